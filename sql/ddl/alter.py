@@ -1,8 +1,8 @@
-"""ALTER TABLE: what it makes of a table's columns and rows.
+"""ALTER TABLE: the table's new columns, constraints and rows.
 
-A change that leaves the rows' layout alone (a DEFAULT, a name) changes the catalog only. Any other makes a new relation
-with the rows converted, in place of the old one, which goes with the commit, and the materialized views over it are
-made anew. Cost: the table, and the state of those views.
+A change that keeps the rows' layout (a DEFAULT, a name) only changes the catalog. Any other change creates a new
+relation with the converted rows; it replaces the old one, which is dropped at commit, and the materialized views over
+the table are rebuilt. Cost: the table, and the state of those views.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ _PASSES: Final = (
     (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey,
     (AddUnique, AddCheck, NewForeignKey),
 )  # fmt: skip
-"""Postgres's order of the changes of one statement."""
+"""The order in which Postgres applies the changes of one statement."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A table while it is being changed. ``values``: each column over the rows as they are."""
+    """A table in the course of being changed. ``values``: each new column, as an expression over the existing rows."""
 
     table: Relation
     columns: list[TableColumn]
     values: list[Scalar]
     origins: list[int | None]
-    """Where each column was, None for a new one."""
+    """Each column's old position; None for a new column."""
     key: list[str]
     key_name: str | None
     added: list[AddUnique | AddCheck | NewForeignKey] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
-    """Constraints to come, and the names of those that go."""
+    """Constraints to add, and the names of those to drop."""
     gone: dict[int, bool] = field(default_factory=dict)
-    """The positions of columns that go, and whether what needs them goes along."""
+    """The positions of the columns to drop, and whether the drop cascades to their dependents."""
     retyped: list[int] = field(default_factory=list)
     touched: bool = False
-    """Whether columns came, went or changed their type."""
+    """Whether columns were added, dropped or changed their type."""
 
     @classmethod
     def of(cls, table: Relation) -> _Draft:
@@ -115,21 +115,21 @@ class _Draft:
         )  # fmt: skip
 
     def _moved(self, index: Index) -> Index | None:
-        """An index as it is then: None where a column of it goes."""
+        """The index after the change; None if one of its columns is dropped."""
         columns, included = self._places(index.columns), self._places(index.included)
         if columns is None or included is None:
             return None
         return replace(index, columns=columns, included=included)
 
     def _places(self, columns: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Where columns of the table are then, None where one of them goes."""
+        """The new positions of these columns; None if one of them is dropped."""
         names = [self.table.columns[i].name for i in columns]
         return tuple(self.find(name) for name in names) if all(map(self.has, names)) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Alterer:
-    """Runs ALTER for one writer."""
+    """Runs ALTER TABLE for one writer."""
 
     writer: Writer
     keys: KeyIndex
@@ -138,7 +138,7 @@ class Alterer:
     names: Lookup
 
     def alter(self, statement: AlterTable) -> None:
-        """All changes, or an error and none that the caller does not roll back."""
+        """Apply all changes. After an error the caller rolls back."""
         if statement.table is None:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
             return
@@ -217,7 +217,7 @@ class Alterer:
         draft.dropped.add(change.name)
 
     def _constrained(self, table: Relation, added: list[AddUnique | AddCheck | NewForeignKey]) -> Relation:
-        """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and what is wrong with a condition."""
+        """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and the errors of binding a condition."""
         for change in added:
             match change:
                 case AddUnique():
@@ -231,7 +231,7 @@ class Alterer:
         return table
 
     def _check_rows(self, old: Relation, new: Relation, conditions: tuple[Scalar, ...]) -> None:
-        """Whether the rows that are there keep the new constraints. Raises 23505, 23514."""
+        """Check existing rows against the new constraints. Raises 23505, 23514."""
         for index in new.indexes:
             if index not in old.indexes:
                 check_duplicates(self.writer, new, index)
@@ -242,7 +242,7 @@ class Alterer:
                 check_conditions(new, rows, conditions, self.context)
 
     def _check_references(self, old: Relation, new: Relation) -> None:
-        """Whether the rows that are there keep the new foreign keys. Raises 23503."""
+        """Check existing rows against the new foreign keys. Raises 23503."""
         published = self.writer.snapshot()
         rows, _ = published.rows(new.id, published.ordinal)
         changer = Changer(self.writer, self.keys, self.context)
@@ -291,7 +291,7 @@ class Alterer:
         draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
 
     def _rewrite(self, views: Views, new: Relation, draft: _Draft) -> None:
-        """A new relation with the rows converted, and the views over it anew."""
+        """Create a new relation with the converted rows, and rebuild the views over it."""
         old = draft.table
         rows = self._converted(old, new, draft.values)
         seen = views.seen()
@@ -303,7 +303,7 @@ class Alterer:
         remade(self.writer, [table.id, *above])
 
     def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
-        """The table's rows in the new layout. Raises 23502, and what a conversion raises."""
+        """The table's rows in the new layout. Raises 23502, and the errors of the conversions."""
         published = self.writer.snapshot()
         rows, diffs = published.rows(old.id, published.ordinal)
         rows = np.repeat(rows, diffs, axis=0)
@@ -336,7 +336,7 @@ def _index_of(table: Relation, change: AddUnique) -> Index:
 
 @contextmanager
 def _said_of_a_table(table: Relation) -> Iterator[None]:
-    """What rows that are there already do not keep, as Postgres says it of them."""
+    """Reword a violation by existing rows as Postgres words it in ALTER TABLE."""
     try:
         yield
     except SqlError as error:

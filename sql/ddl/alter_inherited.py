@@ -1,4 +1,4 @@
-"""What ALTER TABLE does not do to tables that inherit from one another."""
+"""Changes that ALTER TABLE refuses on tables with parents or children."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from sql.statements.definitions import (
 _SHARED: Final = (
     AddCheck, AddColumn, AddPrimaryKey, DropColumn, DropConstraint, SetDefault, SetNotNull, SetType,
 )  # fmt: skip
-"""What a table's children would have to be changed along with."""
+"""Changes that would have to be made in a table's children too."""
 
 
 def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
-    """Raises 0A000 for changes that others must share, 42P16 for those of what a table has inherited."""
+    """Raises 0A000 for changes that parents or children must share, 42P16 for changes of inherited columns or
+    constraints."""
     table = statement.table
     assert table is not None, "the caller has looked"
     if table.partitioning is not None:
@@ -58,7 +59,7 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
 
 
 def _is_of(table: Relation, index: Index, parents: Sequence[Relation]) -> bool:
-    """Whether a partition's key is one that a table above it has."""
+    """Whether a partition's key is inherited from one of these parents."""
     own = {table.columns[i].name for i in index.columns}
     return any({p.columns[i].name for i in key.columns} == own for p in parents for key in p.keys)
 
@@ -81,7 +82,7 @@ def _check_partitioned(table: Relation, statement: AlterTable) -> None:
 
 
 def _check_expressions(table: Relation, change: DropColumn | SetType) -> None:
-    """0A000 where a key's expressions need a column that goes or changes."""
+    """Raises 0A000 if a partition key's expressions use a column that is dropped or retyped."""
     key = table.partitioning
     assert key is not None
     name = change.name if isinstance(change, DropColumn) else change.column
@@ -91,7 +92,7 @@ def _check_expressions(table: Relation, change: DropColumn | SetType) -> None:
 
 
 def _column(change: Change) -> str | None:
-    """The column that must stay as it is inherited."""
+    """The column that a change would alter, and that must stay as inherited."""
     match change:
         case DropColumn():
             return change.name

@@ -1,4 +1,4 @@
-"""The views over a table whose columns change: which keep a column from going, and what the others see afterwards."""
+"""The views over an altered table: which of them block dropping a column, and what the others select afterwards."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sql.statements.results import Notice, Notify
 
 
 def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
-    """Makes the materialized views over these tables anew: other tables, or others than before, inherit from them."""
+    """Rebuild the materialized views over these tables, whose inheritance children have changed."""
     remade(writer, [t.id for t in tables if t.id in writer.catalog.relations])
 
 
 def remade(writer: Writer, tables: Iterable[int]) -> None:
-    """Makes the materialized views over these relations anew, from their definitions as they are read now."""
+    """Rebuild the materialized views over these relations from their definitions, bound again."""
     ids = set(tables)
     if not ids:
         return
@@ -36,7 +36,7 @@ def remade(writer: Writer, tables: Iterable[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The views that name a table, for one change of it."""
+    """The views that name a table, for one change of that table."""
 
     writer: Writer
     names: Lookup
@@ -44,8 +44,9 @@ class Views:
     table: Relation
 
     def check(self, dropped: Mapping[int, bool], retyped: Sequence[int]) -> None:
-        """Columns that go (with CASCADE or without) and columns that change their type, by position. Raises 0A000,
-        2BP01; what CASCADE takes along goes."""
+        """Check dropped columns (position → whether with CASCADE) and retyped columns (positions) against the views.
+
+        CASCADE drops the dependent views. Raises 0A000, 2BP01."""
         catalog = self.writer.catalog
         gone: dict[int, str] = {}
         lines: list[str] = []
@@ -79,7 +80,7 @@ class Views:
         self.writer.drop({*gone, *(r.id for r in further)})
 
     def seen(self) -> dict[int, tuple[str, ...]]:
-        """What each view calls the table's columns, by the view's id; to be asked before the table changes."""
+        """Each view's names for the table's columns, by the view's id. Call it before the table changes."""
         found = {}
         for view in seen_by(self.writer.catalog, self.table.id):
             self.writer.redefine(view)
@@ -87,7 +88,7 @@ class Views:
         return found
 
     def renew(self, table: Relation, seen: Mapping[int, tuple[str, ...]], origins: Sequence[int | None]) -> None:
-        """The views go on meaning what they meant: ``table`` is in place, its columns come from ``origins``."""
+        """Keep the meaning of the views: ``table`` has been replaced, its columns come from ``origins``."""
         for id_, names in seen.items():
             known = tuple("" if i is None else names[i] for i in origins)
             self.writer.redefine(called(self.writer.catalog.relations[id_], table, known))

@@ -69,7 +69,7 @@ def _check_attachable(parent: Relation, child: Relation, partition: bool) -> Non
 
 
 def _check_no_others(parent: Relation, child: Relation) -> None:
-    """42804 when a partition has a column that its table does not have."""
+    """42804 if a partition has a column that its parent does not have."""
     known = {c.name for c in parent.columns}
     for name in (c.name for c in child.columns if c.name not in known):
         raise SqlError(
@@ -79,7 +79,7 @@ def _check_no_others(parent: Relation, child: Relation) -> None:
 
 
 def _check_columns(parent: Relation, child: Relation) -> None:
-    """42804 when a table lacks a column or a constraint that it would inherit."""
+    """42804 if a table lacks a column or a constraint that it would inherit."""
     own = {c.name: c for c in child.columns}
     for column in parent.columns:
         found = own.get(column.name)
@@ -100,7 +100,7 @@ def _check_columns(parent: Relation, child: Relation) -> None:
 
 
 def _check_has_keys(parent: Relation, child: Relation) -> None:
-    """0A000 when a partition lacks a key of its table."""
+    """0A000 if a partition lacks one of its parent's keys."""
     if parent.partitioning is None:
         return
     own = [{child.columns[i].name for i in index.columns} for index in child.keys]

@@ -1,4 +1,4 @@
-"""CREATE SOURCE and ALTER SOURCE, as changes of a writer's catalog; what runs follows the catalog."""
+"""CREATE SOURCE and ALTER SOURCE, as changes of a writer's catalog; the running sources follow the catalog."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SOURCE_COLUMNS: Final = (
     TableColumn("query", TEXT, False), TableColumn("batch", INT8, False), TableColumn("rows", INT8, False),
     TableColumn("position", TEXT), TableColumn("committed", TIMESTAMPTZ, False),
 )  # fmt: skip
-"""A source's one row: how far it has come. ``query``: the id of Spark's checkpoint, '' where there is none; ``batch``:
-the newest that is in, counted from 0; ``rows``: how many have come in all; ``position``: where a poll goes on."""
+"""A source's one row of progress. ``query``: the id of Spark's checkpoint, '' if there is none; ``batch``: the newest
+committed batch, from 0; ``rows``: the total number of rows received; ``position``: where the next poll continues."""
 
 
 def create_source(definer: Definer, statement: CreateSource) -> None:
-    """The new source, which begins when this is committed. 42P01, 42809, 42703, 42P10, 42601, 22023."""
+    """Create the source, which starts when this is committed. 42P01, 42809, 42703, 42P10, 42601, 22023."""
     schema_name = definer.names.home(statement.schema_name, temporary=False)
     check_creatable(schema_name, statement.name)
     if definer.exists(schema_name, statement.name, statement.if_not_exists):
@@ -44,7 +44,7 @@ def create_source(definer: Definer, statement: CreateSource) -> None:
 
 
 def set_paused(definer: Definer, statement: SetPaused) -> None:
-    """PAUSE or RESUME; a source that is so already stays so. 42P01, 42809."""
+    """PAUSE or RESUME; no effect if the source is in that state already. 42P01, 42809."""
     found = definer.names.resolve(statement.schema_name, statement.name)
     if found is None and statement.if_exists:
         definer.say(f'relation "{statement.name}" does not exist, skipping')
@@ -59,7 +59,8 @@ def set_paused(definer: Definer, statement: SetPaused) -> None:
 
 
 def filled_columns(table: Relation, connection: Connection) -> tuple[int, ...]:
-    """The positions of the columns that a source fills, in order. 42703, 42701: the list names none, or one twice."""
+    """The positions of the columns that a source fills, in order. 42703: no such column; 42701: a column is listed
+    twice."""
     names = [c.name for c in table.columns]
     for name in connection.columns:
         if name not in names:
@@ -70,7 +71,7 @@ def filled_columns(table: Relation, connection: Connection) -> tuple[int, ...]:
 
 
 def key_index(table: Relation, connection: Connection) -> Index:
-    """The unique index by which a source finds the rows to change. 42P10, 42703: there is none for its KEY."""
+    """The unique index by which a source finds the rows to change. 42P10, 42703: no unique index matches its KEY."""
     names = [c.name for c in table.columns]
     filled = {names[i] for i in filled_columns(table, connection)}
     for name in connection.key:
@@ -102,6 +103,6 @@ def _target(definer: Definer, schema_name: str | None, name: str) -> Relation:
 
 
 def _check_envelope(table: Relation, connection: Connection) -> None:
-    """0A000 for a table that rows cannot be found in by KEY."""
+    """0A000 for a table whose rows cannot be looked up by KEY."""
     if connection.envelope != "none" and (table.partitioning is not None or table.bound is not None):
         raise unsupported(f"ENVELOPE {connection.envelope.upper()} into a partitioned table or a partition")

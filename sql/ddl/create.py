@@ -49,8 +49,8 @@ from sql.statements.routines import CreateFunction, DropFunction
 
 @dataclass(frozen=True, slots=True)
 class Definer:
-    """Runs DDL for one writer. ``seen``: the relations that binding the statement asked for. ``names``: what names
-    mean to the session now."""
+    """Runs DDL for one writer. ``seen``: the relations that binding the statement looked up. ``names``: the session's
+    current name lookup."""
 
     writer: Writer
     notify: Notify
@@ -59,7 +59,7 @@ class Definer:
     settings: Settings
 
     def create_table(self, statement: CreateTable, changer: RowChanger) -> Relation | None:
-        """The new table, None when it exists and that is accepted."""
+        """The new table; None if it exists and IF NOT EXISTS accepts that."""
         if self.exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
         columns = tuple(
@@ -85,7 +85,7 @@ class Definer:
         return table
 
     def create_sequence(self, statement: CreateSequence) -> Relation | None:
-        """The new sequence, None when it exists and that is accepted."""
+        """The new sequence; None if it exists and IF NOT EXISTS accepts that."""
         schema_name = self.names.home(statement.schema_name, statement.temporary)
         check_creatable(schema_name, statement.name)
         if self.exists(schema_name, statement.name, statement.if_not_exists):
@@ -99,7 +99,7 @@ class Definer:
         return found
 
     def create_function(self, statement: CreateFunction) -> None:
-        """The new function, or another body for the one of this signature. 42723, 42P13."""
+        """Create the function, or replace the body of the one with this signature. 42723, 42P13."""
         made, catalog = statement.relation, self.writer.catalog
         check_creatable(made.schema_name, made.name)
         old = catalog.names.get((made.schema_name, made.name))
@@ -125,7 +125,7 @@ class Definer:
         self.writer.redefine(replace(found, created=old.created))
 
     def drop_function(self, statement: DropFunction) -> None:
-        """Drops functions, and with CASCADE the views over them."""
+        """Drop functions, and with CASCADE the views that use them."""
         for message in statement.missing:
             self.say(message)
         ids = {r.id for r in statement.functions}
@@ -149,7 +149,7 @@ class Definer:
             alter_sequence(self.writer, self.names, found, statement.options)
 
     def create_view(self, statement: CreateView) -> Relation | None:
-        """The new view (hydrated if materialized), None when it exists and that is accepted."""
+        """The new view (hydrated if materialized); None if it exists and IF NOT EXISTS accepts that."""
         described = self.described(statement)
         if described is None:
             return None
@@ -165,7 +165,8 @@ class Definer:
         return view
 
     def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:
-        """The view that the statement asks for and its rows, checked; None when it exists and that is accepted."""
+        """The checked view that the statement defines, and its plan; None if it exists and IF NOT EXISTS accepts
+        that."""
         if statement.follows:
             self.say(f'view "{statement.name}" will be a temporary view')
         existing = self.writer.catalog.find(statement.schema_name, statement.name)
@@ -195,11 +196,11 @@ class Definer:
         return view, with_names(rel, locks)
 
     def _locks(self, rel: Rel) -> tuple[int, ...]:
-        """Names for what the joins with PROCTIME() keep: ids below the view's own."""
+        """Relation ids for the state that joins with PROCTIME() keep, allocated before the view's own id."""
         return tuple(self.writer.engine.next_id(self.writer.catalog) for _ in locks_of_view(rel))
 
     def drop(self, statement: Drop) -> None:
-        """Drops the named relations, partitions with their table, and with CASCADE what depends on them."""
+        """Drop the named relations, partitions along with their table, and with CASCADE their dependents."""
         found = [r for r in (self._to_drop(statement, *name) for name in statement.names) if r is not None]
         ids = {r.id for r in found}
         ids |= {c.id for r in found if r.partitioning is not None for c in self.writer.catalog.below(r)}
@@ -221,12 +222,12 @@ class Definer:
             rebuild_views(self.writer, above)
 
     def _referring(self, ids: set[int]) -> list[Link]:
-        """The foreign keys of other tables to these."""
+        """The foreign keys of other tables that refer to these."""
         links = links_of(self.writer.catalog)
         return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
 
     def create_schema(self, statement: CreateSchema, user: str) -> None:
-        """A schema of that name. 42P06, 42939, 42704."""
+        """Create a schema. 42P06, 42939, 42704."""
         if statement.owner not in (None, user):
             raise SqlError("42704", f'role "{statement.owner}" does not exist')
         name = statement.name or user
@@ -241,7 +242,7 @@ class Definer:
             raise SqlError("42P06", f'schema "{name}" already exists')
 
     def drop_schema(self, statement: DropSchema) -> None:
-        """Drops schemas, and with CASCADE what is in them and what depends on that."""
+        """Drop schemas, and with CASCADE their contents and what depends on those."""
         names = [name for name in statement.names if self._schema_to_drop(name, statement.if_exists)]
         inside = self.writer.catalog.inside(names)
         outside = self.writer.catalog.dependents([r.id for r in inside])
@@ -259,7 +260,7 @@ class Definer:
             rebuild_views(self.writer, above)
 
     def _check_types(self, inside: list[Relation], gone: set[int]) -> None:
-        """Raises 0A000 where a table that stays has a column of a type that goes."""
+        """Raises 0A000 if a table that stays has a column of a dropped type."""
         for type_ in (r for r in inside if r.kind is RelationKind.TYPE):
             for table, _ in self.writer.catalog.using(type_):
                 if table.id not in gone:
@@ -293,7 +294,7 @@ class Definer:
             self.say(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
 
     def relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
-        """A new relation, not in the catalog yet."""
+        """A new relation, not yet in the catalog."""
         engine = self.writer.engine
         created = engine.timeline.epoch(engine.timeline.last) + 1
         return Relation(engine.next_id(self.writer.catalog), schema_name, name, kind, columns, created=created)
@@ -302,7 +303,8 @@ class Definer:
         return {i for i in self.seen if i in self.writer.catalog.relations}
 
     def exists(self, schema_name: str, name: str, accept: bool) -> bool:
-        """Whether there is such a relation already; makes the session's own schema where that is the first in it."""
+        """Whether such a relation exists already. Creates the session's temporary schema when this is its first
+        relation."""
         catalog = self.writer.catalog
         if not catalog.has_schema(schema_name):
             if not is_temporary(schema_name):
@@ -333,7 +335,7 @@ class Definer:
         self._check_dependents(old)
 
     def _check_dependents(self, old: Relation) -> None:
-        """Nothing is maintained over what is replaced."""
+        """Check that no view is maintained over the replaced relation."""
         for dependent in self.writer.catalog.dependents([old.id]):
             if dependent.kind is RelationKind.MATERIALIZED_VIEW:
                 raise unsupported(
@@ -372,8 +374,8 @@ class Definer:
         return _dependents_error(self._described(found[0]) if len(found) == 1 else "desired object(s)", lines)
 
     def _needing(self, view: Relation, known: Mapping[int, Relation]) -> str:
-        """What keeps one of the known relations: a view that names it, or names a view that does, or one that inherits
-        from it."""
+        """The dependency that keeps one of the known relations, as a message's line: a view reads it, directly or
+        through other views, or a table inherits from it."""
         parent = next((r for r in known.values() if r.oid in view.parents), None)
         if parent is not None:
             return f"{self._described(view)} depends on {self._described(parent)}"
@@ -387,12 +389,12 @@ class Definer:
         return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
 
     def say(self, message: str, detail: str | None = None) -> None:
-        """A notice to the client."""
+        """Send a notice to the client."""
         self.notify(Notice("NOTICE", "00000", message, detail))
 
 
 def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
-    """Sessions' own schemas go, with everything in them and what depends on that."""
+    """Drop sessions' temporary schemas, with their contents and all dependents."""
     catalog = writer.catalog
     names = [name for name in schemas if name in catalog.schemas]
     inside = catalog.inside(names)
@@ -401,7 +403,8 @@ def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
 
 
 def _closed(writer: Writer, names: Lookup, gone: list[Relation]) -> tuple[set[int], list[str]]:
-    """The ids of relations that go, with their tables' sequences; and which defaults went with the sequences."""
+    """The ids of the dropped relations and their tables' sequences, and the defaults that were dropped with the
+    sequences."""
     ids = {r.id for r in gone}
     sequences = [r for r in gone if r.sequence is not None]
     sequences += [r for r in writer.catalog.owned(ids) if r.id not in ids]

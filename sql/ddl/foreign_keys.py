@@ -1,4 +1,4 @@
-"""Foreign keys as they are made, and what they keep from being dropped."""
+"""Creating foreign keys, and the drops that they block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sql.engine.writer import Writer
 from sql.statements.definitions import NewForeignKey
 
 _ALIKE: Final = ({Kind.INT2, Kind.INT4, Kind.INT8}, {Kind.TEXT, Kind.VARCHAR})
-"""Kinds whose equal values have equal words."""
+"""Kinds of types whose equal values are encoded as equal words."""
 _COMPARABLE: Final = (
     {Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8},
     {Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME}, {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ},
@@ -26,7 +26,8 @@ _COMPARABLE: Final = (
 
 
 def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Relation:
-    """The table with one more foreign key. 42809, 42704, 42703, 42830, 42804, 42710; 0A000 for keys of other words."""
+    """Add a foreign key to the table. 42809, 42704, 42703, 42830, 42804, 42710; 0A000 if the keys' types encode equal
+    values differently."""
     parent = new.parent or table
     if table.partitioning is not None or parent.partitioning is not None:
         raise unsupported("a foreign key of a partitioned table, or to one")
@@ -87,7 +88,7 @@ def _shown(type_: SqlType) -> str:
 
 
 def needed_by(links: Sequence[Link], what: str, dependency: str) -> SqlError:
-    """2BP01 for something that foreign keys hold on to. ``dependency``: what of it they need."""
+    """The error 2BP01 for an object that foreign keys depend on. ``dependency``: the part of it that they need."""
     lines = [f"{link_text(link)} depends on {dependency}" for link in links]
     message = f"cannot drop {what} because other objects depend on it"
     hint = "Use DROP ... CASCADE to drop the dependent objects too."
@@ -99,7 +100,7 @@ def link_text(link: Link) -> str:
 
 
 def check_keys_stay(links: Sequence[Link], old: Relation, new: Relation) -> None:
-    """2BP01 when a table that foreign keys refer to loses what they need."""
+    """2BP01 if a table that foreign keys refer to loses a key that they need."""
     names = [c.name for c in new.columns]
     for link in links:
         for key in link.key.keys:

@@ -22,7 +22,7 @@ from sql.statements.results import Notice, Notify
 
 
 def index_named(names: Lookup, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:
-    """The index of that name, in the schema or along the search path, and what it is an index of."""
+    """The index of that name, in the schema or along the search path, and its relation."""
     places = names.path.places if schema_name is None else (names.schema(schema_name),)
     for place in places:
         for relation in names.catalog.inside([place]):
@@ -42,7 +42,7 @@ def taken_names(catalog: Catalog, schema_name: str) -> set[str]:
 
 
 def with_constraints(table: Relation, statement: CreateTable, writer: Writer) -> Relation:
-    """A new table with its keys, indexes and checks, named as Postgres names them. 42P07, 42710."""
+    """A new table with its keys, indexes and checks, named by Postgres's rules. 42P07, 42710."""
     taken = taken_names(writer.catalog, table.schema_name) | {table.name}
     engine, catalog = writer.engine, writer.catalog
     key_name = statement.key_name
@@ -74,7 +74,7 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
 
 
 def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None:
-    """The index is there, and filled, on return. 42P07; 23505 where rows are duplicates already."""
+    """Create an index; it is filled on return. 42P07; 23505 if existing rows have duplicate keys."""
     table, index = statement.table, statement.index
     if table.parts:
         raise unsupported("an index on a materialized view that Spark maintains")
@@ -113,7 +113,7 @@ def named_check(writer: Writer, table: Relation, check: Check) -> Check:
 
 
 def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
-    """23505 where two rows have one key."""
+    """23505 if two rows have the same key."""
     published = writer.snapshot()
     rows, diffs = published.rows(table.id, published.ordinal)
     keys, source = guard(table.schema, index.columns, not index.nulls_distinct).keys(rows, writer.engine.context)
@@ -130,7 +130,7 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
 
 
 def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: Lookup) -> None:
-    """The indexes go with the commit. 42704, 42809; 2BP01 for a constraint's."""
+    """Drop indexes, at commit. 42704, 42809; 2BP01 for a constraint's index."""
     for schema_name, name in statement.names:
         found = index_named(replace(names, catalog=writer.catalog), schema_name, name)
         if found is None:

@@ -1,4 +1,4 @@
-"""Names that constraints and indexes get where none was written."""
+"""Default names of constraints and indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sql.catalog.keys import object_name
 
 
 def constraint_name(table: Relation, name: str | None, columns: tuple[int, ...], label: str) -> str:
-    """A new constraint's name: the one that is given, or Postgres's. 42710."""
+    """A new constraint's name: the given one, or Postgres's default. 42710."""
     taken = {c.name for c in table.checks} | {k.name for k in table.foreign_keys}
     taken |= {i.name for i in table.all_indexes if i.constraint}
     if name is None:
@@ -19,7 +19,7 @@ def constraint_name(table: Relation, name: str | None, columns: tuple[int, ...],
 
 
 def free_name(table: Relation, columns: tuple[int, ...], label: str, taken: set[str]) -> str:
-    """``table_columns_label``, with a number behind where that is taken (ChooseRelationName)."""
+    """``table_columns_label``, with a number appended if that is taken (Postgres's ChooseRelationName)."""
     names: list[str] = []
     for column in (table.columns[i].name for i in columns):
         name, number = column, 0

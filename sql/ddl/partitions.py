@@ -1,4 +1,4 @@
-"""The keys and the bounds of partitions, and the rows that they must not exclude."""
+"""Partition keys and bounds, and the check that existing rows fit them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.types.text import format_text, parse_datum
 
 
 def partition_parts(changer: RowChanger, table: Relation, statement: CreateTable) -> Relation:
-    """A new table with its partition key and its bound. Raises what ``new_bound`` raises."""
+    """A new table with its partition key and bound. Raises the errors of ``new_bound``."""
     table = replace(table, partitioning=statement.partitioning)
     if statement.bound is None:
         return table
@@ -31,7 +31,7 @@ def partition_parts(changer: RowChanger, table: Relation, statement: CreateTable
 
 
 def check_keys(table: Relation) -> None:
-    """0A000 when a partitioned table's key does not contain its partition key."""
+    """0A000 if a unique key of a partitioned table does not contain its partition key."""
     key = table.partitioning
     if key is None:
         return
@@ -51,7 +51,7 @@ def check_keys(table: Relation) -> None:
 
 
 def new_bound(changer: RowChanger, parent: Relation, table: Relation, written: WrittenBound) -> Bound:
-    """The bound of a new partition. Raises 42P17, 42804; 23514 when the default partition has rows for it."""
+    """The bound of a new partition. Raises 42P17, 42804; 23514 if the default partition has rows that belong in it."""
     writer, context = changer.writer, changer.context
     key = parent.partitioning
     assert key is not None, "the parent is partitioned"
@@ -134,21 +134,21 @@ def _datums(exprs: Sequence[Scalar], bound: Bound) -> set[object]:
 
 
 def _place(exprs: Sequence[Scalar], edges: tuple[Edge, ...]) -> list[Any]:
-    """A key that orders the ends of ranges."""
+    """A sort key for the ends of ranges."""
     return [
         (kind, parse_datum(e.type, text) if kind == VALUE else 0) for e, (kind, text) in zip(exprs, edges, strict=False)
     ]
 
 
 def leaves(writer: Writer, table: Relation) -> list[tuple[Relation, Words]]:
-    """The rows of a table and of those below it."""
+    """The rows of a table and of all its descendants."""
     published = writer.snapshot()
     tables = (table, *writer.catalog.below(table))
     return [(t, published.rows(t.id, published.ordinal)[0]) for t in tables]
 
 
 def _check_default(changer: RowChanger, parent: Relation, default: Relation, bound: Bound) -> None:
-    """23514 when the default partition has rows that belong into the new partition."""
+    """23514 if the default partition has rows that belong in the new partition."""
     router = changer.router()
     for table, rows in leaves(changer.writer, default):
         if router.meets(table, parent, rows, bound):

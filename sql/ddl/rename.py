@@ -1,6 +1,6 @@
-"""ALTER … RENAME, SET SCHEMA and OWNER TO: changes of the catalog alone.
+"""ALTER … RENAME, SET SCHEMA and OWNER TO: they only change the catalog.
 
-Views go on meaning what they meant: their references are by id, and ``sql/ddl/view_names.py`` pins columns.
+Views keep their meaning: their references are by id, and ``sql/ddl/view_names.py`` pins column names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Renamer:
-    """Runs them for one writer, by one session's names."""
+    """Runs these statements for one writer, with one session's name lookup."""
 
     writer: Writer
     names: Lookup
@@ -36,7 +36,7 @@ class Renamer:
     user: str
 
     def run(self, statement: Renaming) -> None:
-        """Raises 42P01, 42809, 42501, and what keeps the change away."""
+        """Raises 42P01, 42809, 42501, and the error of whatever blocks the change."""
         found = self._target(statement.target)
         if found is None:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.target.name}" does not exist, skipping'))
@@ -140,14 +140,14 @@ class Renamer:
         self._rename_owner(relation, old, new)
 
     def _check_family(self, relation: Relation, shared: list[str], name: str) -> None:
-        """Raises 0A000 where the name is one that tables share by inheritance."""
+        """Raises 0A000 if tables share the name by inheritance."""
         above = self.writer.catalog.above(relation)
         inherited = any(name in (*(c.name for c in r.columns), *(c.name for c in r.checks)) for r in above)
         if name in shared and (relation.children or relation.partitioning is not None or inherited):
             raise unsupported("renaming what tables have by inheritance")
 
     def _rename_keys(self, parent: int, old: str, new: str) -> None:
-        """Foreign keys name the columns that they refer to."""
+        """Rename a column in the foreign keys that refer to it."""
         for relation in list(self.writer.catalog.relations.values()):
             if any(k.parent == parent and old in k.keys for k in relation.foreign_keys):
                 changed = (

@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP SEQUENCE, and the sequences that columns have of their own."""
+"""CREATE, ALTER and DROP SEQUENCE, and the sequences owned by columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def new_sequence(
     owner: tuple[int, str] | None = None,
     kind: str = "default",
 ) -> Sequence:
-    """What the options say. Raises 22023, and 42601 and the like for a wrong owner."""
+    """A sequence of these options. Raises 22023, and the errors of ``owner_of``."""
     if options.restart is not None:
         raise SqlError("42601", 'sequence option "restart" not supported here')
     made = sequence_of(options, _type(options, type_), writer.engine.clock.advance())
@@ -37,7 +37,7 @@ def _type(options: SequenceOptions, otherwise: SqlType) -> SqlType:
 
 
 def owner_of(catalog: Lookup, sequence: Relation, names: tuple[str, ...]) -> tuple[int, str] | None:
-    """What OWNED BY names. Raises 42601, 42P01, 42809, 42703, 55000."""
+    """The column that OWNED BY names: (table's oid, column's name). Raises 42601, 42P01, 42809, 42703, 55000."""
     if not names:
         return None
     if len(names) == 1:
@@ -58,12 +58,12 @@ def owner_of(catalog: Lookup, sequence: Relation, names: tuple[str, ...]) -> tup
 
 
 def sequence_relation(id_: int, schema_name: str, name: str, created: int, sequence: Sequence) -> Relation:
-    """The catalog's entry."""
+    """The sequence as a relation of the catalog."""
     return Relation(id_, schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=created, sequence=sequence)
 
 
 def create_column_sequences(writer: Writer, table: Relation, statement: CreateTable) -> Relation:
-    """Makes the sequences of SERIAL and identity columns; the table that uses them."""
+    """Create the sequences of SERIAL and identity columns; the table that uses them."""
     columns = list(table.columns)
     for wanted in statement.sequences:
         column = columns[wanted.column]
@@ -76,7 +76,7 @@ def create_column_sequences(writer: Writer, table: Relation, statement: CreateTa
 
 
 def _free_name(catalog: Catalog, table: Relation, column: str, wanted: ColumnSequence) -> str:
-    """``table_column_seq``, cut to Postgres's length (makeObjectName), with a number where that is taken."""
+    """``table_column_seq``, truncated as Postgres's makeObjectName does, with a number appended if that is taken."""
     if wanted.options.name is not None:
         name = wanted.options.name[-1]
         if (table.schema_name, name) in catalog.names:
@@ -91,7 +91,7 @@ def _free_name(catalog: Catalog, table: Relation, column: str, wanted: ColumnSeq
 
 
 def alter_sequence(writer: Writer, names: Lookup | None, relation: Relation, options: SequenceOptions) -> None:
-    """Another definition under a new storage, so that a rollback finds the old one."""
+    """Change the definition. It gets a new storage, so that a rollback finds the old one."""
     assert relation.sequence is not None, "checked by the caller"
     sequence = relation.sequence
     owner = sequence.owner
@@ -119,7 +119,7 @@ def restart_sequences(writer: Writer, tables: Iterable[Relation]) -> None:
 
 
 def users(catalog: Catalog, sequence: int) -> list[tuple[Relation, int]]:
-    """The columns whose DEFAULT or identity the sequence is: tables and positions."""
+    """The columns whose DEFAULT or identity uses the sequence: tables and positions."""
     tables = sorted((r for r in catalog.relations.values() if r.kind is RelationKind.TABLE), key=lambda r: r.id)
     return [
         (table, i)
@@ -130,7 +130,8 @@ def users(catalog: Catalog, sequence: int) -> list[tuple[Relation, int]]:
 
 
 def release(writer: Writer, names: Lookup, sequences: list[Relation], gone: set[int], cascade: bool) -> list[str]:
-    """Takes dropped sequences out of the defaults of tables that stay; what that cascades to. Raises 2BP01."""
+    """Remove dropped sequences from the defaults of tables that stay. Descriptions of what the drop cascades to. Raises
+    2BP01."""
     found: list[str] = []
     needed: list[str] = []
     catalog = writer.catalog

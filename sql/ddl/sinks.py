@@ -1,4 +1,4 @@
-"""CREATE SINK and ALTER SINK, as changes of a writer's catalog; ``sql/coordination/sinks.py`` follows it."""
+"""CREATE SINK and ALTER SINK, as changes of a writer's catalog, which ``sql/coordination/sinks.py`` follows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _READABLE: Final = (RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW, Relation
 
 
 def sink_options(statement: CreateSink) -> Sink:
-    """What the statement's options say. 42601, 22023, 22007, 0A000."""
+    """A sink of the statement's options. 42601, 22023, 22007, 0A000."""
     given: dict[str, SinkOption] = {}
     for option in statement.options:
         name, _, at = option
@@ -50,7 +50,7 @@ def sink_options(statement: CreateSink) -> Sink:
 
 
 def layout_of(sink: Sink, relation: Relation) -> Layout:
-    """What a sink writes of a relation. 42701: a column is called as one of the sink's own; 42P10: a key is needed;
+    """The columns that a sink writes. 42701: a column has the name of one of the sink's own; 42P10: a key is needed;
     42703."""
     names = [c.name for c in relation.columns]
     for name in sink.envelope.own_columns:
@@ -68,7 +68,7 @@ def layout_of(sink: Sink, relation: Relation) -> Layout:
 
 
 def check_source(relation: Relation) -> None:
-    """Raises 42809 and 0A000 for what has no changes of its own that could be sent."""
+    """Raises 42809 or 0A000 for a relation whose changes cannot be sent."""
     if relation.kind not in _READABLE:
         label = LABELS[relation.kind]
         hint = "Create a materialized view of it." if relation.kind is RelationKind.VIEW else None
@@ -84,14 +84,14 @@ def check_source(relation: Relation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SinkDefiner:
-    """Runs them for one writer."""
+    """Runs these statements for one writer."""
 
     writer: Writer
     notify: Notify
     names: Lookup
 
     def run(self, statement: SinkStatement) -> str:
-        """Gives the tag."""
+        """Run the statement; the command tag."""
         if isinstance(statement, CreateSink):
             self._create(statement)
             return "CREATE SINK"

@@ -1,4 +1,4 @@
-"""The options of sources: which there are, and what they may say. Raises 42601, 22023."""
+"""The options of sources and their permitted values. Raises 42601, 22023."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sql.catalog.connection import Connection, OptionValue
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """``kind``: text, number or flag. ``among``: the only values."""
+    """``kind``: text, number or flag. ``among``: the permitted values, if limited."""
 
     kind: str = "text"
     required: bool = False
@@ -41,7 +41,7 @@ _KNOWN: Final = MappingProxyType(
 
 
 def check_options(connection: Connection) -> None:
-    """Checks a new source's options against what its system knows."""
+    """Check a new source's options against those of its system."""
     known, system = _KNOWN[connection.system], connection.system.upper()
     for name, value in connection.options:
         if connection.system == "kafka" and name.startswith("kafka.") and isinstance(value, str):

@@ -19,8 +19,8 @@ from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, Re
 
 @dataclass(frozen=True, slots=True)
 class TypeDefiner:
-    """Runs DDL of types for one writer. ``alone``: the statement is a transaction by itself. ``alter``: changes a
-    table."""
+    """Runs DDL of types for one writer. ``alone``: the statement is a transaction by itself. ``alter``: runs an ALTER
+    TABLE."""
 
     writer: Writer
     notify: Notify
@@ -29,7 +29,7 @@ class TypeDefiner:
     alter: Callable[[AlterTable], object]
 
     def run(self, statement: TypeStatement) -> str:
-        """Gives the tag."""
+        """Run the statement; the command tag."""
         match statement:
             case CreateEnum():
                 self._create(statement)
@@ -103,7 +103,7 @@ class TypeDefiner:
         self._redefine(found, changed)
 
     def _rename_type(self, statement: RenameType) -> None:
-        """Raises 0A000 where a definition's text may have the name in it: it would mean another type, or none."""
+        """Raises 0A000 if a definition's text may contain the name: it would then mean another type, or none."""
         found, enum = self._find(statement.schema_name, statement.name)
         self._check_free(found.schema_name, statement.new)
         catalog = self.writer.catalog
@@ -119,7 +119,7 @@ class TypeDefiner:
         enum.publish()
 
     def _mentioning(self, type_: Relation) -> list[Relation]:
-        """Definitions that may have a label's text in them, and views that may have turned one into text."""
+        """Definitions whose text may contain a label, and views that may have converted one to text."""
         catalog = self.writer.catalog
         tables = {t.id: t for t, _ in catalog.using(type_)}
         over = [r for r in catalog.dependents(tables) if r.kind is RelationKind.MATERIALIZED_VIEW]

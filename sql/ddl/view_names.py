@@ -1,4 +1,4 @@
-"""What views' definitions call the columns of a relation that is altered: pinned where the name now means another."""
+"""The column names that views' definitions use for an altered relation, pinned when a name would change its meaning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def seen_by(catalog: Catalog, relation: int) -> list[Relation]:
 
 
 def with_references(view: Relation, catalog: Catalog) -> Relation:
-    """A view whose names were not noted when it was made means public's."""
+    """A view with its references. One that was created before references were recorded resolves its names in
+    ``public``."""
     if view.references or view.definition is None:
         return view
     recorder = Recorder(Pinned(Lookup(catalog), view))
@@ -34,7 +35,7 @@ def with_references(view: Relation, catalog: Catalog) -> Relation:
 
 
 def called(view: Relation, relation: Relation, names: tuple[str, ...]) -> Relation:
-    """The view with these names for the relation's columns, () for the relation's own."""
+    """The view with these names for the relation's columns; () for the relation's own names."""
     references = (_called(r, names) if r.relation == relation.id else r for r in view.references)
     return replace(view, references=tuple(references))
 
@@ -44,14 +45,14 @@ def _called(reference: Reference, names: tuple[str, ...]) -> Reference:
 
 
 def names_in(view: Relation, relation: Relation) -> tuple[str, ...]:
-    """What the view calls the relation's columns."""
+    """The view's names for the relation's columns."""
     pinned = next((r.columns for r in view.references if r.relation == relation.id), ())
     return pinned or tuple(c.name for c in relation.columns)
 
 
 def settled(view: Relation, relation: Relation, names: tuple[str, ...], catalog: Catalog) -> Relation:
-    """The view as it is to be kept in the catalog after a change: it goes on meaning what ``names`` mean, by the
-    relation's own names if these do as well."""
+    """The view to store in the catalog after a change. It keeps the meaning of ``names``, and uses the relation's own
+    names if they mean the same."""
     pinned = called(view, relation, names)
     plain = called(view, relation, ())
     wanted = definition_rel(pinned, catalog)
@@ -59,7 +60,7 @@ def settled(view: Relation, relation: Relation, names: tuple[str, ...], catalog:
 
 
 def uses(view: Relation, relation: Relation, column: int, catalog: Catalog) -> bool:
-    """Whether a view's own definition names a column of a relation, in a star or a natural join too."""
+    """Whether a view's own definition uses a column of a relation, also through a star or a natural join."""
     names = names_in(view, relation)
     if not names[column]:
         return False
