@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE and TRUNCATE: from a statement's source rows to a writer's changes."""
+"""INSERT, UPDATE, DELETE and TRUNCATE: turns a statement's source rows into a writer's changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RunSource = Callable[[], RowSet]
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """``count`` rows were inserted, changed or deleted; ``returning`` holds RETURNING's rows."""
+    """``count``: the number of rows inserted, changed or deleted; ``returning``: RETURNING's rows."""
 
     count: int
     returning: RowSet | None = None
@@ -51,14 +51,14 @@ class Changer(RowChanger):
         return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows, oids)))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
-        """Add rows of the table's layout after checking them; a partitioned table's go to its partitions."""
+        """Check rows of the table's layout and add them; a partitioned table's rows go to its partitions."""
         if table.partitioning is not None:
             insert_routed(self, table, rows)
             return
         self.insert_plain(table, rows)
 
     def update(self, statement: Update, source: RowSet) -> Changed:
-        """Replace old rows by new ones; of several matches of one row the first counts."""
+        """Replace old rows by new ones. If a row matches several times, the first match counts."""
         if statement.branches and statement.table.partitioning is not None:
             shown = update_routed(self, statement, source)
             return Changed(len(shown), self._returning(statement.returning, shown))
@@ -116,7 +116,7 @@ class Changer(RowChanger):
         return Changed(len(found), self._returning(statement.returning, found))
 
     def truncate(self, statement: Truncate) -> list[Relation]:
-        """Delete every row; the tables that were emptied."""
+        """Delete all rows; the tables that were emptied."""
         published = self.writer.snapshot()
         tables = self._with_referring(statement)
         for table in tables:
@@ -126,7 +126,8 @@ class Changer(RowChanger):
         return tables
 
     def _with_referring(self, statement: Truncate) -> list[Relation]:
-        """The tables to empty, with CASCADE also those that refer to them. 0A000: there are such, without CASCADE."""
+        """The tables to empty; with CASCADE also the tables that refer to them. 0A000 if there are such tables without
+        CASCADE."""
         links = self.keys.links(self.writer.catalog)
         tables = list(statement.tables)
         for table in tables:
@@ -152,7 +153,7 @@ class Changer(RowChanger):
 
 
 def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:
-    """The rows for RETURNING of INSERT."""
+    """The rows that INSERT's RETURNING reads."""
     table = statement.table
     if not statement.oid:
         return RowSet(rows, table.row_schema)
@@ -162,7 +163,7 @@ def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:
 
 
 def _stored_rows(source: RowSet, schema: Schema) -> Words:
-    """The source's first columns, which are stored rows of ``schema``."""
+    """The source's leading columns as stored rows of ``schema``."""
     if source.schema == schema:
         return source.rows
     columns = source.columns()[: len(schema)]

@@ -1,10 +1,10 @@
-"""Data-modifying statements in WITH, and those with subqueries in ON CONFLICT or RETURNING.
+"""Data-modifying statements in WITH, and statements with subqueries in ON CONFLICT or RETURNING.
 
-Every part reads one snapshot, taken before the first; each part runs once.
+All parts read one snapshot, taken before the first part; each part runs once.
 
-The parts run in the order in which they stand, the main statement last; what RETURNING gives is a relation to the later
-parts. What an earlier part changed is not seen, so a row that one part has taken away is passed over by those after
-it, as Postgres does ("only one of the modifications takes place").
+The parts run in the order in which they are written, the main statement last; RETURNING's rows are a relation for the
+later parts. The changes of earlier parts are not visible, so a part skips a row that an earlier part has removed, as
+Postgres does ("only one of the modifications takes place").
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sql.statements.statements import Compound, DataChange, Delete, Insert, Upda
 
 @dataclass(slots=True)
 class CompoundRun:
-    """One execution. ``base``: the snapshot. ``given``: the rows and diffs of RETURNING, by the part's number."""
+    """One execution. ``base``: the snapshot. ``given``: RETURNING's rows and diffs, by the part's number."""
 
     changer: Changer
     base: MemorySnapshot
@@ -46,7 +46,7 @@ class CompoundRun:
     """Whether an earlier part has run."""
 
     def run(self, statement: Compound) -> Changed:
-        """All parts; the main one's rows and count."""
+        """Run all parts; the rows and count of the main statement."""
         for number, part in statement.parts:
             changed = self._change(part)
             self.changed = True
@@ -91,7 +91,7 @@ class CompoundRun:
                 return self.changer.delete(part, self._left(part, source))
 
     def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
-        """The source without the rows that are there no more: an earlier part, or a foreign key, took them away."""
+        """The source without the rows that an earlier part or a foreign key has removed."""
         table = part.table
         if part.branches and self.changed and len(source):
             kept = np.zeros(len(source), np.bool_)
@@ -107,7 +107,7 @@ class CompoundRun:
         return source
 
     def _present(self, table: int, rows: Words) -> set[bytes]:
-        """Those of the rows that the table has by now. Cost: O(rows · log state), and a step."""
+        """Those of the rows that the table has at present. Cost: O(rows · log state), and a step."""
         writer = self.changer.writer
         writer.settle()
         version, stored = writer.engine.arrangement(table), writer.engine.stored()[table]

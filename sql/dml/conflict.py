@@ -1,4 +1,4 @@
-"""INSERT … ON CONFLICT DO UPDATE: which proposed rows are added and which change the row that is there."""
+"""INSERT … ON CONFLICT DO UPDATE: which proposed rows are added, and which change an existing row."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sql.statements.statements import OnConflict
 
 @dataclass(frozen=True, slots=True)
 class Upserted:
-    """Rows of the table's layout: ``old`` are replaced by ``new[updates]``, the other ``new`` are added.
+    """Rows of the table's layout: ``old`` are replaced by ``new[updates]``, the other ``new`` rows are added.
 
-    ``new`` is in the order of the rows proposed.
+    ``new`` is in the order of the proposed rows.
     """
 
     old: Words
@@ -38,7 +38,8 @@ def upsert(
     settle: Settle,
     values: RowValues,
 ) -> Upserted:
-    """What becomes of proposed ``rows``. 21000 when a row would be changed twice; constraints are not checked yet."""
+    """Resolve the conflicts of the proposed ``rows``. 21000 if a row would be changed twice; constraints are not
+    checked yet."""
     held, holder = np.zeros(len(rows), np.bool_), np.zeros_like(rows)
     for key in keys.of(table):
         if key.index not in conflict.arbiters:
@@ -68,7 +69,7 @@ def upsert(
 
 
 def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fresh: Mask, settle: Settle) -> Words:
-    """The row that is there for each of the ``fresh`` rows."""
+    """The existing row in conflict with each of the ``fresh`` rows."""
     wanted = fresh if probed.source is None else fresh[probed.source]
     sought = np.ascontiguousarray(probed.keys[wanted])
     found, place = keys.holders(table, key.guard, sought, settle)
@@ -86,7 +87,7 @@ def _wanted(conflict: OnConflict, both: RowSet, values: RowValues) -> Mask:
 
 
 def _check_once(old: Words, wanted: Mask) -> None:
-    """21000 when a row that is changed is met again after that."""
+    """21000 if a changed row conflicts with another proposed row."""
     if len(old) < 2:
         return
     _, group = np.unique(old, axis=0, return_inverse=True)

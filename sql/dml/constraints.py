@@ -1,4 +1,4 @@
-"""What a row must keep, and Postgres's errors where it does not. Checked before anything is fed."""
+"""NOT NULL and CHECK constraints, and Postgres's errors for violations. Checked before anything is fed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from storage.dictionary import Dictionary
 from storage.types.text import format_text
 
 CHECKED_ROWS: Final = 1 << 18
-"""Rows that a condition is computed for at a time."""
+"""The number of rows for which a condition is evaluated at a time."""
 
 
 def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0) -> Words:
-    """The source's columns from ``first`` on as rows of the table; 23502 when a NOT NULL column is NULL."""
+    """The source's columns from ``first`` on as rows of the table; 23502 if a NOT NULL column is NULL."""
     columns = source.columns()[first : first + len(table.columns)]
     schema = table.row_schema
     given = source.schema[first : first + len(table.columns)]
@@ -41,7 +41,7 @@ def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0)
 
 
 def not_null_violation(table: Relation, column: int, row: list[Vector], dictionary: Dictionary) -> SqlError:
-    """Postgres's error for a NULL where none may be."""
+    """Postgres's error for a NULL in a NOT NULL column."""
     name = table.columns[column].name
     return SqlError(
         "23502",
@@ -52,7 +52,8 @@ def not_null_violation(table: Relation, column: int, row: list[Vector], dictiona
 
 
 def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...], context: Context) -> None:
-    """23514 for the first row that fails a CHECK (NULL passes); of several that it fails, the first by name."""
+    """23514 for the first row that fails a CHECK (NULL passes). If it fails several, the error names the first by
+    name."""
     columns = unpack(rows, table.schema)
     vectors, failures = evaluate(conditions, columns, len(rows), context)
     if failures is not None:
@@ -75,7 +76,7 @@ def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...
 def failing_rows(
     table: Relation, rows: Words, conditions: tuple[Scalar, ...], context: Context
 ) -> Iterator[tuple[int, str, SqlError]]:
-    """All rows that ``check_conditions`` is against, in order: where, their text, and its error for each."""
+    """All rows that fail ``check_conditions``, in order: position, text, and the error for each."""
     for start in range(0, len(rows), CHECKED_ROWS):
         part = rows[start : start + CHECKED_ROWS]
         columns = unpack(part, table.schema)
@@ -93,14 +94,14 @@ def failing_rows(
 
 
 def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:
-    """Postgres's error for a key that is taken; ``row`` is one row of the table."""
+    """Postgres's error for a duplicate key; ``row`` is one row of the table."""
     message = f'duplicate key value violates unique constraint "{index.name}"'
     detail = f"{key_text(table, index.columns, row, dictionary)} already exists."
     return SqlError("23505", message, detail, subject=Subject(table.schema_name, table.name, constraint=index.name))
 
 
 def key_text(table: Relation, columns: tuple[int, ...], row: Words, dictionary: Dictionary) -> str:
-    """``Key (a, b)=(1, x)`` of one row of the table."""
+    """``Key (a, b)=(1, x)`` for one row of the table."""
     vectors = unpack(row.reshape(1, -1), table.schema)
     names = ", ".join(quoted(table.columns[i].name) for i in columns)
     values = ", ".join(_text(table, i, vectors[i], dictionary) for i in columns)
@@ -112,7 +113,7 @@ def _cell(vector: Vector, row: int) -> Vector:
 
 
 def row_text(table: Relation, row: list[Vector], dictionary: Dictionary) -> str:
-    """A row, given as columns of one row, as Postgres's errors show it."""
+    """A row, given as columns of length one, in the format of Postgres's errors."""
     return "(" + ", ".join(_text(table, i, vector, dictionary) for i, vector in enumerate(row)) + ")"
 
 

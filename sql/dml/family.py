@@ -1,4 +1,4 @@
-"""UPDATE and DELETE of the rows of several tables at once: those of a table and of the tables that inherit from it."""
+"""UPDATE and DELETE of the rows of a table and of the tables that inherit from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.dictionary import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one table has of a statement's rows. ``places``: which rows of the source these are."""
+    """One table's share of a statement's rows. ``places``: their positions in the source."""
 
     branch: Branch
     places: Words
@@ -23,7 +23,7 @@ class Share:
 
 
 def shares(statement: Update | Delete, source: RowSet) -> list[Share]:
-    """The source's rows by the table that each is stored in."""
+    """The source's rows, grouped by the table that stores them."""
     columns = source.columns()
     oids = columns[statement.width - 1].words
     found = []
@@ -36,7 +36,7 @@ def shares(statement: Update | Delete, source: RowSet) -> list[Share]:
 
 
 def new_rows(statement: Update, share: Share, source: RowSet, kept: Words, dictionary: Dictionary) -> Words:
-    """The new rows of a table for those of its rows that are at ``kept`` in the source; 23502."""
+    """The new rows of one table for its rows at the positions ``kept`` of the source; 23502."""
     columns = source.columns()[statement.width :]
     width = len(share.branch.columns)
     own = [taken(columns[i], kept) for i in share.branch.columns]
@@ -46,11 +46,11 @@ def new_rows(statement: Update, share: Share, source: RowSet, kept: Words, dicti
 
 
 def chosen_rows(source: RowSet, kept: Sequence[Words]) -> RowSet:
-    """The rows of the source at these places, in its order."""
+    """The source's rows at these positions, in the source's order."""
     places = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
     return RowSet(source.rows[places], source.schema)
 
 
 def taken(vector: Vector, places: Words) -> Vector:
-    """A column at these places."""
+    """A column at these positions."""
     return Vector(vector.words[places], None if vector.nulls is None else vector.nulls[places])

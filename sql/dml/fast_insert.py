@@ -1,7 +1,7 @@
-"""INSERT … VALUES, and of unnested arrays, without a plan: rows that need no relation are computed where they stand.
+"""INSERT … VALUES, and of unnested arrays, without a plan: rows that read no relation are computed directly.
 
-A prepared single-row INSERT is the commonest write of all, arrays the commonest way to send many rows; planning and
-running a dataflow for them would cost more than everything else in their commit.
+A prepared single-row INSERT is the commonest write, and arrays are the commonest way to send many rows. Planning and
+running a dataflow for them would cost more than the rest of their commit.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from storage.types.codec import encode
 
 
 def constant_source(rel: Rel, context: Context) -> RowSet | None:
-    """The rows of VALUES, of the client's arrays unnested, and projections of them; None for other sources.
+    """The rows of VALUES, of the client's unnested arrays, and of projections of these; None for other sources.
 
-    Raises what an expression raises.
+    Raises the errors of the expressions.
     """
     match rel:
         case Values() if not any(
@@ -53,11 +53,11 @@ def constant_source(rel: Rel, context: Context) -> RowSet | None:
 
 
 _ONE_ROW: Final = Values(((),), ())
-"""What a table function in FROM stands beside when it stands alone."""
+"""The plan that a lone table function in FROM is joined to."""
 
 
 def _is_whole(exprs: tuple[Scalar, ...], schema: Schema) -> bool:
-    """Whether the expressions are the columns in their order."""
+    """Whether the expressions are the columns, in order."""
     return len(exprs) == len(schema) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(exprs))
 
 
@@ -71,7 +71,7 @@ def _values(rel: Values, context: Context) -> RowSet:
 
 
 def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector:
-    """One column of VALUES: datums are encoded at once, anything else is evaluated row by row."""
+    """One column of VALUES: datums are encoded at once, other expressions are evaluated row by row."""
     plain = [_plain(c, type_) for c in cells]
     if None not in plain:
         return encode(type_, [_datum(c, context) for c in plain], context.dictionary)
@@ -98,7 +98,7 @@ _GREATEST: Final = {Kind.INT2: 2**15 - 1, Kind.INT4: 2**31 - 1}
 
 
 def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
-    """The next numbers of a sequence, as SERIAL and identity columns have them, without the evaluator."""
+    """The next numbers of a sequence (SERIAL and identity columns), without the evaluator."""
     call, greatest = cell, None
     if isinstance(call, Call) and call.function == ASSIGNMENT_CAST and call.type.kind in _GREATEST:
         greatest, call = _GREATEST[call.type.kind], call.args[0]
@@ -116,7 +116,7 @@ def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
 
 @by_identity
 def _alone(cell: Scalar) -> tuple[Scalar]:
-    """The same tuple each time: what it compiles to is remembered by its identity."""
+    """Always the same tuple for a cell: compiled expressions are cached by identity."""
     return (cell,)
 
 

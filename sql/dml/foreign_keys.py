@@ -1,4 +1,4 @@
-"""Foreign keys: what a change looks up on both sides at its statement's end, and the changes that follow from it."""
+"""Foreign keys: the checks on both sides at the end of a statement, and the referential actions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sql.engine.writer import Writer
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """Rows of a referring table that a change of the referenced one deletes, or (``columns``) replaces."""
+    """Rows of a referring table that a referential action deletes, or (with ``columns``) replaces."""
 
     table: Relation
     rows: Words
@@ -32,18 +32,18 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """The foreign keys of a writer's catalog, looked up in its state."""
+    """The foreign keys of a writer's catalog, checked against its state."""
 
     writer: Writer
     keys: KeyIndex
     context: Context
 
     def after(self, table: Relation, old: Words, replaced: Words | None, new: Words) -> Iterator[Follows]:
-        """Check a table's change, which is noted already, and give the changes that follow from it.
+        """Check a table's change, which is noted already, and yield the referential actions that follow from it.
 
-        ``replaced``: the new row in the place of each of the ``old`` rows (None: they were deleted). ``new``: all rows
-        that were added. Raises 23503. Invariant: the caller makes each change before it asks for the next one, whose
-        look-ups must see it. Cost: in the rows changed and those that refer to them.
+        ``replaced``: the new row for each of the ``old`` rows (None: they were deleted). ``new``: all rows that were
+        added. Raises 23503. Invariant: the caller makes each yielded change before it asks for the next one, whose
+        lookups must see it. Cost: in the rows changed and those that refer to them.
         """
         links = self.keys.links(self.writer.catalog)
         for link in links.incoming.get(table.id, ()):
@@ -53,7 +53,7 @@ class References:
             self.check_present(link, new)
 
     def check_present(self, link: Link, rows: Words) -> None:
-        """23503 for the first row whose key names no row of the parent."""
+        """23503 for the first row whose key matches no row of the parent."""
         keys, source = link.child_guard.keys(rows, self.context)
         if not len(keys):
             return
@@ -70,7 +70,7 @@ class References:
             )  # fmt: skip
 
     def _following(self, link: Link, old: Words, replaced: Words | None) -> Iterator[Follows]:
-        """The changes of rows that refer to keys which are gone."""
+        """The referential actions on rows that refer to removed keys."""
         keys, source = link.parent_guard.keys(old, self.context)
         rows = np.arange(len(old)) if source is None else source
         first = first_of_each(keys)
@@ -110,12 +110,12 @@ def _still_referenced(context: Context, link: Link, row: Words) -> SqlError:
 
 
 def _subject(link: Link) -> Subject:
-    """Postgres names the referring table, whichever side was changed."""
+    """Postgres's errors name the referring table, whichever side was changed."""
     return Subject(link.child.schema_name, link.child.name, constraint=link.key.name)
 
 
 def _with_new_keys(link: Link, children: Words, parents: Words) -> list[Vector]:
-    """The children with the new keys of their parents."""
+    """The child rows with their parents' new keys (ON UPDATE CASCADE)."""
     vectors, given = unpack(children, link.child.schema), unpack(parents, link.parent.schema)
     for column, place in zip(link.key.columns, link.places, strict=True):
         vectors[column] = given[place]
@@ -125,7 +125,7 @@ def _with_new_keys(link: Link, children: Words, parents: Words) -> list[Vector]:
 def _without(
     link: Link, children: Words, columns: tuple[int, ...], context: Context, defaults: Catalog | None
 ) -> list[Vector]:
-    """The children with these columns NULL, or at their ``defaults`` as the catalog has them."""
+    """The child rows with these columns set to NULL, or to the catalog's ``defaults``."""
     vectors, count = unpack(children, link.child.schema), len(children)
     for column in columns:
         vectors[column] = Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))

@@ -1,4 +1,4 @@
-"""Which keys are taken: what PRIMARY KEY, UNIQUE and ON CONFLICT ask before anything is fed."""
+"""Lookups of keys: PRIMARY KEY, UNIQUE and ON CONFLICT ask which keys exist before anything is fed."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from sql.catalog.partitioning import Bound
 from sql.engine.engine import Engine
 
 FEW: Final = 64
-"""Rows of one statement up to which their keys are remembered one by one instead of stepping first."""
+"""The most rows of one statement whose keys are noted one by one; for more, the engine steps first."""
 LATEST: Final = 2**62
 
 Settle = Callable[[], None]
-"""Feeds and steps what the writer has changed so far."""
+"""Feeds and steps the writer's changes so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """A unique index and the arrangement that its keys are looked up in."""
+    """A unique index and the arrangement by which its keys are looked up."""
 
     index: Index
     guard: Guard
 
     def is_kept(self, old: Words, new: Words, context: Context) -> bool:
-        """Whether each new row has the key of the old row in its place, as most updates leave it."""
+        """Whether each new row keeps the key of the old row at its position, as in most updates."""
         if len(old) != len(new):
             return False
         (before, dropped), (after, missing) = self.guard.keys(old, context), self.guard.keys(new, context)
@@ -45,33 +45,33 @@ class TableKey:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A table's constraints, ready to be checked. ``conditions``: those of its checks, over its columns."""
+    """A table's constraints, ready to be checked. ``conditions``: its checks, over its columns."""
 
     table: Relation
     keys: tuple[TableKey, ...]
     tracked: tuple[Guard, ...]
-    """What keys are looked up in: the unique ones, and those of its own foreign keys."""
+    """The arrangements for key lookups: those of its unique keys and of its own foreign keys."""
     conditions: tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """Rows' keys looked up. ``keys``: int64[m, k]; ``source``: int64[m], the row of each (None: all rows in order);
-    ``held``: int64[m], how many rows have the key once those that the statement removes are gone."""
+    """The result of looking up rows' keys. ``keys``: int64[m, k]; ``source``: int64[m], the row of each key (None: all
+    rows in order); ``held``: int64[m], how many rows have the key, not counting those that the statement removes."""
 
     keys: Words
     source: Words | None
     held: Words
 
     def free(self, count: int) -> Mask:
-        """For each of the ``count`` rows whether its key is free; of several with one key the first counts."""
+        """For each of ``count`` rows, whether its key is free. Of several rows with one key, only the first gets it."""
         good = self.held <= 0
         if len(self.keys) > 1:
             good &= first_of_each(self.keys)
         return self.spread(good, count, True)
 
     def spread(self, found: Mask, count: int, otherwise: bool) -> Mask:
-        """What is said of each key, for each row; ``otherwise`` where a row has no key."""
+        """A mask of the keys as a mask of the rows; ``otherwise`` for rows without a key."""
         if self.source is None:
             return found
         result = np.full(count, otherwise)
@@ -80,10 +80,10 @@ class Probed:
 
 
 class KeyIndex:
-    """The arrangements as they were stepped last, and what was fed since.
+    """The arrangements as of the last step, and the changes fed since.
 
-    Invariant: ``_since`` holds, for each key of a table, the change in every key's count since ``engine.head``; a table
-    whose changes were too many stands in ``_bulk`` instead and is stepped before it is looked at.
+    Invariant: for each key of a table, ``_since`` holds the change in its count since ``engine.head``. A table with too
+    many changes is listed in ``_bulk`` instead, and is stepped before it is read.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -96,18 +96,18 @@ class KeyIndex:
         self._links = Links(-1, {}, {})
 
     def links(self, catalog: Catalog) -> Links:
-        """The foreign keys between a catalog's tables. Any thread may ask."""
+        """The foreign keys between a catalog's tables. May be called on any thread."""
         known = self._links
         if known.version != catalog.version:
             self._links = known = links_of(catalog)
         return known
 
     def of(self, table: Relation) -> tuple[TableKey, ...]:
-        """A table's unique keys, its primary key first."""
+        """A table's unique keys, the primary key first."""
         return self.rules(table).keys
 
     def rules(self, table: Relation) -> Rules:
-        """What a table's rows must keep."""
+        """A table's constraints."""
         known = self._known.get(table.id)
         if known is None or known.table is not table:
             keys = tuple(TableKey(i, guard_of(table, i)) for i in table.keys)
@@ -118,7 +118,7 @@ class KeyIndex:
         return known
 
     def partitions(self, table: Relation, bounds: tuple[Bound, ...]) -> tuple[Scalar, ...]:
-        """For each bound but a default's the condition that its rows meet, over a partitioned table's columns."""
+        """For each bound except a default's, the condition that its rows meet, over a partitioned table's columns."""
         known = self._partitions.get(table.id)
         if known is None or known[0] is not table or known[1] != bounds:
             self._partitions[table.id] = known = (table, bounds, conditions(table, bounds))
@@ -127,7 +127,7 @@ class KeyIndex:
     def probe(
         self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle
     ) -> Probed:
-        """Looks the rows' keys up, as if the ``removed`` were gone. Cost: O(rows · log state)."""
+        """Look up the rows' keys as if the ``removed`` rows were deleted. Cost: O(rows · log state)."""
         if table.id in self._bulk or len(rows) > FEW:
             settle()
         self._renew()
@@ -144,7 +144,7 @@ class KeyIndex:
         return Probed(keys, source, held)
 
     def counts(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> Words:
-        """How many rows of the table have each key, int64[n], pending changes seen."""
+        """The number of the table's rows with each key, int64[n], pending changes included."""
         if table.id in self._bulk or len(keys) > FEW:
             settle()
         self._renew()
@@ -155,7 +155,7 @@ class KeyIndex:
         return held
 
     def holders(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> tuple[Words, Words]:
-        """(rows of the table that have these keys, the place of each one's key in ``keys``), pending changes seen."""
+        """(the table's rows with these keys, each one's position in ``keys``), pending changes included."""
         if table.id in self._bulk or self._since.get(_name(table, guard)):
             settle()
             self._renew()
@@ -164,7 +164,7 @@ class KeyIndex:
         return np.repeat(guard.restore(found), times, axis=0), np.repeat(place, times)
 
     def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
-        """Rows that a statement adds or removes, and that are not stepped yet."""
+        """Record rows that a statement adds or removes and that are not stepped yet."""
         tracked = self.rules(table).tracked
         if not tracked:
             return
@@ -179,7 +179,7 @@ class KeyIndex:
                 since[name] = since.get(name, 0) + diff
 
     def _stored(self, table: Relation, guard: Guard, keys: Words) -> Words:
-        """How many stepped rows each key has, int64[n]."""
+        """The number of stepped rows with each key, int64[n]."""
         counts = np.zeros(len(keys), np.int64)
         _, diffs, index = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
         np.add.at(counts, index, diffs)
@@ -193,12 +193,12 @@ class KeyIndex:
 
 
 def guard_of(table: Relation, index: Index) -> Guard:
-    """The arrangement that a unique index looks its keys up in."""
+    """The arrangement by which a unique index looks up its keys."""
     return guard(table.schema, index.columns, not index.nulls_distinct)
 
 
 def chosen(probed: Sequence[Probed], count: int) -> Mask:
-    """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before."""
+    """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before it."""
     if len(probed) == 1:
         return probed[0].free(count)
     free = np.ones(count, np.bool_)
@@ -229,7 +229,7 @@ def _names(probed: Probed, count: int) -> list[bytes | None]:
 
 
 def first_of_each(keys: Words) -> Mask:
-    """For each key whether no earlier one is the same."""
+    """For each key, whether it is the first of its kind."""
     if len(keys) <= FEW:
         seen: set[bytes] = set()
         good = np.ones(len(keys), np.bool_)
@@ -244,14 +244,14 @@ def first_of_each(keys: Words) -> Mask:
 
 
 def single(keys: Words) -> Words:
-    """The keys as one column that numpy can sort: a copy is made unless they are contiguous."""
+    """The keys as one column that numpy can sort; a copy unless they are contiguous."""
     if keys.shape[1] == 1:
         return keys[:, 0]
     return np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
 
 
 def _gone(keys: Words, removed: Words) -> Words:
-    """How many of the removed rows have each key."""
+    """The number of removed rows with each key."""
     if not len(removed):
         return np.zeros(len(keys), np.int64)
     _, place = np.unique(single(np.concatenate([keys, removed])), return_inverse=True)

@@ -1,4 +1,5 @@
-"""The rows of a load, sorted beside the engine where they are many, into a table: what is left is looked up in it."""
+"""Inserts a load's rows into a table. Large loads are sorted beside the engine; the remaining checks are lookups in the
+table."""
 
 from __future__ import annotations
 
@@ -16,15 +17,16 @@ from storage.row_file import slices
 
 
 def order_of(table: Relation) -> KeyOrder:
-    """How a table's own arrangement has the rows of a load."""
+    """The order and layout in which a table's own arrangement keeps a load's rows."""
     layout = table_layout(table.row_schema, table.primary_key)
     return KeyOrder(layout.gather.words, layout.key_width)
 
 
 def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: tuple[Check, ...]) -> None:
-    """Adds a load's rows, which have met ``checks``. Raises 23505, 23514, 23503.
+    """Insert a load's rows, which have passed ``checks``. Raises 23505, 23514, 23503.
 
-    Cost: O(rows · log state) where the table has rows and keys or refers to others; else that of few rows.
+    Cost: O(rows · log state) if the table is not empty and has keys, or refers to other tables; else that of an insert
+    of few rows.
     """
     if isinstance(rows, Few) or table.partitioning is not None or rows.order != order_of(table):
         changer.insert_rows(table, rows.whole())
@@ -62,7 +64,7 @@ def _check_among(changer: Changer, table: Relation, key: TableKey, rows: Sorted)
 
 
 def _check_stored(changer: Changer, table: Relation, key: TableKey, rows: Words) -> None:
-    """23505 for the first of a slice's rows whose key the table has."""
+    """23505 for the first row of a slice whose key is in the table."""
     changer.writer.settle()
     version = changer.writer.engine.guarded(table.id, key.guard)
     if not version.count:

@@ -1,4 +1,4 @@
-"""INSERT, ON CONFLICT and UPDATE of partitioned tables: every row goes to the partition that takes it."""
+"""INSERT, ON CONFLICT and UPDATE of partitioned tables: each row goes to the partition that accepts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sql.statements.statements import Insert, OnConflict, Update
 
 
 def routed(changer: RowChanger, table: Relation, rows: Words) -> list[Routed]:
-    """Rows given to a partitioned table, by partition. Raises 23514, 23502."""
+    """A partitioned table's rows, grouped by partition. Raises 23514, 23502."""
     found = changer.router()
     if table.bound is not None:
         found.check(table, rows)
@@ -28,7 +28,7 @@ def routed(changer: RowChanger, table: Relation, rows: Words) -> list[Routed]:
 
 
 def insert_routed(changer: RowChanger, table: Relation, rows: Words) -> Words:
-    """Add rows of a partitioned table's layout; the oid of the partition that each has gone to."""
+    """Add rows of a partitioned table's layout; the oid of each row's partition."""
     oids = np.zeros(len(rows), np.int64)
     for part in routed(changer, table, rows):
         changer.insert_own(part.leaf, part.rows)
@@ -49,7 +49,7 @@ def insert_unless_held(changer: RowChanger, statement: Insert, rows: Words) -> t
 
 
 def _conflicting(changer: RowChanger, part: Routed, conflict: OnConflict) -> Words:
-    """Insert into one partition. 0A000 when a changed row would have to leave it."""
+    """Insert into one partition. 0A000 if a changed row would have to move to another one."""
     try:
         return changer.insert_conflicting(part.leaf, conflict, part.rows)
     except SqlError as error:
@@ -60,7 +60,7 @@ def _conflicting(changer: RowChanger, part: Routed, conflict: OnConflict) -> Wor
 
 
 def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConflict:
-    """ON CONFLICT of a partitioned table, for one of its partitions."""
+    """A partitioned table's ON CONFLICT clause, translated for one of its partitions."""
     own = [c.name for c in leaf.columns]
     arbiters = tuple(_matching(table, leaf, index) for index in conflict.arbiters)
     width = len(own)
@@ -79,7 +79,7 @@ def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConf
 
 
 def _matching(table: Relation, leaf: Relation, index: Index) -> Index:
-    """The partition's index for one of the table's."""
+    """The partition's index that corresponds to one of the table's."""
     wanted = {table.columns[i].name for i in index.columns}
     for own in leaf.keys:
         if {leaf.columns[i].name for i in own.columns} == wanted:
@@ -89,7 +89,7 @@ def _matching(table: Relation, leaf: Relation, index: Index) -> Index:
 
 
 def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> RowSet:
-    """Change rows of a partitioned table, which may move them to other partitions; the rows for RETURNING."""
+    """Change rows of a partitioned table, moving them between partitions as needed; the rows for RETURNING."""
     table = statement.table
     kept: list[tuple[Share, Words]] = [
         (share, changer.once(share.branch.table, share.old)) for share in shares(statement, source)
@@ -116,11 +116,11 @@ def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> Row
 
 
 Olds = dict[int, tuple[Relation, Words, Words]]
-"""By partition: its relation, the places of its rows among those that change, and the rows as they are."""
+"""By partition: its relation, the positions of its rows among the changed ones, and the old rows."""
 
 
 def _check(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
-    """Raises 23514, 23505 when a partition cannot take its new rows."""
+    """Raises 23514 or 23505 if a partition rejects its new rows."""
     part = parts.get(id_)
     if part is None:
         return
@@ -129,7 +129,7 @@ def _check(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) 
 
 
 def _change(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
-    """Delete a partition's rows that leave it, change those that stay, add those that come."""
+    """Delete the rows that leave a partition, change those that stay, add those that arrive."""
     part = parts.get(id_)
     if id_ not in olds:
         assert part is not None

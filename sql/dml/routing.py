@@ -1,4 +1,4 @@
-"""Which partition a row belongs to, and the errors of rows that belong to none or to another."""
+"""Which partition a row belongs to, and the errors for rows that belong to none or to another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.types.text import format_text
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The rows of one partition, in its own layout. ``places``: where they stood among the rows routed."""
+    """The rows of one partition, in its own layout. ``places``: their positions among the routed rows."""
 
     leaf: Relation
     places: Words
@@ -37,7 +37,7 @@ class Router:
     context: Context
 
     def route(self, table: Relation, rows: Words) -> list[Routed]:
-        """The rows by the partitions, at the ends of the tree, that take them. Raises 23514, 23502."""
+        """The rows, grouped by leaf partition. Raises 23514, 23502."""
         return self._route(self.catalog.relations[table.id], rows, np.arange(len(rows)))
 
     def _route(self, table: Relation, rows: Words, places: Words) -> list[Routed]:
@@ -54,7 +54,7 @@ class Router:
         return result
 
     def check(self, table: Relation, rows: Words) -> None:
-        """23514 for the first row of a partition's layout that the partition does not take."""
+        """23514 for the first row, in a partition's layout, that violates the partition's bounds."""
         taken = self.taken(table, rows)
         if not taken.all():
             columns = unpack(rows[np.flatnonzero(~taken)[:1]], table.row_schema)
@@ -65,7 +65,7 @@ class Router:
             )  # fmt: skip
 
     def taken(self, table: Relation, rows: Words) -> Mask:
-        """For each row whether a partition, and the tables above it, take it."""
+        """For each row, whether a partition and its ancestors accept it."""
         result = np.ones(len(rows), np.bool_)
         child = self.catalog.relations[table.id]
         while child.bound is not None and len(rows):
@@ -76,7 +76,7 @@ class Router:
         return result
 
     def meets(self, source: Relation, table: Relation, rows: Words, bound: Bound) -> bool:
-        """Whether any row of a table is one that a bound of a partitioned table would take."""
+        """Whether any row of ``source`` is within this bound of the partitioned table."""
         if bound.kind == "default" or not len(rows):
             return False
         columns = unpack(self.converted(source, table, rows), table.row_schema)
@@ -89,7 +89,7 @@ class Router:
         return [self.catalog.relations[i] for i in table.children]
 
     def _placed(self, table: Relation, rows: Words) -> Words:
-        """For each row the number of the child that takes it, -1 where none does."""
+        """For each row, the index of the child that accepts it; -1 if none does."""
         children = self._children(table)
         result = np.full(len(rows), -1, np.int64)
         columns = unpack(rows, table.row_schema)
@@ -106,7 +106,7 @@ class Router:
         return result
 
     def converted(self, source: Relation, target: Relation, rows: Words) -> Words:
-        """Rows of one table as another has them, columns by name. Raises 23502."""
+        """Rows of one table converted to another's layout, matching columns by name. Raises 23502."""
         if source.row_schema == target.row_schema and _names(source) == _names(target):
             return rows
         given = dict(zip(_names(source), unpack(rows, source.row_schema), strict=True))

@@ -1,4 +1,5 @@
-"""Changes of one table's rows: constraints, keys, ON CONFLICT and foreign keys, down to the writer's updates."""
+"""Changes of one table's rows: checks constraints, keys, ON CONFLICT and foreign keys, and adds the updates to the
+writer."""
 
 from __future__ import annotations
 
@@ -30,19 +31,19 @@ class RowChanger:
     keys: KeyIndex
     context: Context
     values: RowValues | None = None
-    """Evaluates expressions with subqueries; None when there are none."""
+    """Evaluates expressions that contain subqueries; None if there are none."""
 
     def router(self) -> Router:
-        """Finds the partitions of rows."""
+        """Routes rows to partitions."""
         return Router(self.writer.catalog, self.keys, self.context)
 
     def references(self) -> References:
-        """The foreign keys, as the writer's state has them."""
+        """The foreign keys, checked against the writer's state."""
         return References(self.writer, self.keys, self.context)
 
     def check_conditions(self, table: Relation, rows: Words, routed: bool = False, met: tuple[Check, ...] = ()) -> None:
-        """23514 for the first row that fails a CHECK, or that is outside of its partition's bounds unless it is
-        ``routed``. ``met``: the checks that the rows have passed already."""
+        """23514 for the first row that fails a CHECK, or that is outside its partition's bounds unless it is
+        ``routed``. ``met``: the checks that the rows have already passed."""
         conditions = self.keys.rules(table).conditions
         if conditions and met != table.checks:
             for part in slices(len(rows), CHECKED_ROWS):
@@ -51,7 +52,7 @@ class RowChanger:
             self.router().check(table, rows)
 
     def check_keys(self, table: Relation, old: Words, new: Words) -> None:
-        """23505 for the first new row whose key is taken once the old rows, stored ones all, are gone."""
+        """23505 for the first new row whose key is taken, not counting the old rows, all of which are stored."""
         if not len(new):
             return
         failed: tuple[int, TableKey] | None = None
@@ -67,23 +68,23 @@ class RowChanger:
             raise duplicate_key(table, failed[1].index, new[failed[0]], self.context.dictionary)
 
     def check_rows(self, table: Relation, old: Words, new: Words) -> None:
-        """23514, 23505 for rows whose partition has been found, in the place of the old ones."""
+        """23514 or 23505 for routed rows that replace the old ones."""
         self.check_conditions(table, new, routed=True)
         self.check_keys(table, old, new)
 
     def insert_own(self, table: Relation, rows: Words) -> None:
-        """Add rows whose partition has been found."""
+        """Add routed rows."""
         self.check_rows(table, rows[:0], rows)
         self.apply(table, rows[:0], rows)
 
     def insert_plain(self, table: Relation, rows: Words) -> None:
-        """Add rows of a table that is not partitioned, after checking them."""
+        """Check rows of a table that is not partitioned, and add them."""
         self.check_conditions(table, rows)
         self.check_keys(table, rows[:0], rows)
         self.apply(table, rows[:0], rows)
 
     def insert_conflicting(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
-        """Add rows, or do what ON CONFLICT says; the rows that are new or changed."""
+        """Add rows, or apply ON CONFLICT; the rows that were added or changed."""
         self.check_conditions(table, rows)
         if conflict.changed is not None:
             return self._upsert(table, conflict, rows)
@@ -108,7 +109,7 @@ class RowChanger:
         return done.new
 
     def delete_rows(self, table: Relation, rows: Words) -> None:
-        """Delete stored rows, with the changes that follow by foreign keys."""
+        """Delete stored rows and apply the referential actions."""
         self.apply(table, rows, rows[:0])
 
     def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
@@ -121,8 +122,8 @@ class RowChanger:
         self.apply(table, old, new, new)
 
     def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
-        """Delete old rows and add new ones, which have been checked. ``replaced``: the new row in the place of each old
-        one; None when the old ones are deleted."""
+        """Delete old rows and add new ones, which have been checked. ``replaced``: the new row for each old one; None
+        if the old ones are deleted."""
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.note(table, rows, diff, self.context)
@@ -131,7 +132,8 @@ class RowChanger:
             self.keep_references(table, old, replaced, new)
 
     def keep_references(self, table: Relation, old: Words, replaced: Words | None, new: Words) -> None:
-        """Check the foreign keys of a noted change, and make the changes that follow; as ``References.after``."""
+        """Check the foreign keys of a noted change and apply the referential actions; parameters as for
+        ``References.after``."""
         for change in self.references().after(table, old, replaced, new):
             if change.columns is None:
                 self.delete_rows(change.table, change.rows)
@@ -139,7 +141,7 @@ class RowChanger:
                 self.update_rows(change.table, change.rows, change.columns)
 
     def once(self, table: Relation, old: Words) -> Words:
-        """Positions of the rows to act on: each stored row once, however often the source gives it."""
+        """Positions of the rows to change: each stored row once, however often the source has it."""
         if len(old) < 2:
             return np.arange(len(old))
         _, first, place, counts = np.unique(old, axis=0, return_index=True, return_inverse=True, return_counts=True)

@@ -1,4 +1,5 @@
-"""Expressions over the rows of a changing statement: ON CONFLICT's and RETURNING's, with or without subqueries."""
+"""Evaluates expressions over the rows of a data-modifying statement (ON CONFLICT, RETURNING), with or without
+subqueries."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from planner.logical.nodes import Get, Project, Rel
 from planner.logical.traversal import has_subquery
 
 ROWS: Final = -(1 << 30)
-"""The id of the relation that the rows are to the subqueries' plan; the parts of a WITH count down from -1."""
+"""The relation id of these rows in the subqueries' plan; the parts of a WITH count down from -1."""
 
 RowValues = Callable[[Sequence[Scalar], RowSet], list[Vector]]
 """The expressions' values over rows. Raises the first row's error."""
@@ -38,7 +39,7 @@ def direct(context: Context) -> RowValues:
 
 
 def over_snapshot(context: Context, run: RunGiven) -> RowValues:
-    """For subqueries too: they are a query of the numbered rows, planned anew for each statement that is run."""
+    """For expressions with subqueries: they become a query over the numbered rows, planned anew for each execution."""
     plain = direct(context)
 
     def values(exprs: Sequence[Scalar], rows: RowSet) -> list[Vector]:
