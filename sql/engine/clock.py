@@ -1,8 +1,8 @@
-"""Epochs: microseconds since 1970, strictly monotone, above every epoch that was ever read at or promised.
+"""Epochs: microseconds since 1970, strictly monotone, above every epoch that was ever read at or reported.
 
-A commit's epoch is in the log, so a restart knows it. An epoch that was only read at (``AS OF now()``, a
-subscription's progress) is not; for those the file ``lease`` holds a ceiling, raised ahead of use, and a restart
-begins above it.
+A commit's epoch is in the log, so a restart knows it. An epoch that was only read at (``AS OF now()``, a subscription's
+progress) is not. For those the file ``lease`` holds a ceiling, raised ahead of use; after a restart epochs begin above
+it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Final
 from storage.files import replace_file
 
 LEASE_AHEAD: Final = 2_000_000
-"""µs by which the ceiling is raised. Small, since epochs after a crash begin at it, ahead of the wall clock."""
+"""µs by which the ceiling is raised. Small, because after a crash epochs begin at the ceiling, ahead of the wall
+clock."""
 POSTGRES_EPOCH: Final = 946_684_800_000_000
-"""2000-01-01 in µs since 1970: timestamps' zero."""
+"""2000-01-01 in µs since 1970: the zero of timestamps."""
 
 
 def wall_clock() -> int:
@@ -31,7 +32,7 @@ def timestamp_now() -> int:
 
 
 class EpochClock:
-    """The one oracle for the times of reads and writes. Used by the engine thread only (``now`` by anyone)."""
+    """The one source of read and commit epochs. Used by the engine thread only (``now`` by any thread)."""
 
     def __init__(self, path: Path | None, source: Callable[[], int] = wall_clock) -> None:
         self._path = path
@@ -40,7 +41,7 @@ class EpochClock:
         self.last = self._ceiling
 
     def now(self) -> int:
-        """The present: never before an epoch that was given out."""
+        """The current epoch, never before one that was issued."""
         return max(self._source(), self.last)
 
     def advance(self) -> int:
@@ -49,11 +50,11 @@ class EpochClock:
         return self.last
 
     def restore(self, epoch: int) -> None:
-        """A commit of that epoch was found in the log or the store."""
+        """Record the epoch of a commit found in the log or the store."""
         self.last = max(self.last, epoch)
 
     def observe(self, epoch: int) -> None:
-        """Someone reads at this epoch: later commits lie above it, also after a crash."""
+        """Record a read at this epoch: later commits get later epochs, even after a crash."""
         if epoch <= self.last:
             return
         if epoch > self._ceiling:
@@ -61,7 +62,7 @@ class EpochClock:
         self.last = epoch
 
     def close(self) -> None:
-        """A clean end: the ceiling comes down to what was given out."""
+        """Orderly end: lower the ceiling to the last issued epoch."""
         if self._ceiling > self.last:
             self._raise(self.last)
 

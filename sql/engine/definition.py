@@ -1,4 +1,4 @@
-"""A view's definition → its rows as a relational plan."""
+"""Turns a view's definition into a relational plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from sql.statements.queries import Query
 
 
 def view_rel(query: Query) -> Rel:
-    """A view's rows: its query, with LIMIT and OFFSET kept (as a set of rows) and helper columns of ORDER BY gone."""
+    """The plan of a view's rows: its query, with LIMIT and OFFSET kept (as a set of rows), without helper columns of
+    ORDER BY."""
     rel = query.rel
     finishing = query.finishing
     if query.as_of is not None:
@@ -31,7 +32,7 @@ def view_rel(query: Query) -> Rel:
 
 
 def definition_rel(view: Relation, catalog: Catalog) -> Rel:
-    """A stored view's rows, bound anew from its definition; a function's, its arguments one level out."""
+    """The plan of a stored view, bound again from its definition; for a function, its arguments are one level out."""
     assert view.definition is not None, "a view has a definition"
     if view.routine is not None:
         return routine_body(environment_of(Lookup(catalog)), RoutineOverload(view, view.routine))

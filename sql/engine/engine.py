@@ -1,8 +1,8 @@
-"""The engine: groups of commits. Everything here runs on the thread that owns the engine at the moment.
+"""The engine: groups of commits (group commit). Everything here runs on the thread that owns the engine at the moment.
 
-A *writer* (``writer.py``) feeds one transaction's changes at the next ordinal. ``commit`` gives it its epoch and puts
-it into the group. ``flush`` ends the group: its records go to the log in one write and one sync while the dataflow
-steps all of its epochs together; then the root is published. No commit is acknowledged before that.
+A *writer* (``writer.py``) feeds one transaction's changes at the next ordinal. ``commit`` gives it an epoch and adds it
+to the group. ``flush`` ends the group: its records go to the log in one write and one sync while the dataflow steps all
+of its epochs together; then the root is published. No commit is acknowledged before that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from storage.record import CommitRecord, SequenceMark, Update
 from storage.stored import Batch, History, history_of
 
 LARGE_BYTES: Final = 1 << 18
-"""A group with more bytes of rows is encoded and written on a thread of its own while the dataflow steps."""
+"""A group with more bytes of rows than this is encoded and written on a thread of its own while the dataflow steps."""
 
 
 Listener = Callable[[Delta, Published], None]
@@ -50,12 +50,13 @@ class Engine(EngineState):
         self.loads = Loads()
         self.listeners: list[Listener] = []
         self.kept_beside: list[Callable[[], list[Words] | None]] = []
-        """Give the dictionary's ids that are held outside of the engine, when a sweep begins; None: not now."""
+        """Called when a sweep begins: they return the dictionary ids held outside the engine, or None to postpone the
+        sweep."""
         self.failing = Failing(self)
         self.entries = Entering(dictionary)
         self._group = Group()
         self._marks: dict[int, SequenceMark] = {}
-        """The positions of sequences that the store does not know yet."""
+        """The positions of sequences that the store does not have yet."""
         self._log_thread = ThreadPoolExecutor(1, "log")
 
     def drop_relation(self, relation: int) -> None:
@@ -137,7 +138,7 @@ class Engine(EngineState):
         self._note_marks(marks)
 
     def rest_sequences(self) -> None:
-        """At an orderly end: give back the numbers that sequences have reserved. They are not used any more."""
+        """On an orderly end: return the numbers that sequences have reserved. They are no longer used."""
         self.sequences.rest()
         self._mark_sequences(self._group)
 
@@ -148,7 +149,7 @@ class Engine(EngineState):
             self._publish(self._group, self._stepped(self._group), sequence)
 
     def _is_small(self, group: Group) -> bool:
-        """Whether only the step and the sync of a group may take long."""
+        """Whether only the group's step and sync may take long."""
         room = self.persistence is None or self.persistence.has_room
         return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
 
@@ -245,7 +246,7 @@ class Engine(EngineState):
         return preceded(changes, adopted)
 
     def _epochs(self, relation: int, times: Words) -> Words:
-        """The epochs of a view's changes. Rows that it had when it was created count from then."""
+        """The epochs of a view's changes. Its initial rows get the epoch at which it was created."""
         known: Relation | None = self.catalog.by_id(relation)
         epochs = self.timeline.epochs(times)
         return epochs if known is None else np.maximum(epochs, known.created)

@@ -1,4 +1,4 @@
-"""Dictionary entries on their way to the log and the store, and those that leave the store."""
+"""Dictionary entries on their way to the log and the store, and the removal of dead ones from the store."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from storage.stored import NO_WORDS, merge_entries
 
 @dataclass(slots=True)
 class Entering:
-    """Invariant: an entry is in the log before, or in the same record as, the first row that names it, and comes to the
-    store no later than that row; one that has left and comes back comes after it left. Only on the engine's thread."""
+    """Invariant: an entry is in the log before, or in the same record as, the first row that refers to it, and reaches
+    the store no later than that row. A removed entry that is added again reaches the store after its removal. Used on
+    the engine's thread only."""
 
     dictionary: Dictionary
     leaving: list[Words] = field(default_factory=list)
-    """Ids that a sweep has declared dead, whose entries the next batch takes from the store."""
+    """Ids that a sweep has declared dead. The next batch removes their entries from the store."""
     _unlogged: list[Entries] = field(default_factory=list)
     _unapplied: list[Entries] = field(default_factory=list)
 
     def load(self, entries: Entries) -> None:
-        """Entries of a log record that is replayed: the store may not have them yet.
+        """Load the entries of a replayed log record, which the store may not have yet.
 
-        What was derived before goes into the next record: none of the log's may have it.
+        Entries derived before it go into the next record, since the log's records may lack them.
         """
         self._unlogged.append(self._drain())
         fresh = self.dictionary.load(*entries)
@@ -34,13 +35,14 @@ class Entering:
             self._unapplied.append(Entries(fresh, *self.dictionary.packed(fresh)))
 
     def to_log(self) -> Entries:
-        """Every entry that no record has yet: also what the last steps derived, since later rows may name it."""
+        """All entries that no record has yet, including those that the last steps derived, since later rows may refer
+        to them."""
         parts = [*self._unlogged, self._drain()]
         self._unlogged.clear()
         return self._living(merge_entries(parts))
 
     def to_store(self) -> tuple[Entries, Words]:
-        """What the next batch brings, and the ids of what it takes away first."""
+        """The entries for the next batch, and the ids that it removes first."""
         self._unlogged.append(self._drain())
         entries, self._unapplied = self._living(merge_entries(self._unapplied)), []
         leaving = np.concatenate(self.leaving) if self.leaving else NO_WORDS
@@ -48,7 +50,8 @@ class Entering:
         return entries, leaving
 
     def _living(self, entries: Entries) -> Entries:
-        """Without those that a sweep has declared dead since they came; one that comes back is drained again."""
+        """The entries that no sweep has declared dead since they were drained; one that is added again is drained
+        again."""
         if not self.dictionary.guarded or not len(entries.ids):
             return entries
         places = self.dictionary.living(entries.ids)

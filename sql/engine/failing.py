@@ -1,8 +1,8 @@
 """Views that are down: their step did not end, or took too much memory, after the commit was durable.
 
-The dataflow of a view that is down is freed at once. The view is built again from its definition when rows that it may
-have failed on have been removed. When a transaction's tentative step breaks views, the step is undone and they are
-built again too.
+The dataflow of a view that is down is freed at once. The view is rebuilt from its definition when rows on which it may
+have failed have been deleted. When a transaction's tentative step breaks views, the step is undone and they are rebuilt
+too.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from sql.engine.state import EngineState
 from storage.stored import History
 
 REVIVE_SECONDS: Final = 5.0
-"""How long one view's return may take while commits wait."""
+"""The time limit for rebuilding one view while commits wait."""
 
 
 class Failing:
-    """Takes views down and brings them back; ``EngineState.failures`` has those that are down.
+    """Takes views down and rebuilds them; ``EngineState.failures`` has those that are down.
 
-    ``revived``: those that came back since the last batch for the store, which forgets their old rows.
+    ``revived``: the views rebuilt since the last batch for the store, which deletes their old rows.
     """
 
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
         self.revived: list[int] = []
         self.broken = False
-        """Whether a tentative step has broken views, so that ``restore`` is due."""
+        """Whether a tentative step has broken views, so that ``restore`` must be called."""
         self._inputs: dict[int, frozenset[int]] = {}
         """The inputs of each view that is down."""
         self._held_back = False
         self._seen = 0
-        """The number of failed operators at the last look."""
+        """The number of failed operators when last checked."""
 
     def note(self) -> None:
-        """Take down the views that have failed in a commit's step."""
+        """Take down the views that failed in a commit's step."""
         engine = self._engine
         if engine.dataflow.failed == self._seen:
             return
@@ -55,7 +55,7 @@ class Failing:
             engine.settle()
 
     def unnoted(self) -> dict[int, SqlError]:
-        """The views that have failed since the last commit, and why. Cost: the number of views."""
+        """The views that have failed since the last commit, with their errors. Cost: the number of views."""
         failures = ((i, self._engine.dataflow.failure(output)) for i, output in self._engine.outputs.items())
         return {i: failure for i, failure in failures if failure is not None and i not in self._engine.failures}
 
@@ -72,14 +72,15 @@ class Failing:
         self._engine.failures[relation] = SqlError(reason.sqlstate, message, reason.detail, hint)
 
     def _free(self, views: list[Relation]) -> None:
-        """Free views' dataflows, but keep what their joins with PROCTIME() have found."""
+        """Free views' dataflows, but keep the matches that their joins with PROCTIME() have found."""
         engine = self._engine
         for view in sorted(views, key=lambda v: v.id, reverse=True):
             engine.locks.hold(view, engine.published.root, engine.published.ordinal)
             engine.free(view.id)
 
     def down(self, view: Relation, catalog: Catalog) -> bool:
-        """Whether a new view cannot be installed because one that it reads is down. It is down then, too."""
+        """Whether a new view cannot be installed because a view that it reads is down. The new view is then down
+        too."""
         inputs = self._inputs[view.id] = frozenset(gets(definition_rel(view, catalog)))
         below = sorted(inputs & self._engine.failures.keys())
         if below:
@@ -87,11 +88,11 @@ class Failing:
         return bool(below)
 
     def heal(self, changes: Mapping[int, History]) -> None:
-        """After a commit with these changes: try to bring back views that may have failed on rows now deleted."""
+        """After a commit with these changes: try to rebuild views that may have failed on rows now deleted."""
         self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
 
     def let_go(self) -> None:
-        """Nothing holds history any more: retry the views whose return that prevented."""
+        """Nothing holds history any more: retry the views whose rebuilding was blocked by that."""
         if self._held_back and self._engine.failures and not self._engine.dataflow.held:
             self._revive(None)
 
@@ -101,10 +102,11 @@ class Failing:
         self._inputs.pop(relation, None)
 
     def _revive(self, gone: Collection[int] | None) -> None:
-        """Build the views again that read one of ``gone`` or one that has come back; None: all. Those that fail again
-        stay down.
+        """Rebuild the views that read one of ``gone`` or a rebuilt view; None: all views. Those that fail again stay
+        down.
 
-        History in memory is forgotten first: hydrating over it would run into the same loop at the epochs that had it.
+        History in memory is forgotten first: hydrating over it would enter the same loop at the epochs that contained
+        it.
         """
         engine = self._engine
         self._held_back = engine.dataflow.held
@@ -129,8 +131,8 @@ class Failing:
             engine.publish_again()
 
     def _make_anew(self, view: Relation, catalog: Catalog) -> SqlError | None:
-        """Build a view from its definition, with what its joins with PROCTIME() had found. Its error if it fails and is
-        freed again."""
+        """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it
+        is then freed again."""
         engine = self._engine
         self._free([view])
         try:
@@ -162,8 +164,8 @@ class Failing:
     # -- tentative steps -----------------------------------------------------------------------------------------
 
     def settle_tentative(self) -> None:
-        """Step what a transaction has changed so far. Raises what has interrupted a view's step (57014, 53200, 54001);
-        the transaction must be rolled back then, and ``restore`` called."""
+        """Step a transaction's changes so far. Raises the error that interrupted a view's step (57014, 53200, 54001);
+        the caller must then roll back the transaction and call ``restore``."""
         engine = self._engine
         before = engine.dataflow.failed
         try:
@@ -181,9 +183,9 @@ class Failing:
             raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
 
     def restore(self, catalog: Catalog) -> None:
-        """After the rollback: build the views that a tentative step has broken again, as they were committed.
+        """After the rollback: rebuild the views that a tentative step has broken, as committed.
 
-        ``catalog`` has those that the transaction has created. The store and the log are right about the others.
+        ``catalog`` has the views that the transaction created. The store and the log are right about the others.
         """
         self.broken = False
         engine = self._engine

@@ -1,4 +1,4 @@
-"""A group of commits: what is written, stepped and published together."""
+"""A group of commits, which are written, stepped and published together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.stored import History
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one published group changed: by relation; ``epoch`` is the newest commit's."""
+    """The changes of one published group, by relation; ``epoch``: that of its newest commit."""
 
     epoch: int
     changes: dict[int, History]
@@ -22,25 +22,25 @@ class Delta:
 
 @dataclass(slots=True)
 class Group:
-    """The group that is being built, then ended."""
+    """The group while it is built, and then flushed."""
 
     records: list[CommitRecord] = field(default_factory=list)
     written: Callable[[], int] | None = None
-    """Once it is being written: waits until it is durable, and gives its last sequence number."""
+    """Set when the write has begun: waits until the group is durable, and returns its last sequence number."""
     delta: Delta | None = None
-    """Once it is stepped."""
+    """Set when the group has been stepped."""
     before: Catalog | None = None
     """The catalog before the first record that changes it."""
     dropped: list[int] = field(default_factory=list)
 
     @property
     def nbytes(self) -> int:
-        """Of its updates' rows."""
+        """The bytes of its updates' rows."""
         return sum(u.rows.nbytes for r in self.records for u in r.updates)
 
 
 def preceded(changes: dict[int, History], contents: dict[int, History]) -> dict[int, History]:
-    """The changes of a group, after what some relations have held before."""
+    """A group's changes, preceded by the initial contents of some relations."""
     for relation, first in contents.items():
         later = changes.get(relation)
         changes[relation] = first if later is None else _joined(first, later)

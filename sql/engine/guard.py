@@ -1,8 +1,8 @@
-"""A watch over steps of the dataflow that do not come to an end.
+"""A watchdog for steps of the dataflow that do not end.
 
-One INSERT may close a cycle under a recursive view that never reaches its fixpoint then, and its commit is durable by
-that time. So a step of a commit is interrupted when its loops run for longer than it may take; the
-views that depend on the loop are taken down with an error, everything else goes on.
+One INSERT may close a cycle under a recursive view, so that it never reaches its fixpoint; by then the commit is
+durable. So a commit's step is interrupted when its loops exceed their time limit. The views that depend on the loop are
+taken down with an error; all others continue.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ POLL_SECONDS: Final = 0.25
 
 
 class Watch:
-    """Interrupts steps through ``interrupt``; ``reason`` is then what the views are taken down with.
+    """Interrupts steps through ``interrupt``; ``reason`` then tells why, for the error of the views taken down.
 
-    A thread looks every ``POLL_SECONDS`` at what goes on, so that a short step pays for two assignments only.
+    A thread checks every ``POLL_SECONDS``, so that a short step costs only two assignments.
     """
 
     def __init__(self, interrupt: threading.Event) -> None:
         self._interrupt = interrupt
         self._current: float | None = None
-        """The step's deadline, monotonic seconds."""
+        """The step's deadline, in monotonic seconds."""
         self._stopped = threading.Event()
         self.reason: SqlError | None = None
         self.seconds = STEP_SECONDS
@@ -36,7 +36,7 @@ class Watch:
 
     @contextmanager
     def over(self, seconds: float | None = None) -> Iterator[None]:
-        """Watches what is inside."""
+        """Watch the code in this context."""
         self.reason = None
         self._current = time.monotonic() + (self.seconds if seconds is None else seconds)
         try:
@@ -47,7 +47,7 @@ class Watch:
                 self._interrupt.clear()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """End the thread."""
         self._stopped.set()
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""The arrangements that the catalog's indexes need, made and given back."""
+"""The arrangements that the catalog's indexes need: created and freed with them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sql.catalog.catalog import Catalog, Relation
 
 @dataclass(slots=True)
 class IndexArrangements:
-    """``made``: the arrangements that are there for an index's sake, by relation."""
+    """``made``: the arrangements that exist only for an index, by relation."""
 
     renderer: Renderer
     made: set[tuple[int, Guard]] = field(default_factory=set)
 
     def add(self, relation: Relation) -> None:
-        """The arrangements of a relation's indexes, where they are missing; they have rows after ``hydrate``."""
+        """Add the missing arrangements of a relation's indexes; they have rows after ``hydrate``."""
         for wanted in guards_of(relation):
             if not self.renderer.has_guard(relation.id, wanted):
                 self.renderer.add_guard(relation.id, wanted)
                 self.made.add((relation.id, wanted))
 
     def forget(self, relation: int) -> None:
-        """The relation is gone from the dataflow."""
+        """The relation has been removed from the dataflow."""
         self.made = {m for m in self.made if m[0] != relation}
 
     def drop_unused(self, catalog: Catalog) -> bool:
-        """Gives back what no index in the catalog needs, or needs any longer; whether there was any."""
+        """Free the arrangements that no index in the catalog needs; whether there were any."""
         found = False
         for relation, arranged in list(self.made):
             known = catalog.relations.get(relation)
@@ -42,7 +42,7 @@ class IndexArrangements:
 def guards_of(relation: Relation) -> list[Guard]:
     """The arrangements that a relation's indexes and foreign keys need.
 
-    Plans compare values with equality classes by these, so that an index of such columns is of use to UNIQUE alone.
+    For columns with equality classes plans compare by class, so that an index of such columns serves UNIQUE only.
     """
     found = [(i, guard(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
     outgoing = [guard(relation.schema, k.columns) for k in relation.foreign_keys]

@@ -1,7 +1,7 @@
-"""Arrangements made for statements that come again: a repeated filter by equality over a large table becomes a lookup.
+"""Automatic arrangements for repeated statements: a repeated filter by equality over a large table becomes a lookup.
 
-The first runs of such a statement scan; then the engine arranges the relation by the columns that the filter fixes,
-shared by every plan from there on and kept until the relation is dropped. Nothing about results changes.
+The first runs of such a statement scan. Then the engine arranges the relation by the columns that the filter fixes; all
+later plans share the arrangement, which is kept until the relation is dropped. Results do not change.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Wish = tuple[int, tuple[int, ...]]
 
 SMALL: Final = 5_000
 LARGE: Final = 3_000_000
-"""Rows between which an arrangement is worth its memory and the pause in which it is made."""
+"""The range of row counts in which an arrangement is worth its memory and the pause to create it."""
 PATIENCE: Final = 2
-"""Scans before it is made."""
+"""The number of scans before the arrangement is created."""
 
 
 def wishes(rel: Rel, published: Published) -> tuple[Wish, ...]:
-    """What an optimized plan would look up if only it were arranged."""
+    """The arrangements that an optimized plan would look up if they existed."""
     found: list[Wish] = []
     todo = [rel]
     while todo:

@@ -1,8 +1,8 @@
-"""Loads of files: those that run, and those that were committed, which are the same load when they are tried again.
+"""Loads of files: running ones, and committed ones, which a client may retry by their id.
 
-What is known of a committed load is a JSON text of its commit's log record and, later, of the store: it stands exactly
-when the rows do. Loads are told apart by their id within their table. Those that a client has named are known for as
-long as the table is there; no other can be tried again, so that of them the latest are shown, and that is all.
+A committed load is recorded as a JSON text in its commit's log record and later in the store, so it is known exactly
+when its rows are durable. A load's id is unique within its table. Loads with a LOAD_ID are remembered as long as their
+table exists. The others cannot be retried; only the latest of them are kept, for display.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from storage.load.rejects import Reject
 KEPT: Final = (
     "id", "relation", "table", "source", "engine", "started", "rows", "total", "rejected", "finished", "named",
 )  # fmt: skip
-"""What stays of a committed load."""
+"""The fields recorded for a committed load."""
 FORGOTTEN_AFTER: Final = 100
-"""A load without a LOAD_ID is shown until its table has so many later ones, one that failed until so many later ones
-have."""
+"""A load without a LOAD_ID is shown until its table has this many later ones; a failed load until there are this many
+later failed ones."""
 REJECTS_KEPT: Final = 10
-"""A table's rejects are those of its last so many loads that had any."""
+"""A table's rejects are kept for the latest this many loads that had any."""
 
 
 class LoadState(Enum):
@@ -41,10 +41,10 @@ class LoadState(Enum):
 
 @dataclass(slots=True, eq=False)
 class Load:
-    """One load. ``relation``: the table's oid, 0 before there is one; times are µs since 2000.
+    """One load. ``relation``: the table's oid, 0 before the table exists; times are µs since 2000.
 
-    ``rows``: read so far, then loaded; ``total``: of the files, where they tell; ``rejected``: how many rejects it had;
-    ``named``: whether its statement has a LOAD_ID.
+    ``rows``: read so far, in the end loaded; ``total``: the rows of the files, if known; ``rejected``: the number of
+    rejects; ``named``: whether its statement has a LOAD_ID.
     """
 
     id: str
@@ -66,26 +66,26 @@ class Load:
     cancel: Cancel = field(default_factory=Cancel)
 
     def see(self, rows: int) -> None:
-        """So many were read by now. Executors have read all of them before the server takes the first."""
+        """Report the number of rows read so far. Executors have read all rows before the server takes the first."""
         self.rows = max(self.rows, rows)
 
     def reject(self, rejects: Sequence[Reject]) -> None:
-        """They are what it leaves out."""
+        """Set the rejects: the bad rows that the load leaves out."""
         self.rejects, self.rejected = sorted(rejects, key=lambda reject: reject.order), len(rejects)
 
     def join(self, loads: list[Load], rows: int) -> None:
-        """Its rows are part of a transaction now, with those ``loads``."""
+        """The load's rows are now part of a transaction, whose loads are ``loads``."""
         self.rows, self.finished = rows, timestamp_now()
         loads.append(self)
 
     def to_json(self) -> dict[str, object]:
-        """What stays of a committed load."""
+        """The record of a committed load."""
         kept = {name: getattr(self, name) for name in KEPT}
         return kept | {"rejects": [list(reject) for reject in self.rejects]} if self.rejects else kept
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], epoch: int) -> Load:
-        """The inverse, as of the epoch that it was committed at."""
+        """The inverse of ``to_json``, for a load committed at this epoch."""
         values: dict[str, Any] = {name: found[name] for name in KEPT if name in found}  # before rejects: not that
         rejects = [Reject(*reject) for reject in found.get("rejects", ())]
         return cls(**values, rejects=rejects, backend=0, state=LoadState.COMMITTED, epoch=epoch)
@@ -93,14 +93,15 @@ class Load:
 
 @dataclass(slots=True)
 class _OfTable:
-    """A table's committed loads. ``unnamed``: without rejects that are kept; the oldest first, as are ``rejecting``."""
+    """A table's committed loads. ``unnamed``: those without a LOAD_ID whose rejects are not kept; these and
+    ``rejecting`` are oldest first."""
 
     known: dict[str, Load] = field(default_factory=dict)
     unnamed: deque[Load] = field(default_factory=deque)
     rejecting: deque[Load] = field(default_factory=deque)
 
     def add(self, load: Load) -> list[Load]:
-        """Those of which less is known from now on."""
+        """Add a load; the loads whose record shrinks as a result."""
         self.known[load.id] = load
         less = []
         if load.rejects:
@@ -119,18 +120,19 @@ class _OfTable:
 
 
 class Loads:
-    """All loads that the server knows. Committed ones change on the engine's thread, the others on the event loop's."""
+    """All loads known to the server. Committed ones change on the engine's thread, the others on the event loop."""
 
     def __init__(self) -> None:
         self._committed: dict[int, _OfTable] = {}
         self._commits: dict[int, list[Load]] = {}
-        """Those that are known, by the epoch of their commit."""
+        """The known committed loads, by the epoch of their commit."""
         self._changed: set[int] = set()
         self._running: dict[tuple[int | str, str], Load] = {}
         self._ended: deque[Load] = deque(maxlen=FORGOTTEN_AFTER)
 
     def restore(self, texts: Mapping[int, str], relations: Container[int]) -> None:
-        """Those that the store and the log know, by the epochs of their commits, for the tables that are there."""
+        """Restore the loads in the store and the log (texts by the epochs of their commits), for the existing
+        tables."""
         for epoch in sorted(texts):
             found = [Load.from_json(load, epoch) for load in json.loads(texts[epoch])]
             if any(load.relation not in relations for load in found):
@@ -138,12 +140,13 @@ class Loads:
             self._remember([load for load in found if load.relation in relations], epoch)
 
     def committed(self, relation: int, id_: str) -> Load | None:
-        """A table's committed load of this id. Asked in a job of the engine's thread, it is durable when that ends."""
+        """A table's committed load of this id. If asked in a job of the engine's thread, it is durable when that job
+        ends."""
         of_table = self._committed.get(relation)
         return None if of_table is None else of_table.known.get(id_)
 
     def commit(self, loads: Iterable[Load], epoch: int) -> None:
-        """They are part of the commit of this epoch."""
+        """Record loads as part of the commit of this epoch."""
         for load in loads:
             load.epoch, load.state = epoch, LoadState.COMMITTED
         self._remember(list(loads), epoch)
@@ -156,13 +159,13 @@ class Loads:
                 self._changed.add(less.epoch or 0)
 
     def keep(self, relations: Container[int]) -> None:
-        """The tables that are there: what is known of others' loads goes."""
+        """Forget the loads of tables other than these."""
         for relation in [relation for relation in self._committed if relation not in relations]:
             self._changed |= {load.epoch or 0 for load in self._committed.pop(relation).known.values()}
 
     def changed(self) -> dict[int, str | None]:
-        """What is known of the loads of earlier commits, by epoch, where it is less than at the last call; None:
-        nothing. For the store."""
+        """The records of earlier commits' loads that have shrunk since the last call, by epoch, for the store; None: no
+        loads left."""
         found: dict[int, str | None] = {}
         for epoch in self._changed:
             known = [load for load in self._commits.get(epoch, ()) if self.committed(load.relation, load.id) is load]
@@ -174,7 +177,7 @@ class Loads:
 
     @contextmanager
     def run(self, load: Load) -> Iterator[None]:
-        """For as long as the load runs. 55006: it does already."""
+        """Register a load while it runs. 55006: a load of this id runs already."""
         key = load.relation or load.table, load.id
         if key in self._running:
             raise SqlError("55006", f'load "{load.id}" of table {load.table} is running already')
@@ -196,13 +199,13 @@ class Loads:
                 self._ended.append(load)
 
     def all(self) -> list[Load]:
-        """Committed, failed and running ones, by when they started."""
+        """Committed, failed and running loads, by start time."""
         committed = [load for of_table in list(self._committed.values()) for load in list(of_table.known.values())]
         found = {id(load): load for load in (*committed, *self._ended, *self._running.values())}
         return sorted(found.values(), key=lambda load: (load.started, load.id))
 
 
 def loads_text(loads: Iterable[Load]) -> str | None:
-    """For a commit's record; None: there are none."""
+    """The loads' text in a commit's record; None if there are none."""
     found = [load.to_json() for load in loads]
     return json.dumps(found, ensure_ascii=False) if found else None

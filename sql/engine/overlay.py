@@ -1,8 +1,8 @@
-"""A transaction's own changes that are not stepped yet, laid over what is: lookups by key see both.
+"""A transaction's pending changes as an overlay: lookups by key see both the stepped state and the pending changes.
 
-A transaction of several small statements is stepped once, at its end: until then its later statements read the tables
-that the earlier ones changed through these. Only plans that are run directly may: a dataflow reads versions by their
-descriptors, which know nothing of what lies above them.
+A transaction of several small statements is stepped once, at its end. Until then its later statements read the tables
+that earlier ones changed through these overlays. Only directly run plans may use them: a dataflow reads versions by
+their descriptors, which do not include an overlay.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from planner.physical.layouts import table_layout
 from sql.engine.snapshot import MemorySnapshot, Published
 
 FEW: Final = 64
-"""Rows up to which a transaction's changes are laid over what is, instead of being stepped first."""
+"""The most pending rows to overlay; with more, the transaction is stepped first."""
 
 Pending = Mapping[int, tuple[Words, Words]]
 """By table: rows in its schema's layout and their diffs."""
 
 
 class OverlaidVersion(Version):
-    """A version and some updates more. Cost of a lookup: the version's, and rows × keys comparisons."""
+    """A version and some additional updates. Cost of a lookup: the version's, and rows × keys comparisons."""
 
     __slots__ = ("_base", "_diffs", "_rows")
 
@@ -64,7 +64,7 @@ class OverlaidVersion(Version):
 
 @dataclass(frozen=True, slots=True)
 class OverlaidSnapshot(MemorySnapshot):
-    """A snapshot in which the pending changes are seen."""
+    """A snapshot that includes the pending changes."""
 
     pending: Pending | None = None
     _known: dict[tuple[int, tuple[int, ...]], Version] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class OverlaidSnapshot(MemorySnapshot):
 def overlaid(
     published: Published, relation: int, columns: tuple[int, ...], base: Version, updates: tuple[Words, Words]
 ) -> Version:
-    """A table's arrangement by ``columns`` (its own one by default) with pending updates."""
+    """A table's arrangement by ``columns`` (default: its own), with pending updates."""
     stored = published.stored[relation]
     rows, diffs = updates
     gather = table_layout(stored.schema, columns or stored.primary_key).gather

@@ -1,4 +1,5 @@
-"""The data folder: the commit log, the store behind it, and the applier that moves commits from one to the other."""
+"""The data folder: the commit log (write-ahead log), the store, and the applier that moves commits from one to the
+other."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ from storage.row_file import FOLDER
 from storage.stored import Batch, StoredRelation
 
 DEFAULT_RETAIN: Final = 3_600_000_000
-"""µs of history kept where RETAIN HISTORY does not say otherwise."""
+"""The default of RETAIN HISTORY, in µs."""
 MAX_RECORD_BYTES: Final = 3 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How a data folder is written; tests bring a disk of their own and make everything happen often."""
+    """How a data folder is written; tests inject a disk of their own and lower the thresholds."""
 
     disk: Files | None = None
     pace: Pace = Pace()  # noqa: RUF009 - frozen
@@ -41,7 +42,7 @@ class Tuning:
 class Persistence:
     """Makes commits durable (``write``) and moves stepped ones into the store (``apply``).
 
-    ``refusal``: why the store does not take more at present (53200, 53100); writes are refused while it stands.
+    ``refusal``: why the store currently accepts nothing more (53200, 53100); writes are refused while it is set.
     """
 
     folder: Path
@@ -54,16 +55,16 @@ class Persistence:
     clock: EpochClock | None = None
     refusal: SqlError | None = None
     holds: dict[int, int] = field(default_factory=dict)
-    """By sink: the epoch up to which it is done. One that is not here is done with nothing."""
+    """By sink: the epoch up to which it has written everything. A sink that is missing here has written nothing."""
     _sinks: tuple[Catalog | None, dict[int, list[tuple[int, int]]]] = field(default_factory=lambda: (None, {}))
     needed: Mapping[int, int] = field(default_factory=dict)
-    """From which epoch on someone still needs a relation's updates, by id."""
+    """By relation id: the epoch from which on its updates are still needed."""
     _applier: Applier | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
-        """Locks and reads a data folder. 55006: another server has it; XX001: it is damaged."""
+        """Lock and read a data folder. 55006: another server uses it; XX001: it is damaged."""
         lock = lock_folder(folder)
         tuning = tuning or Tuning()
         log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)
@@ -71,12 +72,12 @@ class Persistence:
         return cls(folder, lock, log, store, recover(store, log, folder / FOLDER), tuning)
 
     def start(self) -> None:
-        """Begin to apply; after recovery has been prepared."""
+        """Start the applier. Call it when recovery has been prepared."""
         self._applier = Applier(self.store, self.log, self._failed, self._retention, self.tuning.pace)
 
     @property
     def row_files(self) -> Path:
-        """Where the rows of large loads are until the store has them."""
+        """The folder for rows of large loads that the store does not have yet."""
         return self.folder / FOLDER
 
     @property
@@ -85,26 +86,27 @@ class Persistence:
         return self.store.high_water()
 
     def begin_write(self, records: Sequence[CommitRecord]) -> None:
-        """Writes the records and begins to sync them, which goes on beside everything else."""
+        """Write the records and start to sync them in the background."""
         for record in records:
             self.log.append(encode_record(record))
         self.log.start()
 
     def is_written(self, until: float) -> bool:
-        """Whether what was begun is durable by then (``perf_counter``), as far as can be known without a thread."""
+        """Whether the write begun is durable by ``until`` (``perf_counter``), as far as can be known without a
+        thread."""
         return until == math.inf or self.log.is_synced(until)
 
     def end_write(self) -> int:
-        """Returns when they are durable; the sequence number of the last."""
+        """Wait until the records are durable; the sequence number of the last one."""
         return self.log.sync()
 
     def write(self, records: Sequence[CommitRecord]) -> int:
-        """Both, on a thread of its own, for records that take long to write."""
+        """``begin_write`` and ``end_write``, on a thread of its own, for records that take long to write."""
         self.begin_write(records)
         return self.end_write()
 
     def apply(self, batch: Batch, catalog: Catalog) -> None:
-        """Hand a published group to the applier; waits while far too much is waiting there."""
+        """Hand a published group to the applier; blocks while its backlog is too large."""
         assert self._applier is not None, "started"
         self.catalog = catalog
         self._applier.submit(batch)
@@ -113,18 +115,18 @@ class Persistence:
 
     @property
     def has_room(self) -> bool:
-        """Whether ``apply`` would not wait."""
+        """Whether ``apply`` would not block."""
         return self.refusal is None and self._applier is not None and self._applier.has_room
 
     def check_room(self) -> None:
-        """Raises why the store takes no more, if it does not."""
+        """Raise ``refusal``, if it is set."""
         with self._guard:
             if self.refusal is not None and self._applier is not None and self._applier.waiting:
                 raise self.refusal
             self.refusal = None
 
     def flush(self) -> None:
-        """Everything submitted is in the store."""
+        """Wait until everything submitted is in the store."""
         assert self._applier is not None, "started"
         self._applier.flush()
 
@@ -133,13 +135,13 @@ class Persistence:
         return self._retention(relation, self.store.high_water())
 
     def forget(self) -> None:
-        """Gives up history that nobody retains, and rows that are gone with it."""
+        """Drop history that nobody retains, and the rows that existed only in it."""
         water = self.store.high_water()
         for relation in self.store.relations():
             self.store.forget(relation, self._retention(relation, water), whole=True)
 
     def close(self) -> None:
-        """A clean end: everything applied, checkpointed and closed."""
+        """An orderly end: everything is applied, checkpointed and closed."""
         try:
             if self._applier is not None:
                 self._applier.close()
@@ -156,7 +158,7 @@ class Persistence:
         return min(high_water, now - retain, *held, self.needed.get(relation, high_water))
 
     def _readers(self, relation: int) -> list[tuple[int, int]]:
-        """The sinks that read a relation, and the µs of history that each may hold."""
+        """The sinks that read a relation, each with the µs of history that it may hold."""
         catalog, readers = self._sinks
         if catalog is not self.catalog:
             catalog, readers = self.catalog, {}
@@ -176,12 +178,12 @@ class Persistence:
 
 
 def created_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[StoredRelation, ...]:
-    """What a change of the catalog adds to the store."""
+    """The relations that a change of the catalog adds to the store."""
     return tuple(stored_relation(r) for i, r in after.items() if i not in before and _is_stored(r))
 
 
 def dropped_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[int, ...]:
-    """What a change of the catalog takes from the store."""
+    """The relations that a change of the catalog removes from the store."""
     gone = [r for i, r in before.items() if i not in after and _is_stored(r)]
     return tuple(i for r in gone for i in (r.id, *r.locks))
 

@@ -1,4 +1,4 @@
-"""How long what has failed waits before it is tried again: sources, sinks, the jobs of scattered views."""
+"""The delay before retries of sources, sinks and the jobs of scattered views."""
 
 from __future__ import annotations
 
@@ -9,5 +9,6 @@ _MOST_DOUBLINGS: Final = 60
 
 
 def pause_after(failures: int, first: float) -> float:
-    """Seconds after so many failures in a row: ``first`` after one, twice as long after each more, a minute at most."""
+    """Seconds to wait after this many failures in a row: ``first`` after one, doubled for each further one, at most a
+    minute."""
     return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), LONGEST_PAUSE)

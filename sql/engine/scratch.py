@@ -1,4 +1,5 @@
-"""Where Spark's executors leave what the server fetches: a folder that a server which was killed finds again."""
+"""The folder through which Spark's executors pass files to the server. A restarted server finds it again after a
+kill."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from storage.spark.session import SparkSettings
 
 
 def scratch_folder(engine: Engine, settings: SparkSettings) -> Path | None:
-    """Inside the shared folder, named after the data folder's secret; inside the data folder where Spark is local.
+    """A folder inside the shared folder, named after the data folder's secret; if Spark is local, inside the data
+    folder.
 
     None: the server has no data folder.
     """
@@ -23,7 +25,7 @@ def scratch_folder(engine: Engine, settings: SparkSettings) -> Path | None:
 
 
 def remove_scratch(engine: Engine, settings: SparkSettings | None) -> None:
-    """Takes away what a load of this server has left there, when none runs."""
+    """Remove what a load of this server has left there. Call it when no load runs."""
     folder = scratch_folder(engine, settings or SparkSettings())
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)

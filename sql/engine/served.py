@@ -1,4 +1,4 @@
-"""What the server holds of a view that Spark maintains: its rows, at the commits that caused them, and nothing else."""
+"""The server's copy of a view that Spark maintains: its rows at the commits that caused them, and nothing else."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Served:
 
     @property
     def since(self) -> int:
-        """The oldest ordinal that it tells apart from older ones."""
+        """The oldest ordinal that it distinguishes from older ones."""
         return self.rows.since
 
 
 class Contents:
-    """A small dataflow that only keeps what it is fed, by the engine's own ordinals. One thread at a time."""
+    """A small dataflow that only keeps what it is fed, at the engine's own ordinals. Not thread-safe."""
 
     def __init__(self, dictionary: Dictionary, width: int, fails: bool) -> None:
         self._flow = Dataflow(dictionary.arena)
@@ -47,8 +47,8 @@ class Contents:
         self._flow.hydrate()
 
     def add(self, blocks: list[Block], ordinals: Words, upper: int, keep: int) -> Served:
-        """Takes in what a job has made, at times that ``ordinals`` gives ordinals, and is complete up to ``upper``.
-        Ordinals up to ``keep`` are no longer told apart."""
+        """Add a job's blocks. ``ordinals`` maps their times to ordinals; the contents are then complete up to
+        ``upper``. Ordinals up to ``keep`` are no longer distinguished."""
         self._flow.allow_compaction(min(keep, self._upper))
         self._upper = max(upper, self._upper)
         for node, block in zip(self._inputs, blocks, strict=True):
@@ -65,12 +65,12 @@ class Contents:
         return Served(found[0], found[1] if len(found) > 1 else None, self._upper)
 
     def words(self) -> list[Words]:
-        """What a sweep of the dictionary is to see."""
+        """The words that a sweep of the dictionary must keep."""
         return contents.words(self._flow)
 
     @property
     def upper(self) -> int:
-        """Up to which ordinal it has everything."""
+        """The ordinal up to which the contents are complete."""
         return self._upper
 
     @property
@@ -79,12 +79,12 @@ class Contents:
         return self._flow.nbytes
 
     def dispose(self) -> None:
-        """Frees all of it."""
+        """Free everything."""
         contents.dispose(self._flow)
 
 
 def ordinals_of(timeline: Timeline, epochs: Words, least: int) -> Words:
-    """The ordinals of times 0, 1, …: ``least`` for 0 and for epochs that are older than what the engine tells apart,
+    """The ordinals of times 0, 1, …: ``least`` for 0 and for epochs that are older than the engine distinguishes,
     otherwise that of ``epochs[time - 1]``."""
     found = [timeline.ordinal(epoch) for epoch in epochs.tolist()]
     return np.maximum(np.array([least, *(least if o is None else o for o in found)], np.int64), least)
@@ -92,7 +92,7 @@ def ordinals_of(timeline: Timeline, epochs: Words, least: int) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class ServedSnapshot(MemorySnapshot):
-    """A snapshot with views that Spark maintains."""
+    """A snapshot that includes views maintained by Spark."""
 
     served: Mapping[int, Served] = field(default_factory=dict)
 
@@ -115,7 +115,8 @@ class ServedSnapshot(MemorySnapshot):
 
 @dataclass(frozen=True, slots=True)
 class ServedHistory(HistorySnapshot):
-    """The store's history with views that Spark maintains, which memory still knows at the ordinal ``by``."""
+    """The store's history, with views maintained by Spark as of the ordinal ``by``, which memory still
+    distinguishes."""
 
     served: Mapping[int, Served] = field(default_factory=dict)
     by: int = 0

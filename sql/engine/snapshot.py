@@ -1,4 +1,4 @@
-"""What a reader sees: one immutable root of the engine, with the catalog and the failures that belong to it."""
+"""A reader's snapshot: one immutable root of the engine, with its catalog and failures."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SystemRows = Callable[[int], Words]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The state after one commit. ``failures``: views that are taken down, by the error that reading them gives.
+    """The state after one commit. ``failures``: views that are down, with the error that reading them raises.
 
-    ``since``: the oldest ordinal that the root tells apart from older ones. ``stored``: where each relation stands
-    in the dataflow; a copy, so that it stays as it was.
+    ``since``: the oldest ordinal that the root distinguishes from older ones. ``stored``: each relation's nodes in the
+    dataflow, as a copy that does not change.
     """
 
     ordinal: int
@@ -45,14 +45,14 @@ class Published:
     stored: Mapping[int, Stored]
     failures: Mapping[int, SqlError] = field(default_factory=dict)
     arranged: int = 0
-    """Grows when a relation gets one more arrangement."""
+    """Grows when a relation gets another arrangement."""
     counts: Counts | None = None
-    """Rows by relation at ``ordinal``; None in a transaction with writes of its own."""
+    """Row counts by relation at ``ordinal``; None in a transaction with writes of its own."""
     hold: object = None
-    """Keeps the values of its words."""
+    """Keeps the values of its words in the dictionary."""
 
     def version(self, relation: int) -> Version | None:
-        """The arrangement that holds a relation whole: a table's own one, a view's Output."""
+        """The arrangement that holds a whole relation: a table's own one, a view's Output."""
         stored = self.stored.get(relation)
         return None if stored is None else self._at(stored.arrangements.get(stored.primary_key))
 
@@ -62,12 +62,12 @@ class Published:
         return None if stored is None else self._at(stored.arrangements.get(columns or stored.primary_key))
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
-        """The key columns of ``version``; () for the whole row."""
+        """The key columns of ``version``; () if it is by the whole row."""
         stored = self.stored.get(relation)
         return () if stored is None else stored.primary_key
 
     def errors(self, relation: int) -> Version | None:
-        """The error rows of a view; None when it cannot fail."""
+        """The error rows of a view; None if it cannot fail."""
         stored = self.stored.get(relation)
         return None if stored is None or stored.installed is None else self._at(stored.installed.errors)
 
@@ -83,7 +83,7 @@ class Published:
 
 
 def restore(stored: Stored, rows: Words) -> Words:
-    """Rows as arranged by the primary key, back in the schema's layout."""
+    """Rows as arranged by the primary key, converted back to the schema's layout."""
     if not stored.primary_key:
         return rows
     return gathers.apply(table_layout(stored.schema, stored.primary_key).restore(stored.schema), rows)[0]
@@ -112,8 +112,8 @@ class StoredIndexes:
 
 
 def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
-    """The physical plan of what is to be maintained, over what is arranged there. Raises what is said of a view that it
-    reads and that is down."""
+    """The physical plan of a maintained view, over existing arrangements. Raises the error of a view that it reads and
+    that is down."""
     for relation in gets(rel):
         if relation in published.failures:
             raise published.failures[relation]
@@ -159,7 +159,7 @@ class GivenSnapshot(MemorySnapshot):
 
 @dataclass(frozen=True, slots=True)
 class HistorySnapshot:
-    """``planner.peek.run.Snapshot`` over the store: the rows as they were at an epoch that memory no longer knows."""
+    """``planner.peek.run.Snapshot`` over the store: the rows at an epoch that memory no longer distinguishes."""
 
     store: Store
     epoch: int

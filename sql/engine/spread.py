@@ -14,11 +14,11 @@ from planner.transform.pipeline import maintained
 from sql.catalog.catalog import FED, Catalog
 
 LINEAR: Final = Planning(joins=Joins.LINEAR, late=Late.OFF)
-"""Joins of many inputs at once look things up by several keys: no part has them all."""
+"""Multi-way joins look up by several keys, and no part has the rows for all of them."""
 
 
 def spread_of(rel: Rel, catalog: Catalog, parts: int) -> Spread:
-    """How the rows are computed in so many parts. It depends on the definition alone. 0A000: they cannot be."""
+    """How to compute the rows in this many parts. It depends on the definition alone. 0A000: they cannot be divided."""
     plan = lower(maintained(rel), KnownIndexes(planning=LINEAR))
     spread = Spread.of(plan, parts)
     for relation in spread.tables:

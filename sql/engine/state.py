@@ -38,7 +38,7 @@ from storage.stored import History
 
 
 class TooLongHereError(Exception):
-    """Work that was tried on the event loop's thread needs a step or a scan: the engine thread must do it."""
+    """Raised on the event loop's thread: the work needs a step or a scan, so the engine thread must do it."""
 
 
 class EngineState:
@@ -56,16 +56,16 @@ class EngineState:
         self.context = Context(dictionary)
         self.renderer = Renderer(self.dataflow, self.context)
         self.failures: dict[int, SqlError] = {}
-        """What reading each view that is down raises."""
+        """The error of reading each view that is down."""
         self.unstepped = False
         self.rests = False
-        """Set while a light statement runs on the event loop's thread, when nothing may be stepped."""
+        """Set while a light statement runs on the event loop's thread, where stepping is not allowed."""
         self.touched: set[int] = set()
         """The tables fed since the last step."""
         self.whole: set[int] = set()
-        """Those of them that must not be fed again before the next step."""
+        """Those tables of ``fed`` that must not be fed again before the next step."""
         self.steps = 0
-        """How often the dataflow was stepped. What was fed before the last step is in ``head``."""
+        """The number of steps. What was fed before the last step is in ``head``."""
         self.times = StepTimes()
         self.arranged = 0
         self.since = 0
@@ -73,11 +73,12 @@ class EngineState:
         self.outputs: dict[int, NodeId] = {}
         self.locks = Locks(self.dataflow, self.renderer)
         self._adopted: dict[int, History] = {}
-        """The first contents of views that were hydrated beside the engine. The next group hands them to the store."""
+        """The initial contents of views that were hydrated beside the engine. The next group hands them to the
+        store."""
         self._drained: dict[int, Version | None] = {}
         """Each view's Output when its changes were last drained."""
         self._stored: dict[int, Stored] | None = None
-        """A copy of ``renderer.stored`` for readers; None when it has changed since."""
+        """A copy of ``renderer.stored`` for readers; None if it has changed since."""
         self.counts = Counts()
         self._indexes = IndexArrangements(self.renderer)
         self._versions = catalog.version
@@ -87,20 +88,20 @@ class EngineState:
         self.published = self.root()
 
     def next_version(self) -> int:
-        """A catalog version never used before, also by a transaction that was rolled back."""
+        """A catalog version never used before, not even by a transaction that was rolled back."""
         self._versions += 1
         return self._versions
 
     def next_id(self, catalog: Catalog) -> int:
-        """A relation's id never used before, also by a transaction that was rolled back."""
+        """A relation id never used before, not even by a transaction that was rolled back."""
         self._next_id = max(self._next_id, catalog.next_id)
         self._next_id += 1
         return self._next_id - 1
 
     def settle(self, until: float = math.inf) -> bool:
-        """Step what was fed, so that ``head`` has it (unpublished).
+        """Step everything that was fed, so that ``head`` includes it (unpublished).
 
-        False: ``until``, a time of ``perf_counter``, came first. Another call goes on with the same step.
+        False: ``until``, a time of ``perf_counter``, came first. The next call continues the same step.
         """
         if self.unstepped:
             if self.rests:
@@ -120,7 +121,7 @@ class EngineState:
 
     @contextmanager
     def resting(self) -> Iterator[None]:
-        """Inside, on the event loop's thread, what would take long raises TooLongHereError."""
+        """In this context, on the event loop's thread, work that would take long raises TooLongHereError."""
         self.rests = True
         try:
             yield
@@ -128,7 +129,7 @@ class EngineState:
             self.rests = False
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
-        """Feed updates of a table at an ordinal. They are seen after the next step."""
+        """Feed updates of a table at an ordinal. They are visible after the next step."""
         if self.dictionary.guarded:
             self.dictionary.see(rows)
         self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
@@ -136,8 +137,8 @@ class EngineState:
         self.touched.add(relation)
 
     def feed_arranged(self, relation: int, batch: ArrangedBatch, ordinal: int) -> None:
-        """As ``feed``, of a batch that the table's own arrangement keeps as it is. Nothing else of the table is fed in
-        the same step."""
+        """As ``feed``, for a batch in the format of the table's own arrangement. Nothing else of the table may be fed
+        in the same step."""
         if self.dictionary.guarded:
             self.dictionary.see(batch.rows)
         node = self.renderer.arrangement(relation, ())
@@ -172,7 +173,7 @@ class EngineState:
         self.unstepped = True
 
     def adopt(self, renderer: Renderer, relation: int, contents: Mapping[int, History]) -> None:
-        """Take over a view that was hydrated beside the engine. ``contents``: what the store gets."""
+        """Take over a view that was hydrated beside the engine. ``contents``: its initial contents, for the store."""
         self.renderer.adopt(renderer, relation)
         self.outputs[relation] = self.renderer.output(relation)
         self._drained.pop(relation, None)
@@ -183,11 +184,11 @@ class EngineState:
         self._adopted.update(contents)
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
-        """A view's plan over today's arrangements, from its definition in a catalog (the engine's)."""
+        """A view's plan over the present arrangements, from its definition in a catalog (default: the engine's)."""
         return plan_maintained(definition_rel(view, catalog or self.catalog), self.root(), view.planning)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
-        """Add arrangements of relations by columns, except for those that exist already."""
+        """Add arrangements of relations by columns, except those that exist already."""
         for relation, columns in wishes:
             stored = self.renderer.stored.get(relation)
             if stored is not None and columns not in stored.arrangements:
@@ -203,7 +204,7 @@ class EngineState:
         self.unstepped = True
 
     def free(self, relation: int) -> None:
-        """Free what a table or view has in the dataflow; a plain view has nothing there."""
+        """Free a table's or view's nodes in the dataflow; a plain view has none."""
         if relation not in self.renderer.stored:
             return
         self.locks.forget(relation)
@@ -242,13 +243,13 @@ class EngineState:
         self.published = self.root()
 
     def drain(self) -> None:
-        """Forget the views' changes so far, which the store has."""
+        """Forget the views' changes so far, because the store has them."""
         for relation, output in self.outputs.items():
             self.count(relation, self.dataflow.changes(output).diffs)
         self.locks.changes()
 
     def count(self, relation: int, diffs: Words) -> None:
-        """Count rows that a relation has from the start, without a commit."""
+        """Count the rows that a relation has from the start, without a commit."""
         self.counts.add_one(relation, int(diffs.sum()), self.timeline.last)
 
     def drain_one(self, relation: int) -> None:
@@ -260,7 +261,7 @@ class EngineState:
         self.forget_before(min(self.timeline.ordinal(epoch) or 0, self.published.ordinal))
 
     def forget_before(self, ordinal: int) -> None:
-        """Ordinals below this one need not be distinguished in memory any more."""
+        """Ordinals below this one need no longer be distinguished in memory."""
         if ordinal > self.since:
             self.since = ordinal
             self.dataflow.allow_compaction(ordinal)

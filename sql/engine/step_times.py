@@ -1,4 +1,4 @@
-"""What the latest steps cost, for freshet.steps."""
+"""The cost of the latest steps, for freshet.steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ WINDOWS: Final = (100, 1_000, 10_000)
 
 
 class StepTimes:
-    """A ring of the latest steps' CPU time in ns, of the thread that steps.
+    """A ring buffer of the latest steps' CPU time in ns, measured on the stepping thread.
 
-    Written by whoever steps, read by anyone: a reader may see one step too many or too few.
+    The stepping thread writes, any thread reads: a reader may see one step too many or too few.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class StepTimes:
         self.steps = 0
 
     def went_on(self, nanoseconds: int, ended: bool) -> None:
-        """A step, or a part of one: the parts of one step count together."""
+        """Add a step, or a part of one: the parts of one step are added up."""
         self._begun += nanoseconds
         if ended:
             self._ring[self.steps % len(self._ring)] = self._begun
@@ -31,14 +31,15 @@ class StepTimes:
             self._begun = 0
 
     def latest(self, window: int) -> Words:
-        """The latest so many steps, or all that there were, in no order."""
+        """The latest ``window`` steps, or all if there were fewer, in no order."""
         steps = self.steps
         if steps < window:
             return self._ring[:steps].copy()
         return self._ring[np.arange(steps - window, steps) % len(self._ring)]
 
     def rows(self) -> list[tuple[int, int, float, float, float]]:
-        """For each window that is full (all, where none is): its steps, all steps, and p50, p99 and longest in µs."""
+        """For each window that is full (for all steps if none is): its steps, all steps, and p50, p99 and maximum in
+        µs."""
         windows = [w for w in WINDOWS if w <= self.steps] or ([self.steps] if self.steps else [])
         found = []
         for window in windows:

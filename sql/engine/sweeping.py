@@ -1,7 +1,7 @@
-"""A sweep of the dictionary as the engine takes part in it: docs/decisions/0004-sweep.md says why it is right.
+"""The engine's part in a sweep of the dictionary; docs/decisions/0004-sweep.md argues why it is correct.
 
-``compact``, ``begin``, ``condemn``, ``conclude`` and ``end`` are jobs of the engine thread, each short; ``catch_up``,
-``mark``, ``drop`` and ``forget`` are for a thread beside it.
+``compact``, ``begin``, ``condemn``, ``conclude`` and ``end`` are short jobs of the engine thread; ``catch_up``,
+``mark``, ``drop`` and ``forget`` run on a thread beside it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from ivm.trace.spine import Spine
 from sql.engine.engine import Engine
 
 SLOTS: Final = 1 << 15
-"""Slots of the dictionary looked through in one job."""
+"""Slots of the dictionary examined in one job."""
 UPDATES: Final = 1 << 13
-"""Updates rewritten in one job, so that those which cancel go."""
+"""Updates rewritten in one job, so that those which cancel are removed."""
 
 
 class Sweeping:
-    """One sweep. ``full``: large arrangements are rewritten too, each in one go: nothing stays for their sake."""
+    """One sweep. ``full``: large arrangements are rewritten too, each in one go, so that they keep no values alive
+    needlessly."""
 
     def __init__(self, engine: Engine, full: bool = False) -> None:
         self.engine = engine
@@ -36,14 +37,14 @@ class Sweeping:
         self._words: list[Words] = []
 
     def catch_up(self) -> None:
-        """History in memory goes as far as the store has it, and what nobody retains leaves the store."""
+        """Compact history in memory as far as the store has it, and drop unretained history from the store."""
         persistence = self.engine.persistence
         if persistence is not None:
             persistence.flush()
             persistence.forget()
 
     def compact(self) -> bool:
-        """Rewrites some arrangements whose updates may cancel; False when all have been."""
+        """Rewrite some arrangements whose updates may cancel; False when all are done."""
         engine = self.engine
         engine.flush()
         if self._spines is None:
@@ -59,7 +60,8 @@ class Sweeping:
         return bool(self._spines)
 
     def begin(self) -> bool:
-        """What is held now, and what comes from now on, stays. False: not now, a view is being made beside."""
+        """Keep everything held now and everything added from now on. False: not possible now, a view is being hydrated
+        beside the engine."""
         engine = self.engine
         beside = [tell() for tell in engine.kept_beside]
         if engine.dataflow.held or None in beside:
@@ -71,7 +73,7 @@ class Sweeping:
         return True
 
     def mark(self) -> None:
-        """Sees what was held in memory, then what the store has, which has everything committed by now."""
+        """Mark the words that were held in memory, then those in the store, which has every commit by now."""
         while self._words and not self.stop.is_set():
             self._sweep.see(self._words.pop())
         persistence = self.engine.persistence
@@ -85,7 +87,7 @@ class Sweeping:
                 self._sweep.see(words)
 
     def condemn(self) -> bool:
-        """Declares dead what was not seen, in some more slots; False when all were looked through."""
+        """Declare unmarked values dead in some more slots; False when all slots were examined."""
         dead = self._sweep.condemn(SLOTS)
         if dead is not None and len(dead):
             self.found += len(dead)
@@ -93,7 +95,8 @@ class Sweeping:
         return dead is not None
 
     def conclude(self) -> None:
-        """What is dead leaves the store with a commit of its own; who holds words holds them from before now."""
+        """Remove the dead values from the store with a commit of its own. Existing holders of words keep an earlier
+        generation."""
         if self.found:
             self.engine.commit([], self.engine.catalog, [])
         self._turn()
@@ -104,23 +107,23 @@ class Sweeping:
         return self._sweep.released
 
     def drop(self) -> None:
-        """Gives the dead values' memory back, but for what readers of the tables may still look at."""
+        """Free the dead values' memory, except what readers of the dictionary's tables may still access."""
         if self.engine.dictionary.arena.dead:
             self._sweep.drop()
 
     def end(self) -> None:
-        """The last of the memory goes with those readers."""
+        """Free the remaining memory, when those readers are gone."""
         dictionary = self.engine.dictionary
         dictionary.forget_recent()
         self._turn()
         dictionary.guarded = dictionary.arena.dead > 0
 
     def forget(self) -> None:
-        """Gives the memory back to the system; beside the engine, since that takes its time."""
+        """Return freed memory to the system; beside the engine, because it takes time."""
         self._sweep.forget()
 
     def let_go(self) -> None:
-        """Without a sweep: tables that were outgrown go with those who may still look at them."""
+        """Without a sweep: free outgrown tables when their last readers are gone."""
         self._turn()
 
     def _turn(self) -> None:

@@ -1,4 +1,4 @@
-"""Which epoch each ordinal stands for. The engine counts commits; people and the log know them by epoch."""
+"""Maps ordinals to epochs. The engine counts commits; users and the log identify them by epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Timeline:
     """Ordinals ``base`` … ``last`` and their epochs, in order. The engine thread appends, any thread looks up.
 
     Invariant: ordinals at or below ``base`` may stand for several commits (compacted, or from before a restart);
-    ``base``'s own epoch is the newest of them.
+    ``base``'s own epoch is that of the newest of them.
     """
 
     def __init__(self, epoch: int) -> None:
@@ -25,7 +25,7 @@ class Timeline:
         return base + len(epochs) - 1
 
     def append(self, epoch: int) -> int:
-        """The ordinal of a new commit."""
+        """Add a commit; its ordinal."""
         base, epochs = self._state
         assert epoch > epochs[-1], "epochs rise"
         epochs.append(epoch)
@@ -47,13 +47,13 @@ class Timeline:
         return np.asarray(near[np.maximum(ordinals - base, 0) - low])
 
     def ordinal(self, epoch: int) -> int | None:
-        """The newest commit at or before an epoch; None when it is older than ``base``."""
+        """The newest commit at or before an epoch; None if the epoch is older than ``base``."""
         base, epochs = self._state
         position = bisect_right(epochs, epoch)
         return base + position - 1 if position else None
 
     def forget(self, ordinal: int) -> None:
-        """Make ``ordinal`` the base: older ones are never asked for again."""
+        """Make ``ordinal`` the base: nobody asks for older ones any more."""
         base, epochs = self._state
         if ordinal - base > 4096:
             self._state = (ordinal, epochs[ordinal - base :])

@@ -1,8 +1,8 @@
-"""One transaction's changes before they are committed: the tentative ordinal.
+"""One transaction's uncommitted changes, at a tentative ordinal.
 
-The writer's changes are fed at the next ordinal and stepped without being published, so that the transaction sees
-them, in tables and in views, and nobody else does; taking them back feeds the opposite at the same ordinal. There is
-at most one writer at a time (the write token, or one job of the engine thread), so the ordinal is its own.
+The writer's changes are fed at the next ordinal and stepped without being published, so that only the transaction sees
+them, in tables and in views. To roll back, the opposite updates are fed at the same ordinal. There is at most one
+writer at a time (the holder of the write token, or one job of the engine thread), so nobody else uses this ordinal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from storage.row_file import RowFile
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place to roll back to."""
+    """A savepoint's position in the changes."""
 
     updates: int
     created: int
@@ -39,9 +39,10 @@ class Mark:
 
 @dataclass(slots=True)
 class Writer:
-    """Changes at ``ordinal``; ``catalog`` is the transaction's own. ``passing``: the oids of what goes when it commits.
+    """Changes at ``ordinal``; ``catalog`` is the transaction's own. ``passing``: the oids of relations dropped when it
+    commits.
 
-    Invariant: what ``updates[:fed]`` says has been fed to the dataflow, the rest has not.
+    Invariant: ``updates[:fed]`` have been fed to the dataflow, the rest have not.
     """
 
     engine: Engine
@@ -54,39 +55,39 @@ class Writer:
     planning: Planning = DEFAULT
     loads: list[Load] = field(default_factory=list)
     hold: object = None
-    """Keeps the values of words that are not fed yet."""
+    """Keeps the values of words that are not fed yet in the dictionary."""
 
     @classmethod
     def begin(cls, engine: Engine) -> Writer:
         return cls(engine, engine.timeline.last + 1, engine.catalog, hold=engine.dictionary.generation)
 
     def add(self, relation: int, rows: Words, diffs: Words) -> None:
-        """More changes of a table; constraints have been checked."""
+        """Add changes of a table; the caller has checked constraints."""
         if len(rows):
             self.updates.append(Update(relation, rows, diffs))
 
     def add_arranged(self, relation: int, rows: Words, file: RowFile, batch: Batch) -> None:
-        """More rows of a table, each once, which are in a file that goes with them if they are taken back, and a batch
-        of the table's own arrangement; constraints have been checked."""
+        """Add rows of a table, each once, as a batch of the table's own arrangement. The rows are in ``file``, which is
+        deleted if they are rolled back. The caller has checked constraints."""
         self.updates.append(Update(relation, rows, np.broadcast_to(np.int64(1), len(rows)), file, batch))
 
     def settle(self) -> None:
-        """Feed and step everything so far."""
+        """Feed and step all changes so far."""
         self._feed()
         self.engine.failing.settle_tentative()
 
     def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
-        """The state with this transaction's changes; with ``inputs``, good for reading these relations only.
+        """The state with this transaction's changes; with ``inputs``, valid for reading these relations only.
 
-        So that a transaction of several statements is stepped once: what has changed since the last step is fed and
-        stepped only if the inputs could tell.
+        The changes since the last step are fed and stepped only if they may affect the inputs, so that a transaction of
+        several statements is stepped once.
         """
         if inputs is None or not self._untouched(inputs):
             self.settle()
         return self.as_stepped()
 
     def as_stepped(self) -> Published:
-        """The state as it was stepped last: ``pending`` says what it lacks."""
+        """The state as of the last step, without the ``pending`` changes."""
         engine = self.engine
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
         epoch = engine.timeline.epoch(engine.timeline.last)
@@ -94,7 +95,7 @@ class Writer:
                          engine.arranged)  # fmt: skip
 
     def pending(self, inputs: Iterable[int]) -> Pending | None:
-        """What these relations, tables all, have changed by since the last step; None: too much, or it is not known."""
+        """The changes of these relations, all of them tables, since the last step; None: too many, or unknown."""
         updates = self.updates[self.fed :]
         if sum(len(u.rows) for u in updates) > FEW:
             return None
@@ -109,22 +110,22 @@ class Writer:
         return found
 
     def arrangement(self, table: Relation) -> Version:
-        """A table's own arrangement, with what is pending if there is little of it."""
+        """A table's own arrangement, with the pending changes overlaid if they are few."""
         base = self.engine.arrangement(table.id)
         updates = (self.pending((table.id,)) or {}).get(table.id)
         return base if updates is None else overlaid(self.as_stepped(), table.id, (), base, updates)
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
-        """A table, a view, or a materialized view of ``rel``, which is hydrated before this returns."""
+        """Create a table, a plain view, or a materialized view of ``rel``, which is hydrated on return."""
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
         self._install(relation, rel)
 
     def redefine(self, relation: Relation) -> None:
-        """A known relation is said to be something else, of the same layout."""
+        """Change a relation's definition but not its layout."""
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
 
     def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
-        """Another relation takes the place of ``old``: a table, empty as yet, or a materialized view of ``rel``."""
+        """Replace ``old`` by another relation: an empty table, or a materialized view of ``rel``."""
         engine = self.engine
         before = self.catalog.relations[old]
         if before.locks:
@@ -151,9 +152,9 @@ class Writer:
         engine.failing.settle_tentative()
 
     def alter(self, relation: Relation) -> None:
-        """A relation's new indexes and constraints; indexes are filled before this returns.
+        """Apply a relation's new indexes and constraints; indexes are filled on return.
 
-        What a dropped index had goes when the commit is published.
+        A dropped index's arrangement is freed when the commit is published.
         """
         engine = self.engine
         self.settle()
@@ -165,16 +166,16 @@ class Writer:
         engine.arranged += 1
 
     def drop(self, ids: Iterable[int]) -> None:
-        """Relations go with the commit; until then only this transaction misses them."""
+        """Drop relations at commit; until then only this transaction sees them dropped."""
         self.catalog = self.catalog.without(ids, self.engine.next_version())
 
     def create_schema(self, name: str) -> None:
-        """One more schema; the catalog's change alone."""
+        """Add a schema; only the catalog changes."""
         engine = self.engine
         self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
 
     def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
-        """Schemas go, and with them the relations ``ids``, among which are all those inside."""
+        """Drop schemas and the relations ``ids``, which include all relations in them."""
         self.drop(ids)
         self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
 
@@ -182,9 +183,9 @@ class Writer:
         return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads))
 
     def rollback_to(self, mark: Mark) -> None:
-        """Take back everything after a mark: the opposite of what was fed, at the same ordinal.
+        """Undo everything after a mark: feed the opposite updates at the same ordinal.
 
-        Where a step was interrupted, all of it is taken back for a while: the views are built anew as committed.
+        If a step was interrupted, all changes are undone temporarily and the views are rebuilt as committed.
         """
         engine = self.engine
         engine.dataflow.cancel.clear()
@@ -199,7 +200,7 @@ class Writer:
         del self.loads[mark.loads :]
         self.fed = min(self.fed, kept)
         if not engine.failing.broken:
-            self._feed()  # the step below makes the key index forget what it noted of the rows that stay
+            self._feed()  # the step below clears the key index's notes of the rows that stay
         if len(self.created) > mark.created:
             engine.settle()
             for relation in reversed(self.created[mark.created :]):
@@ -216,11 +217,11 @@ class Writer:
             engine.settle()
 
     def rollback(self) -> None:
-        """Take back everything."""
+        """Undo everything."""
         self.rollback_to(Mark(0, 0, self.engine.catalog))
 
     def commit(self) -> int:
-        """Into the engine's group; gives the epoch, or the newest one when nothing was changed."""
+        """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed."""
         engine = self.engine
         self._drop_passing()
         if not self.updates and not self.loads and self.catalog is engine.catalog:
@@ -233,14 +234,14 @@ class Writer:
         return engine.commit(self.updates, self.catalog, dropped, self.loads)
 
     def _drop_passing(self) -> None:
-        """ON COMMIT DROP, with sequences and views."""
+        """ON COMMIT DROP, including the tables' sequences and dependent views."""
         ids = {r.id for r in self.catalog.relations.values() if r.oid in self.passing} if self.passing else set()
         if ids:
             ids |= {r.id for r in self.catalog.owned(ids)}
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
 
     def _untouched(self, inputs: Iterable[int]) -> bool:
-        """Whether the inputs are tables that nothing was done to since the last step."""
+        """Whether the inputs are tables without changes since the last step."""
         engine = self.engine
         touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
         kinds = (*FED, RelationKind.SYSTEM, RelationKind.SEQUENCE)
