@@ -1,4 +1,4 @@
-"""DROP of a view whose loop does not end: it need not wait for the loop."""
+"""DROP of a view whose loop does not end: it does not have to wait for the loop."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 0.2
-"""How often a DROP that waits for a step tries to end the loop."""
+"""How often a DROP that waits for a step tries to end the loop, in seconds."""
 
 
 def going(statement: Drop, names: Lookup) -> frozenset[int]:
-    """The relations that a DROP will surely drop; none when it may be refused."""
+    """The relations that a DROP will certainly drop; none if it may be refused."""
     found = [names.resolve(*name) for name in statement.names]
     ids = {r.id for r in found if r is not None and r.kind is statement.kind}
     dependents = names.catalog.dependents(ids)

@@ -1,4 +1,4 @@
-"""Advisory locks: exclusive locks on numbers, whose meaning sessions agree on."""
+"""Advisory locks: exclusive locks on numbers whose meaning is up to the clients."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 from ivm.errors import SqlError
 
 Key = tuple[int, ...]
-"""One bigint, or two integers: these are different locks."""
+"""One bigint, or two integers: their locks are distinct."""
 HELD: Final = "the advisory lock is held by another session"
 
 
 class AdvisoryLocks:
-    """All sessions' locks, held by backend id. Thread-safe."""
+    """All sessions' locks, by backend id. Thread-safe."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._held: dict[Key, tuple[int, list[bool]]] = {}
-        """By key: the holder, and for each time that it took the lock, whether for its transaction only."""
+        """By key: the holder, and one entry for each time that it took the lock: whether for its transaction only."""
 
     def take(self, backend: int, key: Key, transaction: bool) -> bool:
-        """Take a lock, unless another session has it; whether it was taken. A session may take it several times."""
+        """Try to take a lock; False if another session holds it. A session may take a lock several times."""
         with self._guard:
             holder, times = self._held.setdefault(key, (backend, []))
             if holder == backend:
@@ -29,7 +29,7 @@ class AdvisoryLocks:
             return holder == backend
 
     def demand(self, backend: int, key: Key, transaction: bool) -> None:
-        """Take a lock. 55P03: another session has it (Postgres waits; here the client must try again)."""
+        """Take a lock. 55P03: another session holds it (Postgres waits; here the client must retry)."""
         if not self.take(backend, key, transaction):
             hint = "Waiting for advisory locks is not supported: try again, or use pg_try_advisory_lock."
             raise SqlError("55P03", HELD, hint=hint)

@@ -35,10 +35,10 @@ from storage.spark.session import SparkSettings
 T = TypeVar("T")
 READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
-"""How long a Python thread may keep the interpreter while the engine waits for it: part of a commit's p99."""
+"""Python's thread switch interval while the engine waits for the interpreter: part of a commit's p99."""
 COLLECT: Final = (10_000, 20, 20)
-"""Thresholds of garbage collection (objects, then collections): with Python's own, collections take half of the time
-that parsing and binding a long list of VALUES takes."""
+"""Thresholds of garbage collection (objects, then collections). With Python's defaults, collections take half of the
+time of parsing and binding a long list of VALUES."""
 DEFAULT_MEMORY: Final = 1 << 30
 
 
@@ -69,7 +69,7 @@ class Coordinator:
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[OpenSession] = set()
         self.closing: list[Callable[[], Awaitable[None]]] = []
-        """Called first when the server ends: what is built on top of the coordinator registers its end here."""
+        """Called first when the server shuts down; services on top of the coordinator register their shutdown here."""
         self.sources: Mapping[int, SourceStatus] | None = None
         """The status of each running source, by its relation's id; None where this server runs no sources."""
         self._temporary = 1 << 40
@@ -121,7 +121,7 @@ class Coordinator:
         return self._temporary
 
     async def close(self) -> None:
-        """An orderly end: queued jobs are committed, and the store is brought up to date if there is time for it."""
+        """Orderly end: queued jobs are committed, and the store is brought up to date if there is time for it."""
         for close in self.closing:
             await close()
         for session in list(self.sessions):

@@ -47,7 +47,7 @@ ROUNDS: Final = 8
 
 
 class Way(Enum):
-    """How to make a view: not at all, because it exists and IF NOT EXISTS accepts that; beside the engine; or within
+    """How to create a view: not at all, because it exists and IF NOT EXISTS accepts that; beside the engine; or within
     it, because the definition also changes other relations."""
 
     NOT_AT_ALL = 0
@@ -112,7 +112,8 @@ class Hydrators:
         return True
 
     async def _job(self, work: Callable[[], T]) -> T:
-        """A job of the engine thread that others do not notice. A cancel that came too late for it still counts."""
+        """Run a job of the engine thread, as a transaction of its own. A cancel that came too late for the job still
+        takes effect."""
         task = asyncio.current_task()
         assert task is not None
         before = task.cancelling()

@@ -76,7 +76,7 @@ class Jobs:
     def alone(self) -> bool:
         """``idle``, and only one session has run statements lately.
 
-        No other commit could join this one's group then, and nobody waits while the event loop is busy with it.
+        No other commit could then join this one's group, and nobody waits while the event loop runs it.
         """
         return self._thread.idle and monotonic() > self._alone_from
 
@@ -86,7 +86,7 @@ class Jobs:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
 
     def end_here(self, result: T, keep: bool = False) -> Awaitable[T]:
-        """End the group of a commit that the event loop has made itself while the engine thread was ``idle``."""
+        """End the group of a commit that the event loop itself made while the engine thread was ``idle``."""
         return self._thread.wait(self._thread.begin(result, keep))
 
     async def autocommit(self, work: Callable[[], T], here: Callable[[], Awaitable[T] | None] | None = None) -> T:
@@ -118,7 +118,7 @@ class Jobs:
         return engine.published
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
-        """Have the engine make arrangements soon, each of them once. The caller does not wait."""
+        """Have the engine create arrangements soon, each of them once. The caller does not wait."""
         new = [w for w in wishes if w not in self._wished]
         if not new:
             return

@@ -41,7 +41,8 @@ class Channels:
 
 @dataclass(eq=False, slots=True)
 class Notifications:
-    """One session's. ``inbox``: for its client. What its transaction sends, or listens to, takes effect at commit."""
+    """One session's channels and messages. ``inbox``: for its client. Its transaction's LISTEN and NOTIFY take effect
+    at commit."""
 
     channels: Channels
     backend: int
@@ -49,7 +50,8 @@ class Notifications:
     _pending: list[Notification | tuple[str, str | None]] = field(default_factory=list)
 
     def notify(self, channel: str, payload: str) -> None:
-        """Send a message at commit; equal messages of one transaction once. 22023: a bad name, a too long payload."""
+        """Send a message at commit; duplicates within a transaction are sent once. 22023: the name is invalid, or the
+        payload too long."""
         if not channel:
             raise SqlError("22023", "channel name cannot be empty")
         if len(channel.encode()) >= NAME_BYTES:
@@ -64,11 +66,11 @@ class Notifications:
         self._pending.append(("listen", channel))
 
     def unlisten(self, channel: str | None) -> None:
-        """None: all channels."""
+        """Stop listening on a channel; None: on all channels."""
         self._pending.append(("unlisten", channel))
 
     def end_transaction(self, committed: bool) -> None:
-        """Do what the transaction asked for, in its order, or forget it."""
+        """Apply the transaction's LISTEN, UNLISTEN and NOTIFY in order, or discard them."""
         pending, self._pending = self._pending, []
         for each in pending if committed else []:
             if isinstance(each, Notification):

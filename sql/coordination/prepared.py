@@ -30,11 +30,12 @@ from storage.types.text_style import TextStyle
 
 CACHED: Final = 2000
 CACHED_CHARACTERS: Final = 1 << 20
-"""Of all texts together: a bound long list of VALUES takes about forty times the memory of its text."""
+"""A limit on the total size of the cached texts: a bound long list of VALUES takes about forty times the memory of its
+text."""
 
 
 class StaleError(SqlError):
-    """A statement must be bound again: the catalog has moved on under it."""
+    """The statement must be bound again: the catalog has changed."""
 
     def __init__(self) -> None:
         super().__init__("40001", "could not serialize access due to a concurrent change of a relation")
@@ -43,7 +44,7 @@ class StaleError(SqlError):
 @dataclass(slots=True, eq=False)
 class Prepared:
     """A bound statement. ``seen``: every relation that binding looked up. ``stored``: those of them in the catalog.
-    ``plan``: of its rows, once it has been made."""
+    ``plan``: the plan of its rows, once it has been made."""
 
     text: str
     bound: BoundStatement
@@ -55,7 +56,7 @@ class Prepared:
     counted: int | None = None
     """The relation whose rows the statement counts, if it does nothing else."""
     plain: bool = False
-    """Whether the plan makes no new values: it only moves stored ones, or counts rows."""
+    """Whether the plan creates no new values: it only moves stored ones, or counts rows."""
     runs: int = 0
     planning: Planning = DEFAULT
     _arranged: int = -1
@@ -83,16 +84,16 @@ class Prepared:
         return self.plan
 
     def planned(self, published: Published) -> bool:
-        """Whether ``plan_of`` would return the plan that is there."""
+        """Whether ``plan_of`` would return the cached plan."""
         return self.plan is not None and self._arranged == published.arranged
 
     def overdue(self) -> tuple[Wish, ...]:
-        """The arrangements to make now, since the statement has run often enough; mostly none."""
+        """The arrangements to create now because the statement has run often enough; mostly none."""
         return self.wishes if self.runs > PATIENCE else ()
 
 
 class Statements:
-    """The shared cache. Its key has everything that the meaning of a text depends on: the catalog, the search path, the
+    """The shared cache. Its key has everything that a text's meaning depends on: the catalog, the search path, the
     parameters' types, the settings of text forms and of the planner."""
 
     def __init__(self) -> None:
@@ -126,7 +127,8 @@ class Statements:
 
 
 def _refuse_session_literal(literal: str) -> None:
-    """A definition is bound again later, in other sessions: its constants must not change their meaning there."""
+    """Refuse a literal that depends on the session: a definition is bound again in other sessions, where its constants
+    must mean the same."""
     raise unsupported(
         f"the constant '{literal}' in a definition, whose meaning depends on this session's settings,",
         hint="Write dates as YYYY-MM-DD, and timestamps with time zone with their offset from UTC.",

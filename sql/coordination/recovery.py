@@ -1,7 +1,7 @@
-"""A restart: the store's state, then the log after it, then the views.
+"""Recovery at startup: the store's state, then the log (write-ahead log) after it, then the views.
 
-Tables come back from the store as of its high water, views are computed anew over them (the store has their contents
-already, so these first changes go nowhere); then the log's records follow as the commits that they were.
+Tables are restored from the store as of its high water. Views are computed anew over them; the store already has their
+contents, so these first changes are discarded. Then the log's records are replayed as the commits that they were.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Progress = Callable[[str], None]
 
 
 def restore(persistence: Persistence, clock: EpochClock, progress: Progress, budget: Budget = NO_BUDGET) -> Engine:
-    """The engine as of the newest durable commit. XX001 when the folder is damaged. ``budget``: as in ``Dataflow``."""
+    """The engine as of the newest durable commit. XX001 if the folder is damaged. ``budget``: as in ``Dataflow``."""
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
     dictionary.load(*found.entries)
@@ -56,7 +56,7 @@ def restore(persistence: Persistence, clock: EpochClock, progress: Progress, bud
 
 
 def _drop_temporary(engine: Engine) -> None:
-    """Temporary relations whose sessions ended with the server go now, as a commit."""
+    """Drop the temporary relations of sessions that ended with the server, as a commit."""
     left = [name for name in engine.catalog.schemas if is_temporary(name)]
     if left:
         writer = Writer.begin(engine)
@@ -66,7 +66,7 @@ def _drop_temporary(engine: Engine) -> None:
 
 
 def _base_epoch(found: Recovered, clock: EpochClock) -> int:
-    """The epoch that the store's state stands for: before every record of the log."""
+    """The epoch of the store's state: before every record of the log."""
     if found.high_water:
         return found.high_water
     return found.tail[0][1].epoch - 1 if found.tail else clock.advance()
@@ -93,7 +93,7 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
     for view in stored:
         if view.id in engine.failures:
             engine.locks.hold_stored(view, persistence.recovered.rows)
-        elif view.locks:  # in the order in which they were made: one may read another
+        elif view.locks:  # in the order of creation: a view may read an earlier one
             engine.locks.load(view, persistence.recovered.rows)
             engine.unstepped = True
             engine.settle_watched()
@@ -102,7 +102,8 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress
 
 
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
-    """A materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as ``Engine.install``."""
+    """Install a materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as in
+    ``Engine.install``."""
     if engine.failing.down(view, catalog):
         return
     engine.install(engine.plan_view(view, catalog), view.id, waiting)
@@ -110,7 +111,7 @@ def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool
 
 
 def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
-    """One record of the log, as the commit that it was."""
+    """Replay one record of the log as the commit that it was."""
     ordinal = engine.timeline.last + 1
     before, after = engine.catalog, engine.catalog
     if record.catalog is not None:

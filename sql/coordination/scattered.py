@@ -1,4 +1,4 @@
-"""The materialized views that Spark maintains: they are given each commit's changes, and reads wait for their jobs.
+"""The materialized views that Spark maintains: each commit's changes are passed to them, and reads wait for their jobs.
 
 The thread that publishes a group notes its changes. Everything else starts on the event loop: jobs run on a thread of
 their own, one at a time; the engine thread takes in a job's rows; then the readers that wait for them are woken.
@@ -69,7 +69,7 @@ class ScatteredViews:
     # -- commits -------------------------------------------------------------------------------------------------
 
     def _published(self, delta: Delta, published: Published) -> None:
-        """On the thread that publishes."""
+        """Note a published group. Runs on the thread that publishes."""
         for view in self.views.values():
             view.note(delta.epoch, delta.changes)
         if published.catalog is not self._catalog:
@@ -137,7 +137,7 @@ class ScatteredViews:
     # -- jobs ----------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """On the event loop: answer the readers whose wait is over, and start the jobs that are due."""
+        """On the event loop: answer the readers whose wait is over, and start due jobs."""
         for waiter in list(self._waiters):
             self._answer(waiter)
         for view in self.views.values():
@@ -167,11 +167,11 @@ class ScatteredViews:
                 await self._jobs.submit(partial(view.take_in, made))
                 self._need()
         except SqlError:
-            return  # the server ends
+            return  # the server is shutting down
         self._look()
 
     def _run(self, view: ScatteredView) -> Made | None:
-        """On the jobs' thread. A bug is the view's error, not the server's end."""
+        """Run a view's job on the jobs' thread. A bug is the view's error and does not end the server."""
         if view.gone or self._closed:
             return None
         try:

@@ -18,8 +18,8 @@ Changes = dict[int, list[History]]
 
 @dataclass(slots=True)
 class Taken:
-    """What a job applies: all changes up to ``epoch``. ``first``: the epoch of the oldest one. ``spilled``: they are in
-    the store only."""
+    """The changes that a job applies: all of them up to ``epoch``. ``first``: the epoch of the oldest one. ``spilled``:
+    they are in the store only."""
 
     changes: Changes
     epoch: int
@@ -40,7 +40,7 @@ class PendingChanges:
         self.taken: Taken | None = None
         self._spills = spills
         self.changes: Changes = {}
-        """Those that wait in memory."""
+        """The changes waiting in memory."""
         self._count = 0
         self._first: int | None = None
         self._spilled = False
@@ -83,7 +83,7 @@ class PendingChanges:
             self._see(history)
 
     def take(self) -> Taken:
-        """Give everything that waits to a job, which ends with ``applied`` or ``give_back``."""
+        """Hand all waiting changes to a job, which ends with ``applied`` or ``give_back``."""
         self.taken = Taken(self.changes, self.seen, self._first, self._spilled)
         self.changes, self._count, self._first, self._spilled = {}, 0, None, False
         return self.taken
@@ -93,7 +93,7 @@ class PendingChanges:
         self.taken = None
 
     def give_back(self) -> None:
-        """The job has failed: what it took waits again."""
+        """The job has failed: its changes wait again."""
         taken, self.taken = self.taken, None
         if taken is not None:
             for relation, histories in taken.changes.items():
@@ -109,7 +109,7 @@ class PendingChanges:
         self._first = oldest if self._first is None else min(self._first, oldest)
 
     def _spill(self) -> None:
-        """Keep no more in memory than may wait there."""
+        """Drop waiting changes from memory if they exceed the limit; the store has them."""
         if self._spills and (self._spilled or self._count > MOST_WAITING):
             self.changes, self._count, self._spilled = {}, 0, True
 

@@ -256,7 +256,7 @@ class ScatteredView:
         return made
 
     def _told(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
-        """The manifest with the changes of its job. The view's first rows are no changes."""
+        """The manifest, with its job's changes added. The view's first rows are not changes."""
         after = before.epoch if before.number else self._began
         later = history.epochs > after
         history = History(history.rows[later], history.epochs[later], history.diffs[later])
@@ -276,7 +276,7 @@ class ScatteredView:
         return changed
 
     def _again(self, manifest: Manifest) -> Made:
-        """The rows in the folder, to be served after a restart."""
+        """The rows in the folder, to serve after a restart."""
         clean(self.folder, manifest)
         first = self.spread.cut.output.number * self.spread.parts
         places = range(first, first + self.spread.parts)
@@ -342,7 +342,7 @@ class ScatteredView:
             return self.served, self._covered_now()
 
     def tell(self, follower: Follower, noted: int = 0, now: int = 0) -> None:
-        """Tell the epoch up to which everything is known: ``now`` if nothing is missing up to ``noted``."""
+        """Tell followers the epoch up to which everything is known: ``now`` if nothing is missing up to ``noted``."""
         with self._lock:
             if self.served is not None:
                 covered = self._covered_now()

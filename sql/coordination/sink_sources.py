@@ -1,4 +1,4 @@
-"""What a sink reads: what the store keeps, or a view that Spark maintains, whose jobs leave its changes."""
+"""What a sink reads: a relation in the store, or a view that Spark maintains, whose jobs record its changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from storage.stored import History
 
 
 class SinkSource(Protocol):
-    """A relation at one look."""
+    """A sink's source as of one moment."""
 
     @property
     def upto(self) -> int:
@@ -33,17 +33,17 @@ class SinkSource(Protocol):
         """The epoch after which all changes are kept."""
 
     def error(self, dictionary: Dictionary) -> SqlError | None:
-        """Why nobody knows what its rows are, if so."""
+        """Why the relation's rows are unknown; None if they are known."""
 
     def read(self, after: int | None, upto: int, layout: Layout) -> Iterator[History]:
-        """The updates with after < epoch <= upto, or (``after`` None) the rows at ``upto``, which is ``self.upto``, a
-        part at a time: each row once for an epoch, sorted by epoch, the layout's key, diff. 22023, 42P01: they are not
-        kept."""
+        """The updates with after < epoch <= upto, or (``after`` None) the rows at ``upto``, which is ``self.upto``.
+        They come in parts: each row once for an epoch, sorted by epoch, the layout's key, diff. 22023, 42P01: they are
+        not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSource:
-    """What the store keeps: durable, whole epochs only, up to a second behind the commits."""
+    """A relation in the store: durable, in whole epochs, up to a second behind the commits."""
 
     store: Store
     relation: int
@@ -69,7 +69,7 @@ class StoredSource:
 
 @dataclass(frozen=True, slots=True)
 class ScatteredSource:
-    """What Spark has made of a view: ``served``, its rows, are those of ``upto``."""
+    """A view that Spark maintains: ``served``, its rows, are those of ``upto``."""
 
     view: ScatteredView
     served: Served
@@ -102,7 +102,7 @@ def _sorted(part: History, layout: Layout) -> History:
 
 
 def _key(rows: Words, layout: Layout) -> list[Words]:
-    """A key's columns, most significant first: words, and null bits where there are some."""
+    """A key's columns, most significant first: words, and null bits if there are any."""
     schema, found = layout.schema, []
     for i in layout.key:
         found.append(rows[:, i])
@@ -112,7 +112,7 @@ def _key(rows: Words, layout: Layout) -> list[Words]:
 
 
 def _sorting(schema: Schema, key: Sequence[int]) -> tuple[str, ...]:
-    """The same as the store's SQL has it."""
+    """The same key, as ORDER BY expressions for the store's SQL."""
     parts = []
     for i in key:
         parts.append(f"w{i}")

@@ -100,7 +100,7 @@ class Sinks:
                 self._running[id_].alter(relation)
 
     async def close(self) -> None:
-        """End all sinks. A file that is being written is left, and written again after the next start."""
+        """End all sinks. A file that is being written is abandoned, and written again after the next start."""
         running = list(self._running.values())
         for run in running:
             run.end()
@@ -129,7 +129,7 @@ class _Run:
         self.task = asyncio.ensure_future(self._go_on())
 
     def alter(self, relation: Relation) -> None:
-        """Take over the definition, which may have changed."""
+        """Apply the definition, which may have changed."""
         if relation.connection != self._relation.connection or relation.dependencies != self._relation.dependencies:
             self._relation = relation
             self._wake.set()
@@ -149,7 +149,7 @@ class _Run:
                 try:
                     await loop.run_in_executor(self._threads, self._advance, self._relation)
                     self._failures = 0
-                except Exception as error:  # of the disk, of Spark, or a bug: the sink shows it and tries again
+                except Exception as error:  # of the disk, of Spark, or a bug: shown as the sink's error, and retried
                     if self._stop.is_set():
                         return
                     self._note(error)
@@ -231,7 +231,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """One look at the store."""
+    """One pass over the store."""
 
     engine: Engine
     relation: Relation

@@ -11,7 +11,7 @@ from storage.spark.session import SparkSession, SparkSettings
 
 
 class SharedSpark:
-    """Makes the session when it is first asked for. ``given``: the server's settings; None for the defaults."""
+    """Creates the session on first use. ``given``: the server's settings; None for the defaults."""
 
     def __init__(self, engine: Engine, given: SparkSettings | None) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""Sweeps of the dictionary: by VACUUM, and when it has grown."""
+"""Runs sweeps of the dictionary: on VACUUM, and when the dictionary has grown."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Sweeper:
             try:
                 await self._look()
             except SqlError:
-                continue  # the store refuses writes at present
+                continue  # the store refuses writes for now
             except Exception:
                 traceback.print_exc()  # a bug; the next attempt may succeed
 

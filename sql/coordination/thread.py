@@ -28,7 +28,7 @@ from storage.files import FatalStorageError
 
 T = TypeVar("T")
 GROUP_LIMIT: Final = 512
-"""The most jobs in one group, so that the first of them does not wait for ever."""
+"""The most jobs in one group, so that the first of them does not wait too long."""
 HERE_SECONDS: Final = 0.004
 """How long a job that the event loop does itself may block it."""
 
@@ -93,7 +93,8 @@ class EngineThread:
         return self._pending == 0 and not self._stopping
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
-        """Queue a job, from the event loop; one to ``keep`` cannot be cancelled. 57P01 when the server ends."""
+        """Queue a job, from the event loop; one with ``keep`` cannot be cancelled. 57P01 if the server is shutting
+        down."""
         if self._stopping:
             raise SqlError("57P01", "the server is shutting down")
         return self._put(Job(work, self._loop.create_future(), keep))
@@ -104,12 +105,12 @@ class EngineThread:
         return job
 
     def begin(self, result: T, keep: bool = False) -> Job[T]:
-        """A job that the event loop's thread has done while this one was ``idle``. Its group is ended here too if that
-        takes less than ``HERE_SECONDS``, else by the engine thread."""
+        """A job that the event loop's thread did while this one was ``idle``. Its group is ended here too if that takes
+        less than ``HERE_SECONDS``, else by the engine thread."""
         assert self.idle, "one thread at a time has the engine"
 
         def rest() -> T:
-            self._end_group(math.inf)  # before the next job, which finds the engine in the middle of a step
+            self._end_group(math.inf)  # before the next job, which otherwise finds the engine in the middle of a step
             return result
 
         job = Job(rest, self._loop.create_future(), keep, begun=True)
@@ -204,7 +205,7 @@ class EngineThread:
             raise
         except RecursionError:
             job.error = too_deep()
-        except Exception as error:  # a bug in one statement is that statement's error, not the server's end
+        except Exception as error:  # a bug in one statement fails that statement, not the server
             traceback.print_exc()
             job.error = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
         finally:
@@ -225,7 +226,7 @@ class EngineThread:
 
 
 def _end_server() -> NoReturn:
-    """A broken engine must not go on: the log has every acknowledged commit."""
+    """End the process: a broken engine must not continue. The log has every acknowledged commit."""
     traceback.print_exc()
     sys.stderr.flush()
     os._exit(70)

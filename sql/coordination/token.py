@@ -9,8 +9,8 @@ from collections import deque
 class WriteToken:
     """A first-come, first-served lock with one exclusive holder or any number of passing statements.
 
-    A statement that commits by itself is one job of the engine thread. It only waits its turn in the queue, so several
-    of them may pass at the same time.
+    A statement that commits by itself is one job of the engine thread. It only waits for its turn in the queue, so
+    several such statements may pass at once.
 
     Invariant: between ``enter`` and ``leave`` a passing statement's job is queued, and nobody holds the token.
     """

@@ -1,8 +1,8 @@
 """One session's transaction, as the event loop sees it.
 
 A transaction reads one snapshot, taken at its first read. Its first write takes the write token. If the snapshot is no
-longer the newest by then, the transaction fails with 40001, so that it never writes over commits that it has not seen.
-The token is released as soon as COMMIT or ROLLBACK is queued: the engine thread's queue keeps the order from there.
+longer the newest by then, the transaction fails with 40001, so that it never overwrites commits that it has not seen.
+The token is released as soon as COMMIT or ROLLBACK is queued: from there the engine thread's queue keeps the order.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Transaction:
     writer: Writer | None = None
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
     afterwards: list[Callable[[], object]] = field(default_factory=list)
-    """Called after commit or rollback; the published catalog tells which it was."""
+    """Called after commit or rollback; the published catalog tells which of the two it was."""
     _base: Published | None = None
     _own: Published | None = None
     _holds: bool = False
@@ -131,7 +131,7 @@ class Transaction:
     def _begin(self) -> Writer:
         if self.writer is None:
             engine = self.jobs.engine
-            engine.flush()  # so that a tentative step never shares a group with commits before it
+            engine.flush()  # so that a tentative step never shares a group with earlier commits
             if self._base is not None and self._base.ordinal != engine.timeline.last:
                 raise SqlError("40001", "could not serialize access due to concurrent update",
                                detail="Another transaction has committed since this one first read.",

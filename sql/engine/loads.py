@@ -86,7 +86,7 @@ class Load:
     @classmethod
     def from_json(cls, found: Mapping[str, Any], epoch: int) -> Load:
         """The inverse of ``to_json``, for a load committed at this epoch."""
-        values: dict[str, Any] = {name: found[name] for name in KEPT if name in found}  # before rejects: not that
+        values: dict[str, Any] = {name: found[name] for name in KEPT if name in found}  # older records lack "rejected"
         rejects = [Reject(*reject) for reject in found.get("rejects", ())]
         return cls(**values, rejects=rejects, backend=0, state=LoadState.COMMITTED, epoch=epoch)
 
