@@ -1,4 +1,4 @@
-"""Bound definitions of sources (and what they share with sinks). Names are looked up when they are run."""
+"""Bound definitions of sources (partly shared with sinks). Names are looked up at execution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sql.catalog.connection import Connection
 
 @dataclass(frozen=True, slots=True)
 class CreateSource:
-    """CREATE SOURCE. ``table``: the schema, if it was said, and the name of the table to fill."""
+    """CREATE SOURCE. ``table``: the schema, if given, and the name of the table to fill."""
 
     schema_name: str | None
     name: str

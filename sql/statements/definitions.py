@@ -1,4 +1,4 @@
-"""Bound definitions: what makes, alters and drops relations, sequences, schemas and functions."""
+"""Bound definitions: statements that create, alter and drop relations, sequences, schemas and functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sql.statements.queries import Query
 
 @dataclass(frozen=True, slots=True)
 class ColumnSequence:
-    """A sequence to make for a column of a new table: its options as written, and ``kind`` as in ``Generated``."""
+    """A sequence to create for a column of a new table: its options as written, and ``kind`` as in ``Generated``."""
 
     column: int
     kind: str
@@ -25,7 +25,7 @@ class ColumnSequence:
 
 @dataclass(frozen=True, slots=True)
 class NewForeignKey:
-    """FOREIGN KEY by names. ``parent`` None: the table itself; ``keys`` empty: its primary key."""
+    """FOREIGN KEY, by names. ``parent`` None: the table itself; ``keys`` empty: the parent's primary key."""
 
     name: str | None
     columns: tuple[str, ...]
@@ -38,9 +38,10 @@ class NewForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """``source`` is the query of CREATE TABLE AS.
+    """``source``: the query of CREATE TABLE AS.
 
-    ``indexes`` and ``checks`` have no ids yet, and names only where they were written. ``goes``: with its transaction.
+    ``indexes`` and ``checks`` have no ids yet, and names only if given. ``goes``: dropped at the end of its
+    transaction.
     """
 
     schema_name: str
@@ -64,7 +65,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``index`` has no id yet, and no name where none was written."""
+    """``index`` has no id yet, and no name unless given."""
 
     table: Relation
     index: Index
@@ -79,7 +80,7 @@ class DropIndex:
 
 @dataclass(frozen=True, slots=True)
 class CreateSequence:
-    """The options are checked when it is made, names are looked up then."""
+    """Options are checked and names looked up at execution."""
 
     schema_name: str | None
     name: str
@@ -98,10 +99,10 @@ class AlterSequence:
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """A view (``materialized`` or not). ``definition`` is the SELECT's own text, ``references`` what it names.
+    """A view (``materialized`` or not). ``definition``: the SELECT's own text; ``references``: the relations it names.
 
-    ``follows``: it is temporary because what it reads is. ``hydrate``: by whom, where that is said. ``parts``: as a
-    relation has them.
+    ``follows``: the view is temporary because a relation it reads is. ``hydrate``: who computes its first contents, if
+    given. ``parts``: as in a relation.
     """
 
     schema_name: str
@@ -120,7 +121,7 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """``name`` None: the role's. ``owner`` None: whoever asks."""
+    """``name`` None: the role's name. ``owner`` None: the current role."""
 
     name: str | None
     owner: str | None = None
@@ -144,7 +145,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class AddUnique:
-    """Columns by name; ``name`` None: as Postgres names it."""
+    """Columns by name; ``name`` None: Postgres's default name."""
 
     columns: tuple[str, ...]
     name: str | None
@@ -154,7 +155,7 @@ class AddUnique:
 
 @dataclass(frozen=True, slots=True)
 class AddCheck:
-    """``text``: the condition as it is written; it is bound when it is known which columns there are."""
+    """``text``: the condition as written; it is bound when the table's columns are known."""
 
     text: str
     name: str | None
@@ -168,7 +169,7 @@ class DropConstraint:
 
 @dataclass(frozen=True, slots=True)
 class AddPrimaryKey:
-    """``columns``: names. ``constraint``: the key's own name, None for the one that Postgres would make."""
+    """``columns``: names. ``constraint``: the key's name; None for Postgres's default."""
 
     columns: tuple[str, ...]
     constraint: str | None = None
@@ -176,7 +177,7 @@ class AddPrimaryKey:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """``value``: what the column is in the rows that are there, an expression without columns."""
+    """``value``: the column's value in existing rows, an expression without columns."""
 
     column: TableColumn
     value: Scalar
@@ -207,7 +208,7 @@ class SetNotNull:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """``value``: the column's new value, over the columns of the table as it was when the statement was bound."""
+    """``value``: the column's new value, over the table's columns as of binding."""
 
     column: str
     type: SqlType
@@ -231,7 +232,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """``table`` None: there is none of that ``name``, and that is accepted."""
+    """``table`` None: no table of that ``name`` exists, and IF EXISTS accepts that."""
 
     table: Relation | None
     name: str

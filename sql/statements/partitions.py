@@ -1,4 +1,4 @@
-"""Tables that come to inherit from others, or cease to, by ALTER TABLE. Names are looked up when they run."""
+"""ALTER TABLE that starts or ends inheritance from another table. Names are looked up at execution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sql.catalog.partitioning import WrittenBound
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """ALTER TABLE parent ATTACH PARTITION child; without a bound ALTER TABLE child INHERIT parent."""
+    """ALTER TABLE parent ATTACH PARTITION child; without a bound, ALTER TABLE child INHERIT parent."""
 
     parent: tuple[str | None, str]
     child: tuple[str | None, str]
@@ -18,7 +18,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """ALTER TABLE parent DETACH PARTITION child; not ``partition``: ALTER TABLE child NO INHERIT parent."""
+    """ALTER TABLE parent DETACH PARTITION child; if not ``partition``, ALTER TABLE child NO INHERIT parent."""
 
     parent: tuple[str | None, str]
     child: tuple[str | None, str]

@@ -11,7 +11,7 @@ from planner.logical.nodes import Finishing, Rel
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A result column; ``table`` and ``attribute`` (from 1) when it is a plain column of a relation, else 0."""
+    """A result column; ``table`` and ``attribute`` (from 1) if it is a plain column of a relation, else 0."""
 
     name: str
     type: SqlType

@@ -1,4 +1,4 @@
-"""Bound statements that change the name, place or owner of something. It is looked up as they run."""
+"""Bound statements that change an object's name, schema or owner. The object is looked up at execution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What ALTER is of: ``kind`` as it is written (table, view, materialized view, index, sequence)."""
+    """The object of ALTER: ``kind`` as written (table, view, materialized view, index, sequence)."""
 
     kind: str
     schema_name: str | None
@@ -33,7 +33,7 @@ class SetSchema:
 
 @dataclass(frozen=True, slots=True)
 class SetOwner:
-    """``role`` None: whoever asks."""
+    """``role`` None: the current role."""
 
     target: Named
     role: str | None

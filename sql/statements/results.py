@@ -1,4 +1,4 @@
-"""What a session gives back for a statement; the wire's listener turns it into messages."""
+"""A session's results for a statement; the wire's listener turns them into messages."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Notification:
 
 @dataclass(eq=False, slots=True)
 class Inbox:
-    """The notifications that a session has received and its client has not."""
+    """The notifications that a session has received but not yet sent to its client."""
 
     arrived: list[Notification] = field(default_factory=list)
     arrives: Callable[[], None] | None = None
-    """Set by the wire. Called for each notification, since the client may be idle."""
+    """Set by the wire. Called for each notification, because the client may be idle."""
 
     def receive(self, notification: Notification) -> None:
         self.arrived.append(notification)
@@ -54,9 +54,9 @@ class Inbox:
 class RowsResult:
     """Rows of a query, cursor, RETURNING, SHOW or EXPLAIN.
 
-    ``dictionary`` resolves the rows' interned words. ``formats``: as Bind gave them (none: all text; one: for all;
-    else one for each column). ``tag`` ends the result unless ``suspended``: then the portal has more rows
-    (PortalSuspended). ``describe``: a RowDescription comes first (the simple protocol, first part of a result).
+    ``dictionary`` resolves the rows' interned words. ``formats``: as given by Bind (none: all text; one: for all
+    columns; else one for each column). ``tag`` ends the result unless ``suspended``: then the portal has more rows
+    (PortalSuspended). ``describe``: a RowDescription comes first (simple protocol, first part of a result).
     """
 
     columns: tuple[OutputColumn, ...]
@@ -67,7 +67,7 @@ class RowsResult:
     describe: bool = True
     formats: tuple[int, ...] = ()
     hold: object = field(init=False, repr=False, compare=False)
-    """Keeps the values of its words."""
+    """Keeps the values of its words in the dictionary."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hold", self.dictionary.generation)
@@ -75,7 +75,7 @@ class RowsResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """A command without rows, by its tag."""
+    """The result of a command without rows: its tag."""
 
     tag: str
 
@@ -86,14 +86,14 @@ class EmptyResult:
 
 
 class CopyReceiver(Protocol):
-    """Takes the data of COPY … FROM STDIN."""
+    """Receives the data of COPY … FROM STDIN."""
 
     async def feed(self, data: bytes) -> None:
-        """One CopyData message; raises SqlError at once when the data is bad (the rest is then dropped)."""
+        """Take one CopyData message. Raises SqlError at once if the data is bad; the remaining data is then ignored."""
         ...
 
     async def finish(self) -> CommandResult:
-        """CopyDone: the rows become visible with their transaction."""
+        """CopyDone: end the data. The rows become visible when their transaction commits."""
         ...
 
     async def fail(self, message: str) -> None:
@@ -103,7 +103,7 @@ class CopyReceiver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CopyInResult:
-    """COPY … FROM STDIN waits for data. ``columns`` is their number, ``format`` 0 (text, csv) or 1 (binary).
+    """COPY … FROM STDIN is ready for data. ``columns``: their number; ``format``: 0 (text, csv) or 1 (binary).
 
     The listener feeds the receiver until CopyDone or CopyFail, and only then asks for the next result.
     """
@@ -126,7 +126,7 @@ class CopyInResult:
 class CopyOutResult:
     """COPY … TO STDOUT: each chunk of ``data`` is the payload of one CopyData; then CopyDone and ``tag()``.
 
-    A subscription's chunks come as they happen, for as long as it lasts: flush after each.
+    A subscription's chunks come as changes happen, as long as it runs: flush after each.
     """
 
     columns: int

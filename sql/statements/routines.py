@@ -1,4 +1,4 @@
-"""Bound statements about users' functions and aggregates."""
+"""Bound statements about user-defined functions and aggregates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sql.catalog.catalog import Relation
 
 @dataclass(frozen=True, slots=True)
 class CreateFunction:
-    """``relation``: with all but its id. ``python``: what an aggregate calls."""
+    """``relation``: complete but for its id. ``python``: an aggregate's Python function."""
 
     relation: Relation
     replace: bool = False
@@ -23,7 +23,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class DropFunction:
-    """``missing``: what IF EXISTS says of the others."""
+    """``missing``: the notices of IF EXISTS for functions that do not exist."""
 
     functions: tuple[Relation, ...]
     missing: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ SinkOption = tuple[str, "str | bool | tuple[str, ...]", int]
 
 @dataclass(frozen=True, slots=True)
 class CreateSink:
-    """``options``: name, value and offset of each, as written. Names are looked up when it is made."""
+    """``options``: name, value and offset of each, as written. Names are looked up at execution."""
 
     schema_name: str | None
     name: str

@@ -1,4 +1,4 @@
-"""Bound statements: what the binder gives to the session and the coordinator. No names to look up any more."""
+"""Bound statements: the binder's output for the session and the coordinator. All names are resolved."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from sql.statements.vacuum import Vacuum
 
 @dataclass(frozen=True, slots=True)
 class OnConflict:
-    """What is done with a row whose key is taken. ``arbiters``: the unique indexes asked; the others raise 23505.
+    """What to do with a row whose key exists. ``arbiters``: the unique indexes to check; all others raise 23505.
 
-    ``changed``: the new row, over (the row that is there, the row proposed); None: nothing is done. It is done where
-    ``where`` is true, over the same.
+    ``changed``: the new row, over (existing row, proposed row); None: DO NOTHING. The row is changed if ``where``, over
+    the same columns, is true.
     """
 
     arbiters: tuple[Index, ...]
@@ -47,7 +47,7 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One of the tables that a statement changes: where each of its columns stands in the wide rows of the source."""
+    """One of the tables that a statement changes: the position of each of its columns in the source's wide rows."""
 
     table: Relation
     columns: tuple[int, ...]
@@ -55,11 +55,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """``source`` yields whole rows in the table's column order, defaults filled in and casts applied.
+    """``source`` yields whole rows in the table's column order, with defaults and casts applied.
 
-    ``returning``: expressions over the table's columns, shown as ``columns``; ``oid``: the tableoid stands after those.
-    ``finishing``: where a volatile function
-    (nextval) makes columns, ``source`` lacks them; they are computed for each row, in the order of the query.
+    ``returning``: expressions over the table's columns, shown as ``columns``; ``oid``: a tableoid column follows the
+    table's columns. ``finishing``: columns computed by a volatile function (nextval), which ``source`` lacks; they are
+    evaluated for each row, in the order of the query.
     """
 
     table: Relation
@@ -75,8 +75,8 @@ class Insert:
 class Update:
     """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
 
-    ``returning`` is over (new row, FROM's columns). When FROM matches a row several times, one match is taken.
-    With ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is the
+    ``returning`` is over (new row, FROM's columns). If FROM matches a row several times, one match is used. With
+    ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is the
     tableoid, the oid of the row's table.
     """
 
@@ -91,7 +91,7 @@ class Update:
 @dataclass(frozen=True, slots=True)
 class Delete:
     """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them. ``branches`` and
-    ``width`` as those of ``Update``."""
+    ``width``: as in ``Update``."""
 
     table: Relation
     source: Rel
@@ -109,9 +109,9 @@ DataChange = Insert | Update | Delete
 class Compound:
     """The data-modifying statements of WITH in order, then the main statement.
 
-    It is also a statement without such a WITH whose subqueries in ON CONFLICT or RETURNING read the table that it
-    changes: they see the rows from before it. ``parts``: each statement with the id (negative) of the relation of rows
-    that its RETURNING is to the others.
+    Also a single statement whose subqueries in ON CONFLICT or RETURNING read the table that it changes: they see the
+    rows from before it. ``parts``: each statement with the id (negative) of the relation that holds its RETURNING rows
+    for the other parts.
     """
 
     parts: tuple[tuple[int, DataChange], ...]
@@ -120,7 +120,7 @@ class Compound:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """``restart``: the sequences that the tables own begin anew."""
+    """``restart``: RESTART IDENTITY, for the sequences that the tables own."""
 
     tables: tuple[Relation, ...]
     restart: bool = False
@@ -139,10 +139,10 @@ class CopyFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """Options of COPY with Postgres's defaults for the format filled in (``null``: the NULL marker).
+    """Options of COPY, with Postgres's defaults for the format filled in (``null``: the NULL marker).
 
-    ``load_id``: a load of this id that was committed is not loaded again; ``max_rejects``: how many bad rows may be
-    left out, None where the first is an error.
+    ``load_id``: a load with this id that was committed is not loaded again; ``max_rejects``: how many bad rows may be
+    left out; None: the first one is an error.
     """
 
     format: CopyFormat = CopyFormat.TEXT
@@ -150,7 +150,7 @@ class CopyOptions:
     null: str = "\\N"
     header: bool = False
     match_header: bool = False
-    """The header is to name the columns, in order."""
+    """The header must name the columns, in order."""
     quote: str = '"'
     escape: str = '"'
     force_quote: tuple[int, ...] = ()
@@ -160,22 +160,22 @@ class CopyOptions:
     load_id: str | None = None
     max_rejects: int | None = None
     mapping: tuple[tuple[str, str], ...] = ()
-    """Names in the file (or a CSV field's number), and the columns that they stand for."""
+    """Names in the file (or a CSV field's number), and the columns that they map to."""
     array: bool = False
     """A JSON file is one array of objects."""
     jdbc: tuple[tuple[str, str], ...] = ()
-    """What Spark's JDBC reader is told, by Spark's own names."""
+    """Options for Spark's JDBC reader, by Spark's own names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
-    """``columns``: positions in the table, in the data's order; ``listed``: the statement names them. ``path`` None:
+    """``columns``: positions in the table, in the data's order; ``listed``: the statement lists them. ``path`` None:
     STDIN."""
 
     table: Relation
     columns: tuple[int, ...]
     defaults: tuple[Scalar | None, ...]
-    """For every column of the table: its default, cast to its type (None: NULL)."""
+    """For every column of the table, its default, cast to its type (None: NULL)."""
     options: CopyOptions
     path: str | None = None
     listed: bool = False
@@ -183,7 +183,7 @@ class CopyFrom:
 
 @dataclass(frozen=True, slots=True)
 class CreateTableFrom:
-    """A table whose columns its files tell, with their rows unless ``with_no_data``."""
+    """A table with the columns of its files, and with their rows unless ``with_no_data``."""
 
     schema_name: str
     name: str
@@ -195,7 +195,7 @@ class CreateTableFrom:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """``relation`` when a stored relation is followed directly, else its query."""
+    """SUBSCRIBE to a query. ``as_of``, ``up_to``: expressions without columns (bigint epoch or timestamptz)."""
 
     query: Query
     snapshot: bool = True
@@ -223,26 +223,26 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Verify:
-    """VERIFY MATERIALIZED VIEW: a recompute from the tables at one epoch; the rows that differ come back."""
+    """VERIFY MATERIALIZED VIEW: recomputes a view from the tables at one epoch, and returns the rows that differ."""
 
     view: Relation
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyDictionary:
-    """VERIFY DICTIONARY: what is wrong with the ids of interned values."""
+    """VERIFY DICTIONARY: reports errors in the ids of interned values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """What a transaction is asked to be, None where nothing was said. Every level runs as strict serializable."""
+    """Requested transaction modes; None if not given. Every isolation level runs as strict serializable."""
 
     isolation: str | None = None
     read_only: bool | None = None
     deferrable: bool | None = None
 
     def settings(self) -> dict[str, str]:
-        """By the names of the settings that show them, ``transaction_…`` and ``default_transaction_…`` alike."""
+        """The modes as settings, without the prefixes ``transaction_`` and ``default_transaction_``."""
         switches = (("read_only", self.read_only), ("deferrable", self.deferrable))
         found = {name: "on" if on else "off" for name, on in switches if on is not None}
         return found if self.isolation is None else {"isolation": self.isolation, **found}
@@ -317,7 +317,7 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """DECLARE CURSOR for a query or a subscription. ``scroll``: None where neither SCROLL nor NO SCROLL was said."""
+    """DECLARE CURSOR for a query or a subscription. ``scroll``: None if neither SCROLL nor NO SCROLL was given."""
 
     name: str
     statement: Query | Subscribe
@@ -326,7 +326,7 @@ class Declare:
 
 
 class Direction(Enum):
-    """Where FETCH goes: by a count of rows, or to a row by its number from the start or from here."""
+    """FETCH's direction: by a count of rows, or to a row number, absolute or relative."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -336,7 +336,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """FETCH: ``count`` None is ALL; ``timeout`` seconds to wait for a subscription's rows (None: do not wait)."""
+    """FETCH: ``count`` None is ALL; ``timeout``: seconds to wait for a subscription's rows (None: do not wait)."""
 
     name: str
     count: int | None
@@ -371,7 +371,7 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class NoOperation:
-    """Accepted for compatibility, does nothing (ANALYZE, COMMENT, GRANT …); answers ``tag``."""
+    """Accepted for compatibility, without effect (ANALYZE, COMMENT, GRANT …); answers ``tag``."""
 
     tag: str
     notice: str | None = None
@@ -389,7 +389,7 @@ Statement = (
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """A statement with the types of its parameters ($1 first), inferred where the client gave none."""
+    """A statement with the types of its parameters ($1 first), inferred if the client gave none."""
 
     statement: Statement
     parameters: tuple[SqlType, ...] = ()

@@ -1,4 +1,4 @@
-"""Which changing statements read relations beside their source."""
+"""Which data-modifying statements read relations besides their source."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sql.statements.statements import DataChange, Insert
 
 
 def reads_subqueries(statement: DataChange) -> bool:
-    """Whether its rows' expressions need a snapshot, its own ``source`` aside."""
+    """Whether the expressions over its rows need a snapshot, apart from its own ``source``."""
     exprs = list(statement.returning or ())
     conflict = statement.conflict if isinstance(statement, Insert) else None
     if conflict is not None:

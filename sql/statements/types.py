@@ -1,4 +1,4 @@
-"""Bound statements about users' types; names are looked up when they are run."""
+"""Bound statements about user-defined types; names are looked up at execution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CreateEnum:
 
 @dataclass(frozen=True, slots=True)
 class AddLabel:
-    """``neighbor``: the label that it stands before (True) or after; None: it is the last."""
+    """``neighbor``: the label that the new one comes before (True) or after; None: it becomes the last."""
 
     schema_name: str | None
     name: str

@@ -7,6 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """Sweep the dictionary, and with it what the store keeps without need."""
+    """Sweep the dictionary, and remove what the store keeps needlessly."""
 
     full: bool
