@@ -1,5 +1,4 @@
-"""What SQL functions about the catalog and the session answer: ``planner.expr.context.SessionFunctions``, and reg*
-names."""
+"""SQL functions about the catalog and the session (``planner.expr.context.SessionFunctions``), and reg* names."""
 
 from __future__ import annotations
 
@@ -35,11 +34,11 @@ from sql.system.state import (
 from sql.system.view_text import view_definition
 
 VECTORS: Final = (22, 30)
-"""int2vector and oidvector: arrays to everything but their names."""
+"""int2vector and oidvector: arrays in everything but their names."""
 
 
 class SystemFunctions:
-    """``setting``: name → value of a run-time setting, None for an unknown one. Made anew for each statement."""
+    """``setting``: name → value of a run-time setting, None for an unknown one. Created for each statement."""
 
     def __init__(self, state: SystemState, setting: Callable[[str], str | None], backend_id: int = 0) -> None:
         self._state = state
@@ -64,11 +63,11 @@ class SystemFunctions:
         return self._state.path.places if implicit else self._state.path.named
 
     def temporary_schema(self) -> int:
-        """The oid of the session's own schema, 0 as long as there is none."""
+        """The oid of the session's temporary schema; 0 if it does not exist yet."""
         return self._state.schemas().get(self._state.path.temporary, 0)
 
     def is_other_temporary(self, oid: int) -> bool:
-        """Whether a schema holds another session's temporary relations."""
+        """Whether a schema is another session's temporary schema."""
         named = (name for name, number in self._state.schemas().items() if number == oid)
         return any(is_temporary(name) and name != self._state.path.temporary for name in named)
 
@@ -153,7 +152,7 @@ class SystemFunctions:
         return self._by_id
 
     def _index(self, oid: int) -> tuple[Relation, Index] | None:
-        """The index of that oid, and its relation."""
+        """The index with that oid, and its relation."""
         return next(((r, i) for r, i in indexed(self._state) if i.id == oid), None)
 
     def table_is_visible(self, oid: int) -> bool | None:
@@ -164,11 +163,11 @@ class SystemFunctions:
         return None if found is None else self._visible(found[0].schema_name, found[1].name)
 
     def _visible(self, schema_name: str, name: str) -> bool:
-        """Whether a name alone means what has it in this schema."""
+        """Whether the name without a schema finds the relation in this schema."""
         return next((p for p in self._state.path.places if p in self._named(name)), None) == schema_name
 
     def _named(self, name: str) -> Mapping[str, int]:
-        """Everything of that name: the oids by schema."""
+        """The oids of everything with that name, by schema."""
         if self._by_name is None:
             self._by_name = {}
             for relation in self._relations().values():
@@ -178,12 +177,12 @@ class SystemFunctions:
         return self._by_name.get(name, {})
 
     def partition_key(self, oid: int) -> str | None:
-        """pg_get_partkeydef: None for what is not partitioned."""
+        """pg_get_partkeydef; None if the table is not partitioned."""
         found = self._relations().get(oid)
         return None if found is None or found.partitioning is None else key_text(found.partitioning)
 
     def partition_constraint(self, oid: int) -> str | None:
-        """pg_get_partition_constraintdef, without the constraints of the tables above."""
+        """pg_get_partition_constraintdef, without the ancestors' constraints."""
         found, known = self._relations().get(oid), self._relations()
         if found is None or found.bound is None:
             return None
@@ -192,7 +191,7 @@ class SystemFunctions:
         return constraint_text(parent, found.bound, bounds)
 
     def partition_ancestors(self, oid: int) -> list[int]:
-        """pg_partition_ancestors: a partition or partitioned table, and those above it."""
+        """pg_partition_ancestors: a partition or partitioned table, and its ancestors."""
         known, found = self._relations(), self._relations().get(oid)
         if found is None or (found.bound is None and found.partitioning is None):
             return []
@@ -209,7 +208,7 @@ class SystemFunctions:
         return view_definition(relation, self._state)
 
     def index_definition(self, oid: int, column: int) -> str | None:
-        """pg_get_indexdef: of the whole index, or (``column`` from 1) of one column."""
+        """pg_get_indexdef: the whole index, or (``column`` from 1) one column."""
         found = self._index(oid)
         if found is None:
             return None
@@ -298,13 +297,13 @@ class SystemFunctions:
         try:
             return type_oid(parse_type(text))
         except SqlError as error:
-            # a type that we know of but lack is not in pg_type; psycopg's TypeInfo.fetch counts on 42704
+            # a known but unsupported type is not in pg_type; psycopg's TypeInfo.fetch relies on 42704
             if error.sqlstate != "0A000":
                 raise
             raise SqlError("42704", f'type "{text}" does not exist') from None
 
     def _own_type_name(self, oid: int) -> str | None:
-        """A user's type as SQL text, with its schema where the name alone means another."""
+        """A user-defined type's name as SQL text, with its schema if the name alone does not find it."""
         for type_ in self._state.types():
             found = type_of_oid((type_.own_type.enum,), oid)
             if found is not None:
@@ -313,7 +312,7 @@ class SystemFunctions:
         return None
 
     def type_is_visible(self, oid: int) -> bool:
-        """Postgres's own types always are."""
+        """pg_type_is_visible. Postgres's own types always are."""
         found = next((t for t in self._state.types() if type_of_oid((t.own_type.enum,), oid) is not None), None)
         return found is None or self._own_type(found.name) == found
 
@@ -323,7 +322,8 @@ class SystemFunctions:
         return next((types[place] for place in places if place in types), None)
 
     def _own_type_oid(self, text: str) -> int | None:
-        """The oid of a user's type, or of arrays of it; None where Postgres's own names or nothing fits."""
+        """The oid of a user-defined type, or of its array type; None if it is one of Postgres's own names, or
+        unknown."""
         base = text.strip().removesuffix("[]").rstrip()
         try:
             schema, name = split_name(base)

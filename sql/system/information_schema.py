@@ -99,7 +99,7 @@ def sequences(state: SystemState) -> Iterator[Datums]:
     row = definition("information_schema", "sequences").row
     for relation, s in sequences_of(state):
         if s.internal:
-            continue  # an identity column's sequence is that column's detail, as in Postgres
+            continue  # an identity column's sequence is internal to the column, as in Postgres
         yield row(
             sequence_catalog=state.database, sequence_schema=relation.schema_name, sequence_name=relation.name,
             data_type=format_type(s.type, False), numeric_precision=_BITS[s.type.kind], numeric_precision_radix=2,

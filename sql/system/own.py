@@ -1,6 +1,6 @@
-"""The relations of schema ``freshet``: what a person may ask the server about itself.
+"""The relations of schema ``freshet``, in which the server reports on itself.
 
-Their rows are live: ``sql/session/own_relations.py`` computes them, and ``docs/relations.md`` tells what they mean.
+Their rows are live: ``sql/session/own_relations.py`` computes them, and ``docs/reference/relations.md`` documents them.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ def _foreign_keys(state: SystemState) -> Iterator[Datums]:
 
 
 def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> str:
-    """A foreign key as pg_get_constraintdef gives it. ``parent``: the other table's name."""
+    """A foreign key in the form of pg_get_constraintdef. ``parent``: the other table's name."""
     columns = ", ".join(quoted(relation.columns[i].name) for i in key.columns)
     text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({', '.join(map(quoted, key.keys))})"
     if key.on_update != "no action":
@@ -219,7 +219,7 @@ def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> 
 
 
 def index_definition(relation: Relation, index: Index) -> str:
-    """CREATE INDEX's text, as pg_get_indexdef gives it."""
+    """CREATE INDEX, in the form of pg_get_indexdef."""
     unique = "UNIQUE " if index.unique else ""
     keys = ", ".join(index_column(relation, index, i) + _direction(index, i) for i in range(len(index.columns)))
     included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
@@ -230,7 +230,7 @@ def index_definition(relation: Relation, index: Index) -> str:
 
 
 def index_column(relation: Relation, index: Index, number: int) -> str:
-    """The index's column of that number (from 0), as pg_get_indexdef gives it."""
+    """The index's column at a position (from 0), in the form of pg_get_indexdef."""
     return quoted(relation.columns[(*index.columns, *index.included)[number]].name)
 
 
@@ -243,7 +243,7 @@ def _direction(index: Index, number: int) -> str:
 
 
 def constraint_definition(relation: Relation, index: Index) -> str:
-    """A primary key or UNIQUE as pg_get_constraintdef gives it."""
+    """A primary key or UNIQUE constraint in the form of pg_get_constraintdef."""
     kind = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
     text = f"{kind} ({', '.join(quoted(relation.columns[i].name) for i in index.columns)})"
     if index.included:
@@ -252,7 +252,7 @@ def constraint_definition(relation: Relation, index: Index) -> str:
 
 
 def check_definition(check: Check, pretty: bool) -> str:
-    """A CHECK as pg_get_constraintdef gives it, but in the words in which it was written."""
+    """A CHECK in the form of pg_get_constraintdef, but with its original text."""
     return f"CHECK ({check.text})" if pretty else f"CHECK (({check.text}))"
 
 

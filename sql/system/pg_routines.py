@@ -1,4 +1,4 @@
-"""Users' functions as pg_proc and the functions about it show them."""
+"""User-defined functions in pg_proc, and in the functions about it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RECORD = 2249
 
 
 def rows(state: SystemState) -> Iterator[Datums]:
-    """pg_proc's rows of users' functions."""
+    """pg_proc's rows for user-defined functions."""
     row, schemas = definition("pg_catalog", "pg_proc").row, state.schemas()
     for relation in state.routines():
         routine = relation.routine
@@ -47,7 +47,7 @@ def rows(state: SystemState) -> Iterator[Datums]:
 
 
 def aggregates(state: SystemState) -> Iterator[Datums]:
-    """pg_aggregate's rows of users' aggregates."""
+    """pg_aggregate's rows for user-defined aggregates."""
     row = definition("pg_catalog", "pg_aggregate").row
     for relation in state.routines():
         if relation.routine is not None and relation.routine.aggregate:
@@ -86,7 +86,7 @@ def result(relation: Relation) -> str:
 
 
 def function_definition(relation: Relation) -> str:
-    """pg_get_functiondef: the CREATE OR REPLACE FUNCTION that makes it."""
+    """pg_get_functiondef: the CREATE OR REPLACE FUNCTION statement."""
     routine = relation.routine
     assert routine is not None, "a function"
     if routine.aggregate:

@@ -40,7 +40,7 @@ def pg_sequences(state: SystemState) -> Iterator[Datums]:
 
 
 def pg_depend(state: SystemState) -> Iterator[Datums]:
-    """What psql and others look for: which column a sequence goes with, and which DEFAULT uses it."""
+    """The rows that psql and other clients look for: which column owns a sequence, and which DEFAULT uses it."""
     row = definition("pg_catalog", "pg_depend").row
     columns = {r.oid: [c.name for c in r.columns] for r in user_relations(state, RelationKind.TABLE)}
     for relation, s in sequences_of(state):

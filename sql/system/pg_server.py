@@ -1,4 +1,4 @@
-"""Rows of the catalogs about the server: schemas, roles, databases, settings, sessions, and the fixed few of pg_am …"""
+"""Rows of the catalogs about the server: schemas, roles, databases, settings, sessions, and fixed rows (pg_am …)."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ _INTERNAL: Final = 12
 
 @cache
 def functions() -> MappingProxyType[int, str]:
-    """Names of functions by oid: those that a regproc column can hold."""
+    """The names of functions that a regproc column can refer to, by oid."""
     pairs = (part.split(":") for part in FUNCTIONS.split())
     return MappingProxyType({int(oid): name for oid, name in pairs})
 
 
 @cache
 def function_oids() -> MappingProxyType[str, int]:
-    """The other way round."""
+    """The inverse of ``functions``."""
     return MappingProxyType({name: oid for oid, name in functions().items()})
 
 

@@ -1,6 +1,6 @@
-"""pg_catalog and information_schema: which relations there are, and the rows of each over the present state.
+"""The relations of pg_catalog and information_schema, and their rows over the present state.
 
-A relation without a function here is always empty: it is there because clients name it in joins.
+A relation without a function here is always empty: it exists because clients name it in joins.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RowsOf = Callable[[SystemState], Iterable[Datums]]
 
 
 def _functions() -> MappingProxyType[int, RowsOf]:
-    """The functions of the modules above by the oid of the relation that has their name."""
+    """The functions of the modules above, by the oid of the relation with the same name."""
     found: dict[int, RowsOf] = {}
     for system in definitions().values():
         for schema, module in _MODULES:
@@ -47,7 +47,7 @@ def system_relations() -> tuple[Relation, ...]:
 
 
 def rows(relation_id: int, state: SystemState) -> list[Datums]:
-    """The rows of a system relation, datums in column order. KeyError for an id that is none."""
+    """The rows of a system relation, datums in column order. KeyError for an unknown id."""
     if relation_id not in definitions():
         raise KeyError(relation_id)
     function = ROWS.get(relation_id)
@@ -55,5 +55,5 @@ def rows(relation_id: int, state: SystemState) -> list[Datums]:
 
 
 def depends_on_session(relation_id: int) -> bool:
-    """Whether rows may differ between two calls with one catalog, user and database: such rows are not to be cached."""
+    """Whether rows may differ between two calls with the same catalog, user and database, and so must not be cached."""
     return relation_id in {definition("pg_catalog", name).relation.id for name in _LIVE}

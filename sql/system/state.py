@@ -1,4 +1,4 @@
-"""What the system relations are computed from, and the oids of objects that have no number of their own."""
+"""The input of the system relations, and the oids of objects without a number of their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sql.catalog.search_path import SearchPath
 from sql.catalog.system.definitions import definitions
 
 OWNER: Final = 10
-"""The oid of the one role: whoever asks owns everything."""
+"""The oid of the only role: every user owns everything."""
 DATABASE: Final = 5
 CONSTRAINT_BASE: Final = 0x5000_0000
 DEFAULT_BASE: Final = 0x6000_0000
@@ -37,7 +37,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class CursorInfo:
-    """An open cursor of the session that asks. Times are µs since 2000-01-01 UTC."""
+    """An open cursor of the current session. Times are µs since 2000-01-01 UTC."""
 
     name: str
     statement: str
@@ -48,7 +48,7 @@ class CursorInfo:
 
 @dataclass(frozen=True, slots=True)
 class StatementInfo:
-    """A prepared statement of the session that asks. Times are µs since 2000-01-01 UTC."""
+    """A prepared statement of the current session. Times are µs since 2000-01-01 UTC."""
 
     name: str
     statement: str
@@ -59,8 +59,8 @@ class StatementInfo:
 
 @dataclass(slots=True)
 class CopyInfo:
-    """A COPY that runs. ``relation``: its oid, 0 for a query's rows; ``target``: FILE or PIPE; ``size``: in bytes, 0
-    where it is not known; ``skipped``: rows that were left out because they are bad."""
+    """A running COPY. ``relation``: its oid, 0 for a query's rows; ``target``: FILE or PIPE; ``size``: in bytes, 0 if
+    unknown; ``skipped``: the number of bad rows left out."""
 
     backend_id: int
     relation: int
@@ -73,22 +73,23 @@ class CopyInfo:
 
 
 class SystemState(Protocol):
-    """What rows are computed from: one catalog, and the session that asks. ``sql.session.session`` implements it."""
+    """The input of the system relations' rows: one catalog, and the current session. ``sql.session.session`` implements
+    it."""
 
     @property
     def user(self) -> str: ...
     @property
     def database(self) -> str: ...
     def relations(self) -> Iterable[Relation]:
-        """All relations but those of pg_catalog and information_schema."""
+        """All relations except those of pg_catalog and information_schema."""
         ...
 
     def types(self) -> Iterable[Relation]:
-        """The users' types."""
+        """User-defined types."""
         ...
 
     def routines(self) -> Iterable[Relation]:
-        """Users' functions."""
+        """User-defined functions."""
         ...
 
     def schemas(self) -> Mapping[str, int]:
@@ -97,7 +98,7 @@ class SystemState(Protocol):
 
     @property
     def path(self) -> SearchPath:
-        """Where the session looks up names."""
+        """The session's search path."""
         ...
 
     def settings(self) -> Sequence[tuple[str, str]]:
@@ -114,7 +115,7 @@ class SystemState(Protocol):
 
 
 def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
-    """Every relation with its relkind, the system's included."""
+    """Every relation with its relkind, system relations included."""
     seen = set()
     for relation in state.relations():
         seen.add(relation.oid)
@@ -125,7 +126,7 @@ def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
 
 
 def own_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
-    """Every relation with its relkind, but other sessions' temporary ones."""
+    """Every relation with its relkind, except other sessions' temporary ones."""
     for relation, kind in all_relations(state):
         if not relation.temporary or relation.schema_name == state.path.temporary:
             yield relation, kind
@@ -149,14 +150,14 @@ def relkind(relation: Relation) -> str:
 
 
 def indexed(state: SystemState) -> Iterator[tuple[Relation, Index]]:
-    """Every index with its relation, by the relation's oid, a primary key's first."""
+    """Every index with its relation, ordered by the relation's oid, the primary key first."""
     for relation in user_relations(state, RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW):
         for index in relation.all_indexes:
             yield relation, index
 
 
 def constraint_oid(index: Index) -> int:
-    """The oid of the constraint that made an index."""
+    """The oid of the constraint behind an index."""
     return index.id - INDEX_BASE + CONSTRAINT_BASE if index.primary else index.id + CONSTRAINT_BASE
 
 
@@ -172,7 +173,7 @@ def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:
 
 
 def default_text(state: SystemState, column: TableColumn) -> str | None:
-    """A column's DEFAULT as pg_get_expr shows it; an identity column has none."""
+    """A column's DEFAULT in the form of pg_get_expr; an identity column has none."""
     if column.generated is None:
         return column.default
     if column.generated.identity:

@@ -1,4 +1,4 @@
-"""The types of pg_type and the functions they name, with their numbers; taken from PostgreSQL 15."""
+"""The types of pg_type and the functions that they refer to, with their oids, from PostgreSQL 15."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ TYPES: Final = """
 4089 regnamespace 4 t b N f 0 4090 regnamespace - i p 0
 4090 _regnamespace -1 f b A f 4089 0 array_ - i x 0
 """
-"""A type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, what
-its input and output functions' names begin with (``bool``: boolin, boolout, boolrecv, boolsend), the same for its
-typmod functions, typalign, typstorage, typcollation."""
+"""One type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, the prefix
+of its input and output functions' names (``bool``: boolin, boolout, boolrecv, boolsend), the same for its typmod
+functions, typalign, typstorage, typcollation."""
 
 FUNCTIONS: Final = """
 3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin
@@ -97,4 +97,4 @@ FUNCTIONS: Final = """
 4088:regnamespacesend 3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 6098:jsonb_subscript_handler
 6179:array_subscript_handler 6180:raw_array_subscript_handler
 """
-"""Functions by oid: what the columns of pg_type and pg_am of type regproc point at."""
+"""Functions by oid: those that regproc columns of pg_type and pg_am refer to."""

@@ -1,4 +1,4 @@
-"""A view's query as pg_get_viewdef gives it: the user's own text, in the names that relations and columns have now."""
+"""A view's query in the form of pg_get_viewdef: the original text, with the present names of relations and columns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sql.system.state import SystemState, all_relations
 
 
 def view_definition(view: Relation, state: SystemState) -> str:
-    """Ended by a semicolon. A relation that is called otherwise since is named anew, under the name that the text
-    uses; one whose columns are stands as a subquery with these names."""
+    """The query, with a semicolon. A renamed relation appears under its new name, aliased to the name that the text
+    uses; one with renamed columns becomes a subquery that aliases them."""
     relations = {r.id: r for r, _ in all_relations(state)}
     text = _in_new_names(view, relations, state).strip().removesuffix(";")
     columns = tuple(c.name for c in view.columns)
@@ -26,7 +26,7 @@ def view_definition(view: Relation, state: SystemState) -> str:
 
 
 def _output(view: Relation, relations: dict[int, Relation], state: SystemState) -> tuple[str, ...]:
-    """What the definition itself calls the view's columns."""
+    """The view's column names by its definition alone."""
     others = {r.id: r for r in (*state.routines(), *state.types())}
     catalog = Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()})
     bound = bind_statement(StatementText(view.definition or "", 0), Pinned(Lookup(catalog), view)).statement
@@ -54,7 +54,7 @@ def _in_new_names(view: Relation, relations: dict[int, Relation], state: SystemS
 
 
 def _stands(reference: Reference, meant: Relation, by_name: dict[tuple[str, str], int], state: SystemState) -> bool:
-    """Whether the text's own words mean the relation to this session."""
+    """Whether the text's own name still finds the relation in this session."""
     if reference.columns or meant.name != reference.name:
         return False
     return reference.schema_name in (meant.schema_name, "pg_temp") or (
@@ -68,7 +68,7 @@ def _visible(meant: Relation, by_name: dict[tuple[str, str], int], state: System
 
 
 def _extent(tokens: list[Token], at: int) -> tuple[int, Token | None]:
-    """Where a name that starts at an offset ends, and the token behind it."""
+    """The end of the name that starts at an offset, and the token after it."""
     i = next(i for i, token in enumerate(tokens) if token.start == at)
     while i + 2 < len(tokens) and tokens[i + 1].value == "." and tokens[i + 1].kind is TokenKind.SYMBOL:
         i += 2
@@ -78,7 +78,7 @@ def _extent(tokens: list[Token], at: int) -> tuple[int, Token | None]:
 def _named(
     reference: Reference, meant: Relation, by_name: dict[tuple[str, str], int], state: SystemState, behind: Token | None
 ) -> str:
-    """What stands in the place of a name: the relation as it is called now, under the old name where it has none."""
+    """The replacement of a name: the relation's present name, aliased to the old name unless the text has an alias."""
     name = quoted(meant.name)
     if reference.schema_name is not None or not _visible(meant, by_name, state):
         name = f"{quoted(meant.schema_name)}.{name}"
