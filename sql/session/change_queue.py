@@ -1,4 +1,4 @@
-"""The changes that wait for a subscription's client."""
+"""The changes waiting for a subscription's client."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from sql.statements.statements import Subscribe
 from storage.stored import History
 
 MOST_WAITING: Final = 4_000_000
-"""Rows that may wait for a slow client before its subscription ends with 53200."""
+"""The most rows that may wait for a slow client; then its subscription ends with 53200."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """No more changes come with an epoch before this one."""
+    """All later changes have this epoch or a greater one."""
 
     epoch: int
 
 
 class ChangeQueue:
-    """Changes in the order in which they came, and the subscription's progress. All of it on the event loop.
+    """Changes in order of arrival, and the subscription's progress. Used on the event loop only.
 
-    ``up_to``: changes from this epoch on are left out; None: there is no end.
+    ``up_to``: changes from this epoch on are left out; None: no limit.
     """
 
     def __init__(self, statement: Subscribe, up_to: int | None) -> None:
         self.up_to = up_to
         self.reached = 0
-        """The epoch up to which every change has been put here."""
+        """The epoch up to which all changes have been put in the queue."""
         self._statement = statement
         self._source = schema_of(statement.query.rel)
         self._waiting: deque[History | Progress] = deque()
         self._held: list[History] = []
-        """Changes that are held back, while nobody knows what the rows are."""
+        """Changes held back while the view's rows are unknown."""
         self._size = 0
-        """The number of rows that wait or are held back."""
+        """The number of rows that are queued or held back."""
         self._arrived = asyncio.Event()
         self._error: SqlError | None = None
         self.closed = False
-        """Nothing comes any more."""
+        """Set when nothing more will come."""
 
     @property
     def empty(self) -> bool:
@@ -62,7 +62,7 @@ class ChangeQueue:
         return (ColumnType(INT8, False), *progress, ColumnType(INT8, self._statement.progress), *columns)
 
     def start(self, rows: Words, diffs: Words, epoch: int, *changes: History) -> None:
-        """Put the snapshot, unless the statement wants none, and ``changes`` before what has come meanwhile."""
+        """Put the snapshot, unless the statement wants none, and ``changes`` before what has arrived meanwhile."""
         came = list(self._waiting)
         self._waiting.clear()
         self._size = sum(len(held.rows) for held in self._held)
@@ -73,12 +73,12 @@ class ChangeQueue:
             self._put(change)
 
     def hold_back(self, history: History) -> None:
-        """Take changes that the client gets at the next ``release``."""
+        """Take changes that the client gets only after the next ``release``."""
         self._held.append(history)
         self._count(len(history.rows))
 
     def release(self, epoch: int) -> None:
-        """Put what was held back; every change up to this epoch has come."""
+        """Queue the changes held back; all changes up to this epoch have arrived."""
         for item in self._held:
             self._size -= len(item.rows)
             self._put(item)
@@ -86,7 +86,7 @@ class ChangeQueue:
         self.reach(epoch)
 
     def reach(self, epoch: int) -> None:
-        """Every change up to this epoch has come."""
+        """Record that all changes up to this epoch have arrived."""
         self.reached = max(self.reached, epoch)
         if self._statement.progress:
             self._put(Progress(self.reached + 1))
@@ -100,13 +100,13 @@ class ChangeQueue:
         self.closed = True
 
     def close(self) -> None:
-        """End, and forget what waits."""
+        """End the queue and discard its rows."""
         self.closed = True
         self._waiting.clear()
         self._arrived.set()
 
     def wake(self) -> None:
-        """Something has happened that ``arrival`` waits for."""
+        """Wake ``arrival``."""
         self._arrived.set()
 
     def _put(self, item: History | Progress) -> None:
@@ -135,7 +135,7 @@ class ChangeQueue:
         return True
 
     def take(self, count: int | None = None) -> RowSet:
-        """What is waiting, ``count`` rows at most. Raises the subscription's error once everything was taken."""
+        """The waiting rows, at most ``count``. Raises the subscription's error once all rows were taken."""
         if not self._waiting and self._error is not None:
             raise self._error
         parts: list[Words] = []

@@ -1,4 +1,4 @@
-"""The rows of a load on their way into a transaction, in a file when they are many."""
+"""A load's rows on their way into a transaction; in a file if there are many."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from storage.load.collector import Few, Sorted
 
 @dataclass(slots=True)
 class Collected:
-    """``checks``: the table's checks, which the rows have passed. Whoever takes the rows first, the engine's job that
-    adds them or the statement that gives up, owns their file."""
+    """``checks``: the table's checks, which the rows have passed. The file belongs to whoever takes the rows first: the
+    engine's job that adds them, or the statement that gives up."""
 
     rows: Few | Sorted
     checks: tuple[Check, ...] = ()
@@ -24,7 +24,7 @@ class Collected:
 
     @contextmanager
     def entering(self, writer: Writer) -> Iterator[Few | Sorted]:
-        """Inside, the rows may be added to a table. The file stays if the writer has taken it, else it is removed.
+        """In this context, the rows may be added to a table. The file is kept if the writer has taken it, else removed.
         57014: the statement has given up."""
         if not self._taken.acquire(blocking=False):
             raise SqlError("57014", "canceling statement due to user request")

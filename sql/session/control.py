@@ -1,4 +1,4 @@
-"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE, LISTEN, NOTIFY, and those that do nothing."""
+"""Statements about the session itself: SET, SHOW, PREPARE, DEALLOCATE, LISTEN, NOTIFY, and those without effect."""
 
 from __future__ import annotations
 

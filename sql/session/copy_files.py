@@ -1,4 +1,4 @@
-"""COPY … FROM 'path': files of the server, inside the folders that ``--files`` allows, in one change."""
+"""COPY … FROM 'path': loads the server's files, inside the folders that ``--files`` allows, in one change."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def load_file(session: SessionState, transaction: Transaction, statement: 
 
 
 def load_progress(load: Load, location: Location) -> Callable[[], CopyInfo]:
-    """Tells a load's progress for pg_stat_progress_copy. Bytes are estimated from rows, or 0 when the files do not tell
+    """Reports a load's progress for pg_stat_progress_copy. Bytes are estimated from rows; 0 if the files do not tell
     their number of rows."""
     size = location.size if isinstance(location, LocalFiles) else 0
 
@@ -79,7 +79,7 @@ def load_progress(load: Load, location: Location) -> Callable[[], CopyInfo]:
 
 
 def loaded_before(session: SessionState, id_: str, table: str) -> int:
-    """Tell the client that this load is done already; the number of rows, 0."""
+    """Tell the client that this load was committed before; the number of rows, 0."""
     session.notice(f'load "{id_}" of table {table} was committed before: nothing is loaded again',
                    hint="Its rows are counted in freshet.loads.")  # fmt: skip
     return 0
@@ -125,7 +125,7 @@ async def read_rows(
 async def read_beside(coordinator: Coordinator, load: Load, read: Callable[[], T]) -> T:
     """Run ``read`` on another thread. It is stopped when the statement is cancelled, or the load's table dropped
     (42P01)."""
-    there = _is_there(coordinator, load)  # else this transaction has created it
+    there = _is_there(coordinator, load)  # else this transaction has created the table
     reading = asyncio.ensure_future(asyncio.to_thread(read))
     try:
         while not (await asyncio.wait({reading}, timeout=LOOK_SECONDS))[0]:
@@ -144,7 +144,7 @@ def _is_there(coordinator: Coordinator, load: Load) -> bool:
 
 
 def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Run], load: Load) -> Collected:
-    """All rows, in a file when they are many."""
+    """All rows; in a file if there are many."""
     persistence = coordinator.engine.persistence
     folder = None if persistence is None else persistence.row_files
     table = statement.table
@@ -159,7 +159,7 @@ def _collected(coordinator: Coordinator, statement: CopyFrom, parts: Iterator[Ru
 def _rows(
     coordinator: Coordinator, statement: CopyFrom, location: Location, context: Context, style: TextStyle, load: Load
 ) -> Iterator[Run]:
-    """Whole rows of the table that meet its CHECKs."""
+    """Whole rows of the table that pass its CHECKs."""
     source = source_of(statement, location, for_executors(style) if load.engine == "spark" else style)
     load.total = source.check()
     table, rejects = statement.table, rejects_of(statement)

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class CopyIn:
-    """``sql.statements.results.CopyReceiver``: parses on reader threads, and writes when the data has ended."""
+    """``sql.statements.results.CopyReceiver``: parses on reader threads, and writes at the end of the data."""
 
     def __init__(self, session: SessionState, transaction: Transaction, statement: CopyFrom, context: Context) -> None:
         self._session = session
@@ -62,7 +62,7 @@ class CopyIn:
         session.copying = lambda: self._progress
 
     async def feed(self, data: bytes) -> None:
-        """Take one piece of data. SqlError when it is malformed."""
+        """Take one piece of data. SqlError if it is malformed."""
         self._parser.feed(data)
         if self._parser.ready:
             await self._beside(self._parser.parse)
@@ -91,7 +91,7 @@ class CopyIn:
         return load.rows
 
     async def fail(self, message: str) -> None:
-        """The client gave up."""
+        """The client has cancelled the COPY."""
         raise SqlError("57014", f"COPY from stdin failed: {message}")
 
     def _rows(self) -> Words:
@@ -108,7 +108,7 @@ class CopyIn:
 async def write_rows(
     coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
 ) -> int:
-    """Add whole rows to a table, in one change; their number. 42P01, 40001: it was dropped, or altered, meanwhile."""
+    """Add whole rows to a table, in one change; their number. 42P01, 40001: it was dropped or altered meanwhile."""
 
     def work(writer: Writer) -> int:
         writer.engine.check_room()
@@ -122,8 +122,8 @@ async def write_load(
     coordinator: Coordinator, transaction: Transaction, table: Relation, collected: Collected, context: Context,
     load: Load,
 ) -> Load | None:  # fmt: skip
-    """As ``write_rows``, with the record of the load. An earlier load of the same id, if there is one: nothing is added
-    then."""
+    """As ``write_rows``, with the record of the load. If a load of the same id was committed before, that load; nothing
+    is added then."""
 
     def work(writer: Writer) -> Load | None:
         with collected.entering(writer) as rows:
@@ -154,7 +154,7 @@ def gone(name: str) -> SqlError:
 
 
 def _still(catalog: Catalog, table: Relation) -> Relation:
-    """The table as it is now. Its columns must be those from when the data began to come."""
+    """The table as it is now. Its columns must not have changed since the COPY began."""
     now = catalog.relations.get(table.id)
     if now is None and all(r.oid != table.oid for r in catalog.relations.values()):
         raise gone(table.name)

@@ -1,4 +1,4 @@
-"""COPY … TO 'path': a query's rows as a file of the server, inside the folders that ``--sinks`` allows."""
+"""COPY … TO 'path': writes a query's rows to a file of the server, inside the folders that ``--sinks`` allows."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ async def write_file(
     path: Path, statement: CopyTo, names: Sequence[str], rows: RowSet, dictionary: Dictionary, style: TextStyle,
     progress: CopyInfo,
 ) -> None:  # fmt: skip
-    """Writes the rows under a hidden name and renames it, so that there is all of it, or what was there before.
+    """Write the rows under a hidden name, then rename the file, so that readers see the whole file or the previous one.
 
-    58P01, 42501, 53100, 58030; 42701: names that the format needs to be distinct are not.
+    58P01, 42501, 53100, 58030; 42701: the format needs distinct names, and there are duplicates.
     """
     writer: Callable[[BinaryIO], None]
     parts = partial(_parts, rows, progress)
@@ -62,7 +62,7 @@ async def write_file(
     try:
         await asyncio.to_thread(_written, path, writer, stop)
     except asyncio.CancelledError:
-        stop.set()  # the thread goes on, but nobody shall see what it writes
+        stop.set()  # the thread continues, but nobody must see what it writes
         raise
 
 
@@ -84,7 +84,7 @@ def _written(path: Path, write: Callable[[BinaryIO], None], stop: threading.Even
 
 
 def _parts(rows: RowSet, progress: CopyInfo, file: BinaryIO) -> Iterator[RowSet]:
-    """Report each part as written."""
+    """Report each part when it has been written."""
     for start in range(0, len(rows), PART_ROWS):
         yield RowSet(rows.rows[start : start + PART_ROWS], rows.schema)
         progress.rows, progress.done = min(len(rows), start + PART_ROWS), file.tell()

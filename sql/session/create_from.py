@@ -153,14 +153,14 @@ async def explained_load(session: SessionState, statement: CopyFrom | CreateTabl
 
 
 def _check_free(session: SessionState, statement: CreateTableFrom) -> None:
-    """42P07: there is a relation of this name, and neither IF NOT EXISTS nor a LOAD_ID accepts it."""
+    """42P07: a relation of this name exists, and neither IF NOT EXISTS nor a LOAD_ID accepts it."""
     known = (statement.schema_name, statement.name) in session.running.catalog.names
     if known and not statement.if_not_exists and statement.options.load_id is None:
         raise SqlError("42P07", f'relation "{statement.name}" already exists')
 
 
 def _found_here(statement: CreateTableFrom, folders: tuple[Path, ...], style: TextStyle) -> CopyFrom:
-    """The COPY, with the columns of files of this machine; without columns for what only Spark reads."""
+    """The COPY, with the columns of files on this machine; without columns if only Spark can read the files."""
     location = location_of(statement.path, statement.options.format, folders)
     if not isinstance(location, LocalFiles):
         return _copy(statement, ())

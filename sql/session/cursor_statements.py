@@ -33,7 +33,7 @@ async def declare(
 
 
 async def fetch(session: SessionState, statement: Fetch, request: Request) -> Result:
-    """FETCH or MOVE. 34000: there is no such cursor; 55000: it does not move in that direction."""
+    """FETCH or MOVE. 34000: no such cursor; 55000: it does not move in that direction."""
     cursor = session.cursor(statement.name)
     rows = await cursor.fetch(statement)
     if isinstance(cursor.source, Subscription) and (warning := cursor.source.warning()) is not None:
@@ -44,7 +44,7 @@ async def fetch(session: SessionState, statement: Fetch, request: Request) -> Re
 
 
 def close(session: SessionState, statement: Close) -> Result:
-    """CLOSE. 34000: there is no such cursor."""
+    """CLOSE. 34000: no such cursor."""
     if statement.name is None:
         session.cursors.close_all()
         return CommandResult("CLOSE CURSOR ALL")

@@ -16,7 +16,8 @@ from sql.statements.statements import Declare, Direction, Fetch
 
 @dataclass(slots=True, eq=False)
 class Cursor:
-    """``scroll``: None when the client did not say. ``depth``: the number of savepoints when it was declared."""
+    """``scroll``: None if neither SCROLL nor NO SCROLL was given. ``depth``: the number of savepoints at its
+    declaration."""
 
     name: str
     text: str
@@ -51,7 +52,7 @@ class Cursor:
         return source.fetch(fetch.direction, fetch.count)
 
     async def execute(self, max_rows: int) -> RowsResult:
-        """The extended protocol's Execute of a cursor by name (0: all rows that are left)."""
+        """The extended protocol's Execute of a cursor by name (0: all remaining rows)."""
         rows = await self.fetch(Fetch(self.name, max_rows or None))
         return replace(self.result(rows, f"SELECT {len(rows)}", ()), suspended=len(rows) == max_rows, describe=False)
 
@@ -64,7 +65,7 @@ class Cursor:
 
 
 class Cursors:
-    """One session's, by name."""
+    """One session's cursors, by name."""
 
     def __init__(self) -> None:
         self._open: dict[str, Cursor] = {}
@@ -84,7 +85,7 @@ class Cursors:
         return self._open.get(name)
 
     def named(self, name: str) -> Cursor:
-        """34000: there is none."""
+        """The cursor of that name. 34000: there is none."""
         found = self._open.get(name)
         if found is None:
             raise SqlError("34000", f'cursor "{name}" does not exist')
@@ -94,7 +95,7 @@ class Cursors:
         return list(self._open.values())
 
     def close(self, name: str) -> None:
-        """34000: there is none."""
+        """Close the cursor of that name. 34000: there is none."""
         self.named(name).close()
         del self._open[name]
 
@@ -104,7 +105,7 @@ class Cursors:
         self._open.clear()
 
     def end_transaction(self, committed: bool) -> None:
-        """Those WITH HOLD stay, if the transaction that declared them committed."""
+        """Close all cursors except those WITH HOLD whose transaction committed."""
         for cursor in self.all():
             if cursor.hold and (committed or cursor.kept):
                 cursor.kept = True
@@ -118,6 +119,6 @@ class Cursors:
                 self.close(cursor.name)
 
     def release(self, depth: int) -> None:
-        """Savepoint number ``depth`` was released: its cursors belong to the one before."""
+        """Savepoint number ``depth`` was released: its cursors now belong to the enclosing one."""
         for cursor in self._open.values():
             cursor.depth = min(cursor.depth, depth - 1)

@@ -1,4 +1,4 @@
-"""Results that are made from Python values."""
+"""Results made from Python values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from storage.types.codec import encode
 def datum_rows(
     dictionary: Dictionary, columns: tuple[OutputColumn, ...], rows: Sequence[tuple[object, ...]], tag: str
 ) -> RowsResult:
-    """A result from rows of datums. New values go to a scratch of the dictionary."""
+    """A result from rows of datums. New values go to a scratch area of the dictionary."""
     scratch = dictionary.scratch()
     schema = tuple(ColumnType(c.type) for c in columns)
     vectors = [encode(c.type, [row[i] for row in rows], scratch) for i, c in enumerate(columns)]

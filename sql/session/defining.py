@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP: statements → their jobs on the engine thread."""
+"""CREATE, ALTER and DROP: runs statements as jobs on the engine thread."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Definitions:
         self._writes = writes
 
     async def run(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
-        """Run one definition. Its notices are sent even when it fails."""
+        """Run one definition. Its notices are sent even if it fails."""
         notices: list[Notice] = []
         try:
             return await self._run(statement, prepared, request, notices.append)

@@ -95,7 +95,7 @@ class Executor:
         self._definitions = Definitions(session, self._reads, self._writes)
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
-        """The statement's result. It is bound again when another session has changed the catalog meanwhile."""
+        """The statement's result. It is bound again if another session has changed the catalog meanwhile."""
         while True:
             try:
                 return await self._run(prepared, request)
@@ -103,7 +103,7 @@ class Executor:
                 prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
-        """The one table of statements and what runs them."""
+        """The dispatch table of statements."""
         session, reads, statement = self._session, self._reads, prepared.bound.statement
         match statement:
             case Query():

@@ -1,4 +1,4 @@
-"""freshet.arrangements and freshet.views: what the dataflow holds, and for whom."""
+"""freshet.arrangements and freshet.views: the dataflow's contents, and which views and indexes use them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Datums = tuple[object, ...]
 
 
 def shown_name(schema_name: str, name: str, path: SearchPath) -> str:
-    """The name of a relation that is not in the catalog yet, with its schema when it is not on the path."""
+    """The name of a relation that is not in the catalog yet, with its schema if that is not on the path."""
     return quoted(name) if schema_name in path.places else f"{quoted(schema_name)}.{quoted(name)}"
 
 
@@ -46,7 +46,7 @@ def arrangement_rows(dataflow: Dataflow, published: Published, names: Lookup) ->
 def view_rows(
     dataflow: Dataflow, published: Published, names: Lookup, made: Iterable[tuple[str, str, str]]
 ) -> Iterator[Datums]:
-    """freshet.views: each materialized view, by name; then those that are being ``made``: (schema, name, phase)."""
+    """freshet.views: each materialized view, by name; then those being hydrated (``made``): (schema, name, phase)."""
     held = arrangements(dataflow, published.stored)
     use = users(published.stored)
     for view in sorted(published.catalog.relations.values(), key=lambda r: (r.schema_name, r.name)):
@@ -92,7 +92,7 @@ def _relation(found: Arrangement, published: Published) -> int | None:
 
 
 def _users(found: Arrangement, relation: int, published: Published, names: Lookup) -> Iterator[str]:
-    """A view by its name; a table by the names of its indexes that the arrangement serves."""
+    """The users of an arrangement: views by name; tables by the names of their indexes that it serves."""
     stored, known = published.stored[relation], published.catalog.by_id(relation)
     columns = [c for c, node in _keys(stored) if node == found.node]
     indexes = [i.name for i in known.all_indexes if i.columns in columns] if known is not None else []

@@ -9,7 +9,7 @@ from sql.session.state import SessionState
 
 
 class IdleTimer:
-    """Rolls the open transaction back when its client has been silent for too long."""
+    """Rolls back the open transaction when its client has been silent for too long."""
 
     def __init__(self, session: SessionState) -> None:
         self._session = session
@@ -28,7 +28,7 @@ class IdleTimer:
             self._timer = asyncio.get_running_loop().call_later(milliseconds / 1000, self._expire)
 
     def stop(self) -> None:
-        """A message has come. 25P03: too late, the transaction is rolled back."""
+        """A message has arrived. 25P03: too late, the transaction has been rolled back."""
         self.cancel()
         if self._error is not None:
             raise self._error

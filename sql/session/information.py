@@ -1,4 +1,4 @@
-"""What functions and system relations may ask: names, settings, sequences, locks, other sessions."""
+"""System information for functions and system relations: names, settings, sequences, locks, other sessions."""
 
 from __future__ import annotations
 

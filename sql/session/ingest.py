@@ -1,4 +1,4 @@
-"""A source's batch → its table, in one commit with the source's progress."""
+"""Writes a source's batch to its table, in one commit with the source's progress."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a source has sent. ``rows``: packed as ``target.rows`` is encoded. ``position``: of a poll."""
+    """Rows from a source. ``rows``: packed as ``target.rows`` is encoded. ``position``: of a poll."""
 
     query: str
     number: int
@@ -53,7 +53,8 @@ class Batch:
 
 
 def target_of(source: Relation, catalog: Catalog) -> Target:
-    """What a source fills now. Raises 42703, 42P10 when its table has changed so that this is no longer possible."""
+    """The table and columns that a source fills now. Raises 42703, 42P10 if its table has changed so that this is no
+    longer possible."""
     assert source.connection is not None, "a source"
     connection = source.connection
     table = catalog.relations[source.dependencies[0]]
@@ -73,7 +74,7 @@ def target_of(source: Relation, catalog: Catalog) -> Target:
 
 
 def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, batch: Batch) -> Progress:
-    """Add a batch and the source's new progress, on the engine thread; that progress.
+    """Add a batch and update the source's progress, on the engine thread; the new progress.
 
     A batch that is in the table already changes nothing. Raises StaleError, 55000 for a batch that cannot be the next
     one, and the errors of the table's constraints.
@@ -134,7 +135,7 @@ def _placed(filled: dict[int, int], columns: list[Vector]) -> list[tuple[int, Ve
 
 
 def _present(vector: Vector, gone: Mask) -> Vector:
-    """A NOT NULL column, in which rows to delete hold no value."""
+    """A NOT NULL column, with the NULLs of the rows to delete ignored."""
     if vector.nulls is None:
         return vector
     left = vector.nulls & ~gone

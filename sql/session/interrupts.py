@@ -1,4 +1,4 @@
-"""What ends a session's running statement early: a cancel, a signal, or a timeout."""
+"""Interrupts of a session's running statement: a cancel, a signal, or a timeout."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from ivm.errors import SqlError
 
 
 class Interrupts:
-    """One session's. All of it on the event loop."""
+    """One session's interrupts. Used on the event loop only."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[object] | None = None
-        """The task inside of ``interruptible``."""
+        """The task inside ``interruptible``."""
         self._error: SqlError | None = None
 
     @property
     def running(self) -> bool:
-        """Whether something runs that can be interrupted."""
+        """Whether something interruptible is running."""
         return self._task is not None
 
     def interrupt(self, error: SqlError) -> None:
-        """End what runs with an error. When nothing runs, the next ``interruptible`` raises it."""
+        """End the running statement with an error. If nothing runs, the next ``interruptible`` raises it."""
         if self._error is None:
             self._error = error
             if self._task is not None:
                 self._task.cancel()
 
     def forget(self) -> None:
-        """A new statement begins, which an earlier interrupt was not meant for."""
+        """Discard an interrupt meant for an earlier statement: a new one begins."""
         self._error = None
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Inside, ``interrupt`` ends the current ``await`` with its SqlError."""
+        """In this context, ``interrupt`` ends the current ``await`` with its SqlError."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error
@@ -48,7 +48,7 @@ class Interrupts:
             self._task = None
 
     def _interruption(self) -> BaseException:
-        """What a CancelledError means: an interrupt, or the end of the connection's task."""
+        """The error that a CancelledError stands for: an interrupt, or the end of the connection's task."""
         error, self._error = self._error, None
         if error is None:
             return asyncio.CancelledError()
@@ -59,7 +59,7 @@ class Interrupts:
 
     @contextmanager
     def limited(self, milliseconds: int) -> Iterator[None]:
-        """57014 for what takes longer; 0: no limit."""
+        """57014 if the code in this context takes longer; 0: no limit."""
         if not milliseconds:
             yield
             return

@@ -1,4 +1,4 @@
-"""freshet.loads and freshet.rejects: finished and running loads, and the rows that they left out."""
+"""freshet.loads and freshet.rejects: finished and running loads, and their rejects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Datums = tuple[object, ...]
 
 
 def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
-    """freshet.loads: the loads of existing tables, and those that run or have failed."""
+    """freshet.loads: the loads of existing tables, and running or failed ones."""
     for load, table in _shown(loads, names):
         ended = load.state in (LoadState.COMMITTED, LoadState.FAILED, LoadState.CANCELLED)
         yield (
@@ -21,7 +21,7 @@ def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
 
 
 def reject_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
-    """freshet.rejects: the rows that committed loads have left out."""
+    """freshet.rejects: the bad rows that committed loads left out."""
     for load, table in _shown(loads, names):
         if load.state is LoadState.COMMITTED:
             for reject in load.rejects:

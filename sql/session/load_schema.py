@@ -27,13 +27,13 @@ def local_columns(options: CopyOptions, location: LocalFiles, style: TextStyle) 
 
 
 def table_columns(statement: CreateTableFrom, found: Sequence[FoundColumn]) -> tuple[TableColumn, ...]:
-    """The columns of a new table: those that were found, or those that MAPPING names. Raises 42703, and 0A000 for a
-    type that has no counterpart."""
+    """The columns of a new table: those of the files, or those that MAPPING names. Raises 42703, and 0A000 for a type
+    without a counterpart."""
     options = statement.options
     if not options.mapping:
         names = [c.name for c in found]
         if options.format is CopyFormat.JDBC and all(name == name.upper() for name in names):
-            names = [name.lower() for name in names]  # that is how it folds names; ours are folded so
+            names = [name.lower() for name in names]  # Spark folds names this way; ours are folded so
         return tuple(_table_column(name, c) for name, c in zip(names, found, strict=True))
     numbered = options.format in (CopyFormat.CSV, CopyFormat.TEXT) and not options.header
     by_name = {str(i + 1) if numbered and c.what == "text" else c.name: c for i, c in enumerate(found)}

@@ -1,4 +1,4 @@
-"""COPY … FROM 'path' → what is read, and by which engine."""
+"""COPY … FROM 'path': determines what is read, and by which engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNAR: Final = {CopyFormat.PARQUET: ColumnarFormat.PARQUET, CopyFormat.ORC: C
 
 
 def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Location:
-    """The files that a statement names. 42501: outside of --files; 58P01: not there."""
+    """The files that a statement names. 42501: outside of --files; 58P01: they do not exist."""
     if format_ is CopyFormat.JDBC:
         return RemoteFiles(check_url(path, folders))
     plain = _SUFFIXES[format_]
@@ -42,19 +42,19 @@ def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Lo
 
 
 def costs_of(format_: CopyFormat) -> Costs:
-    """What files of a format cost the engines."""
+    """The engines' costs for files of a format."""
     return COLUMNAR_COSTS if format_ in COLUMNAR else LINES
 
 
 def load_columns(statement: CopyFrom) -> tuple[LoadColumn, ...]:
-    """The columns to fill, and by which names the files have them."""
+    """The columns to fill, with their names in the files."""
     found = {column: name for name, column in statement.options.mapping}
     columns = (statement.table.columns[i] for i in statement.columns)
     return tuple(LoadColumn(c.name, c.type, c.nullable, found.get(c.name)) for c in columns)
 
 
 def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Source:
-    """What the statement reads. 22023: partition columns that differ among the files."""
+    """The source that the statement reads. 22023: the files' partition columns differ."""
     options, columns = statement.options, load_columns(statement)
     listed = statement.listed or bool(options.mapping)
     if options.format is CopyFormat.JDBC:
@@ -74,13 +74,13 @@ def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Sour
 def text_format(
     options: CopyOptions, positions: tuple[int, ...], names: tuple[str, ...], style: TextStyle, listed: bool = False
 ) -> TextFormat:
-    """A format of lines. ``positions`` in the table and ``names`` of the load's columns; ``listed``: others are not
-    wanted."""
+    """A line-based text format. ``positions``: in the table; ``names``: of the load's columns; ``listed``: the
+    statement lists its columns, all others are ignored."""
     if options.format is CopyFormat.JSON:
         return JsonFormat(options.array, listed, style)
     return CsvFormat(of_listed(options, positions), names, bool(options.mapping), style)
 
 
 def for_executors(style: TextStyle) -> TextStyle:
-    """The style without the catalog, which executors do not have: reg* types are read as numbers there."""
+    """The style without the catalog, which executors do not have: they read reg* types as numbers."""
     return replace(style, reg=None)

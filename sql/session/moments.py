@@ -24,7 +24,7 @@ MILLISECONDS: Final = range(10**11, 10**14)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a query reads: a published state at one of its ordinals, or (``history``) the store at an epoch."""
+    """What a query reads: a published state as of one of its ordinals, or (``history``) the store as of an epoch."""
 
     published: Published
     ordinal: int
@@ -75,7 +75,7 @@ def _text(epoch: int) -> str:
 
 
 def oldest_epoch(catalog: Catalog, relation: int, now: int) -> int:
-    """The oldest epoch that a relation can surely be read as of."""
+    """The oldest epoch that a relation can certainly be read as of."""
     known = catalog.relations.get(relation)
     if known is None or known.kind not in STORED:
         return 0

@@ -84,7 +84,7 @@ def _under_way(coordinator: Coordinator) -> list[Creation]:
 
 
 def hydrations(creations: Iterable[Creation], path: SearchPath) -> Iterable[Datums]:
-    """freshet.hydrations: the views that are being made, the first one first."""
+    """freshet.hydrations: the views being hydrated, the oldest first."""
     for creation in creations:
         shown = shown_name(creation.statement.schema_name, creation.statement.name, path)
         operators, done, updates = creation.place or (None, None, None)

@@ -17,7 +17,7 @@ from storage.dictionary import Dictionary
 
 @dataclass(frozen=True, slots=True)
 class NamedStatement:
-    """A prepared statement of PREPARE (``by_sql``) or of the protocol's Parse. ``types``: as the client gave them, None
+    """A prepared statement, of PREPARE (``by_sql``) or of the protocol's Parse. ``types``: as given by the client, None
     for those to infer. ``created``: µs since 2000-01-01 UTC."""
 
     text: str
@@ -30,8 +30,8 @@ class NamedStatement:
 
 @dataclass(slots=True)
 class Rows:
-    """A result that is read in parts. ``position``, as in Postgres: 0 before the first row, n on row n, one more than
-    the last row's after it."""
+    """A result that is read in parts. ``position``, as in Postgres: 0 before the first row, n on row n, and the number
+    of rows + 1 after the last."""
 
     columns: tuple[OutputColumn, ...]
     rows: RowSet
@@ -45,7 +45,7 @@ class Rows:
         self.hold = self.dictionary.generation
 
     def fetch(self, direction: Direction, count: int | None) -> RowSet:
-        """The rows that a FETCH passes over, in its order; ``count`` None is ALL."""
+        """The rows that a FETCH returns, in its order; ``count`` None is ALL."""
         start, after = self.position, len(self.rows) + 1
         if direction is Direction.FORWARD and count is None and not start:
             self.position = after
@@ -76,7 +76,7 @@ class Rows:
         return self._rows(self.position, self.position + 1, 1)
 
     def _rows(self, start: int, end: int, step: int) -> RowSet:
-        """The existing rows from ``start`` to ``end``, counted from 1, without the end."""
+        """The existing rows from ``start`` to ``end``, counted from 1, ``end`` excluded."""
         start = max(start, 1)
         end = max(start, min(end, len(self.rows) + 1))
         taken = self.rows.rows[start - 1 : end - 1][::step]
@@ -93,7 +93,7 @@ class Portal:
     rows: Rows | None = None
 
     def result(self, max_rows: int) -> RowsResult:
-        """The next rows; suspended when there are more than ``max_rows`` (0: no limit)."""
+        """The next rows; suspended if there are more than ``max_rows`` (0: no limit)."""
         assert self.rows is not None, "the portal has run"
         taken = self.rows.fetch(Direction.FORWARD, max_rows or None)
         suspended = max_rows > 0 and len(taken) == max_rows

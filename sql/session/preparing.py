@@ -31,7 +31,7 @@ VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", I
 
 
 def prepare(session: SessionState, statement: StatementText, types: tuple[SqlType | None, ...] = ()) -> Prepared:
-    """Parse and bind a statement, or find it in the shared cache. ``types``: of its parameters, None to be inferred.
+    """Parse and bind a statement, or find it in the shared cache. ``types``: of its parameters, None to infer.
 
     Raises SqlError, whose position counts from the start of the query string.
     """
@@ -70,7 +70,7 @@ def current(session: SessionState, named: NamedStatement) -> NamedStatement:
 
 
 def output_columns(session: SessionState, statement: Statement) -> tuple[OutputColumn, ...] | None:
-    """The columns of a statement's rows; None when it returns no rows. Runs nothing."""
+    """The columns of a statement's rows; None if it returns no rows. Runs nothing."""
     match statement:
         case Query():
             return statement.columns

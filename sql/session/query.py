@@ -27,7 +27,7 @@ from sql.session.moments import Moment
 from sql.session.view_errors import first_of, standing_error
 
 SMALL: Final = 2000
-"""Rows up to which a query runs on the event loop: changing threads would cost more."""
+"""The most rows for which a query runs on the event loop, where changing threads would cost more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Reading:
     budget: Budget
     ignore_errors: bool = False
     count: int | None = None
-    """The number of rows, when the query only counts them and the number is known."""
+    """The number of rows, if the query only counts them and the number is known."""
     pending: Pending | None = None
-    """The transaction's changes that are not stepped yet; only short queries read them."""
+    """The transaction's pending changes; only short queries read them."""
     served: Mapping[int, Served] = field(default_factory=dict)
     """The inputs that Spark maintains."""
 
     @property
     def small(self) -> bool:
-        """Whether it is cheaper to run on the event loop than to change threads."""
+        """Whether running it on the event loop is cheaper than changing threads."""
         if self.count is not None:
             return True
         if self.pending is not None:
@@ -71,7 +71,7 @@ class Reading:
         return finish(rows, self.finishing, self.context)
 
     def broken(self) -> list[tuple[int, SqlError]]:
-        """The views among the inputs that have errors at this moment, with the error that reading them gives."""
+        """The inputs that are views with errors at this moment, each with the error that reading it raises."""
         published = self.moment.published
         found = []
         for relation in sorted(self.inputs):
@@ -121,5 +121,5 @@ def snapshot_of(
 
 
 def _quick(node: Node) -> bool:
-    """Whether a node's work is proportional to its input (a set-returning function's is not)."""
+    """Whether a node's work is proportional to its input (that of a set-returning function is not)."""
     return not isinstance(node, Map) or isinstance(node.program, MapFilter)

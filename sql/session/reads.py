@@ -1,4 +1,4 @@
-"""A session's queries: each is read at one moment, with its own context."""
+"""A session's queries: each reads at one moment, with its own context."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from sql.statements.results import Notice, RowsResult
 from storage.dictionary import Dictionary
 
 LIGHT_ROWS: Final = 200
-"""Rows up to which a transaction's statement runs on the event loop's thread: changing threads would cost more."""
+"""The most rows for which a transaction's statement runs on the event loop's thread, where changing threads would cost
+more."""
 
 
 class Reads:
@@ -39,7 +40,7 @@ class Reads:
         self._session = session
 
     def context(self, dictionary: Dictionary, request: Request, epoch: int, information: SystemInformation) -> Context:
-        """What the statement's expressions may know: parameters, times, settings, system information."""
+        """The context of the statement's expressions: parameters, times, settings, system information."""
         transaction = self._session.transaction
         now = timestamp_now()
         started = now if transaction is None else transaction.started
@@ -101,7 +102,7 @@ class Reads:
     ) -> tuple[Moment, Mapping[int, Served]]:
         """The moment to read, and the inputs that Spark maintains, once they cover it.
 
-        Where the session may read stale rows and the moment is not ``fixed``, it is an earlier moment that they cover
+        If the session may read stale rows and the moment is not ``fixed``, it is an earlier moment that they cover
         already. 0A000: the transaction has written; 55000: the moment is too old.
         """
         coordinator = self._session.coordinator
@@ -130,7 +131,8 @@ class Reads:
     def _unstepped_state(
         self, transaction: Transaction, statement: Query, prepared: Prepared
     ) -> tuple[Published, Pending] | None:
-        """What a short query reads in a transaction that has changed tables, without a step; None: a step is needed."""
+        """The state that a short query reads without a step, in a transaction that has changed tables; None: a step is
+        needed."""
         writer = transaction.writer
         if writer is None or statement.as_of is not None or not self._session.coordinator.jobs.idle:
             return None
@@ -150,14 +152,14 @@ class Reads:
         return await moment_of(self._session.coordinator.jobs, published, inputs, epoch, statement.as_of_at_least)
 
     async def read(self, reading: Reading) -> RowSet:
-        """Run a query on a reader thread, or on this one when it is short."""
+        """Run a query on a reader thread, or on this one if it is short."""
         if reading.small:
             return reading.run()
         cancel = threading.Event()
         return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
 
     def _check_views(self, reading: Reading) -> None:
-        """Fail with the SQLSTATE of a view's error, or (ignore_view_errors) warn."""
+        """Raise the error of a view, with its SQLSTATE, or (ignore_view_errors) warn."""
         for relation, error in reading.broken():
             published = reading.moment.published
             if not reading.ignore_errors or relation in published.failures:
@@ -175,7 +177,7 @@ def _no_system_rows(relation: int) -> Words:
 
 
 def is_plain(statement: Query) -> bool:
-    """Whether a query's finishing (order, limit, project) makes no new values."""
+    """Whether a query's finishing (order, limit, project) creates no new values."""
     finishing = statement.finishing
     bounds = (finishing.limit, finishing.offset)
     plain = finishing.project is None and not finishing.order

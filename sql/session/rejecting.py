@@ -1,4 +1,4 @@
-"""COPY … WITH (MAX REJECTS n): rows that are left out of a load."""
+"""COPY … WITH (MAX REJECTS n): bad rows that a load leaves out."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class RowChecks:
 
 
 def rejects_of(statement: CopyFrom) -> Rejects | None:
-    """The collector of the statement's bad rows; None when the first one is an error."""
+    """The collector of the statement's bad rows; None if the first one is an error."""
     most = statement.options.max_rejects
     return None if most is None else Rejects(statement.table.name, most)
 
 
 def load_of_stdin(session: SessionState, statement: CopyFrom) -> Load:
-    """A load for COPY FROM STDIN, since rejects belong to a load."""
+    """A load for COPY FROM STDIN, because rejects belong to a load."""
     started, table = wall_clock(), statement.table
     load_id = f"{started:x}-{session.backend_id}"
     started -= POSTGRES_EPOCH
@@ -60,7 +60,7 @@ def load_of_stdin(session: SessionState, statement: CopyFrom) -> Load:
 
 
 def tell(session: SessionState, load: Load) -> None:
-    """Notify the client after a load that has left rows out."""
+    """Notify the client of the rows that a load has left out."""
     if load.rejected:
         what = "1 row was" if load.rejected == 1 else f"{load.rejected} rows were"
         quoted = load.id.replace("'", "''")

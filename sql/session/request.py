@@ -1,4 +1,4 @@
-"""How a client asks for a statement."""
+"""The parameters with which a client runs a statement."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``parameters``: datums. ``single``: the statement commits by itself. ``formats``: those of its result's
-    columns."""
+    """``parameters``: datums. ``single``: the statement commits by itself. ``formats``: of the result's columns."""
 
     parameters: tuple[object, ...] = ()
     single: bool = False

@@ -31,7 +31,7 @@ class SequenceFunctions:
         return found
 
     def currval(self: _State, oid: int) -> int:
-        """The last number that nextval gave to this session. Raises 55000."""
+        """The last number that nextval returned in this session. Raises 55000."""
         relation = _sequence(self.catalog, oid)
         if oid not in self.session.numbers.by_id:
             raise SqlError("55000", f'currval of sequence "{relation.name}" is not yet defined in this session')
@@ -60,7 +60,7 @@ class SequenceFunctions:
         return self.session.coordinator.engine.sequences.peek(relation.sequence)
 
     def sequence_last_value(self: _State, oid: int) -> int | None:
-        """The last number given out; NULL before the first."""
+        """The last number issued; NULL before the first."""
         sequence = _sequence(self.catalog, oid).sequence
         assert sequence is not None, "checked above"
         value, _, called = self.session.coordinator.engine.sequences.peek(sequence)

@@ -1,4 +1,4 @@
-"""One client's session: the calls of the wire protocol → statements in transactions → results."""
+"""One client's session: runs the wire protocol's calls as statements in transactions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ class Session:
         self.parameter_changes = state.parameter_changes
         self.inbox = state.notifications.inbox
         self.signalled: Callable[[bool], None] | None = None
-        """Set by the wire: another session asks to cancel what this one runs, or (True) to end it."""
+        """Set by the wire: called when another session asks to cancel this one's statement, or (True) to end the
+        session."""
         self._executor = Executor(state)
         self._loop = asyncio.get_running_loop()
         self._idle = IdleTimer(state)
@@ -56,7 +57,7 @@ class Session:
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]:
-        """As ReadyForQuery tells it."""
+        """The status for ReadyForQuery."""
         return self.state.transaction_status
 
     @property
@@ -66,7 +67,7 @@ class Session:
 
     @property
     def copying(self) -> Callable[[], CopyInfo] | None:
-        """Tells the progress of the running COPY; None when none runs."""
+        """Reports the progress of the running COPY; None if none runs."""
         return self.state.copying
 
     def info(self) -> SessionInfo:
@@ -76,7 +77,7 @@ class Session:
     # The simple protocol.
 
     async def simple(self, text: str) -> AsyncIterator[Result]:
-        """The results of a query string's statements, which run in one implicit transaction when there are several."""
+        """The results of a query string's statements, which run in one implicit transaction if there are several."""
         statements = split(text)
         if not statements:
             yield EmptyResult()
@@ -177,7 +178,7 @@ class Session:
         self.state.statements.pop(name, None)
 
     def close_portal(self, name: str) -> None:
-        """Close a portal or a cursor. Does nothing when there is none of that name."""
+        """Close a portal or a cursor. No effect if there is none of that name."""
         state = self.state
         if state.portals.pop(name, None) is None and state.cursors.find(name) is not None:
             state.cursors.close(name)
@@ -193,7 +194,7 @@ class Session:
         await end_implicit(self.state)
         self._idle.start()
 
-    # Both.
+    # Both protocols.
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
@@ -220,7 +221,8 @@ class Session:
         await fail(self.state)
 
     def signal(self, terminate: bool) -> None:
-        """pg_cancel_backend or pg_terminate_backend, from any thread. The wire does it if a client is there."""
+        """pg_cancel_backend or pg_terminate_backend, from any thread. The wire carries it out if a client is
+        connected."""
         self._loop.call_soon_threadsafe(self._on_signal, terminate)
 
     def _on_signal(self, terminate: bool) -> None:

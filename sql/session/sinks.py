@@ -1,4 +1,4 @@
-"""CREATE SINK: where a sink may write, and its folder."""
+"""CREATE SINK: checks where a sink may write, and creates its folder."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from storage.sinks.target import scheme_of, writable_path, writable_uri
 
 @asynccontextmanager
 async def prepared_sink(session: SessionState, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
-    """The statement with the place that its URI means.
+    """The statement with its URI resolved.
 
-    A folder of this machine is made if it does not exist, and removed again if the statement fails or its transaction
-    does not commit. 42501: outside of ``--sinks``; 55006: another sink's; 58P01, 58030: it cannot be made.
+    A local folder is created if it does not exist, and removed again if the statement fails or its transaction does not
+    commit. 42501: outside of ``--sinks``; 55006: another sink's; 58P01, 58030: it cannot be created.
     """
     if not isinstance(statement, CreateSink):
         yield statement
@@ -38,7 +38,7 @@ async def prepared_sink(session: SessionState, statement: SinkStatement) -> Asyn
         return
     path = writable_path(statement.uri, places)
     if _is_taken(session, statement):
-        yield replace(statement, uri=str(path))  # the statement itself fails
+        yield replace(statement, uri=str(path))  # the statement itself raises the error
         return
     made = await asyncio.to_thread(_made, path)
     session.running.afterwards.append(lambda: _remove_unused(session.coordinator, path, made))
@@ -50,7 +50,7 @@ async def prepared_sink(session: SessionState, statement: SinkStatement) -> Asyn
 
 
 def _remove_unused(coordinator: Coordinator, path: Path, made: list[Path]) -> None:
-    """Remove the folders that were made, unless a sink writes there."""
+    """Remove the created folders, unless a sink writes there."""
     relations = coordinator.engine.published.catalog.relations.values()
     if not any(sink_of(r).uri == str(path) for r in relations if r.kind is RelationKind.SINK):
         _remove(made)
@@ -70,7 +70,7 @@ def _is_taken(session: SessionState, statement: CreateSink) -> bool:
 
 
 def _made(path: Path) -> list[Path]:
-    """Make a folder; the folders that were made, the innermost first."""
+    """Create a folder; the folders created, innermost first."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How far a source has come: the one row of its relation."""
+"""A source's progress: the one row of its relation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Progress:
 
 
 def progress(writer: Writer, source: Relation) -> Progress | None:
-    """How far a source has come, the transaction's own changes seen; None before its first batch."""
+    """A source's progress, with the transaction's own changes; None before its first batch."""
     return progress_in(source, writer.snapshot((source.id,)), writer.engine.dictionary)
 
 
 def progress_in(source: Relation, published: Published, dictionary: Dictionary) -> Progress | None:
-    """How far a source has come in a published state; None before its first batch."""
+    """A source's progress in a published state; None before its first batch."""
     rows, diffs = published.rows(source.id, published.ordinal)
     rows = rows[diffs > 0]
     if not len(rows):

@@ -1,4 +1,4 @@
-"""A source's definition → what Spark is to read."""
+"""Turns a source's definition into what Spark reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_FILES: Final = 1000
 
 
 def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
-    """What a source streams from. ``folders``: those of --files. Raises 42501, 58P01, 42809."""
+    """The stream that a source reads. ``folders``: those of --files. Raises 42501, 58P01, 42809."""
     connection = target.connection
     match connection.system:
         case "files":
@@ -44,7 +44,7 @@ def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
 
 
 def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | TextFormat:
-    """How COPY reads such files; csv with a header by its names."""
+    """The format in which COPY reads such files; csv with a header, columns by name."""
     format_ = CopyFormat(_text(connection, "format").lower())
     if format_ in COLUMNAR:
         return COLUMNAR[format_]
@@ -56,7 +56,7 @@ def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | Text
 
 
 def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:
-    """What a source FROM JDBC polls. Raises what ``check_url`` does."""
+    """The query that a source FROM JDBC polls. Raises the errors of ``check_url``."""
     connection = target.connection
     url = check_url(_text(connection, "url"), folders)
     options = {"url": url, "dbtable": _text(connection, "table"), "preferTimestampNTZ": "true"}
@@ -69,7 +69,7 @@ def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:
 
 
 def source_folder(connection: Connection, folders: Sequence[Path]) -> Path:
-    """The folder that a source FROM FILES looks into. Raises 42501, 58P01, 42809."""
+    """The folder that a source FROM FILES watches. Raises 42501, 58P01, 42809."""
     path = resolve_path(_text(connection, "path"), folders)
     if not path.is_dir():
         raise SqlError("42809", f'"{path}" is not a folder', hint="A source takes every new file in a folder.")

@@ -1,7 +1,7 @@
-"""The running sources: a thread for each, which survives whatever its source does.
+"""The running sources: a thread for each, which survives any failure of its source.
 
-The newest committed catalog says which sources run; it is looked at again after each commit that changes it. So sources
-start by themselves after a restart and when the transaction that creates or resumes them commits, and end when the one
+The newest committed catalog says which sources run; it is checked after each commit that changes it. So sources start
+by themselves after a restart and when the transaction that creates or resumes them commits. They end when a transaction
 that drops or pauses them, or drops their table, commits.
 """
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FIRST_PAUSE: Final = 1.0
-"""Seconds from a first failure to the next try."""
+"""Seconds from the first failure to the retry."""
 JOIN_SECONDS: Final = 5.0
 
 
 class StoppedError(Exception):
-    """The source must not run any longer."""
+    """Raised when the source must stop."""
 
 
 class Sources:
@@ -78,7 +78,7 @@ class Sources:
         self.look()
 
     def look(self) -> None:
-        """Start and end sources as the newest catalog has them."""
+        """Start and end sources according to the newest catalog."""
         catalog = self._coordinator.engine.published.catalog
         if self._closed or catalog.version == self._version:
             return
@@ -99,7 +99,7 @@ class Sources:
                 self._running[id_], self._statuses[id_] = running, running.status
 
     async def close(self) -> None:
-        """End all sources. An unfinished batch comes again after the next start."""
+        """End all sources. An unfinished batch is read again after the next start."""
         self._closed = True
         self._coordinator.engine.listeners.remove(self._published)
         for running in self._running.values():
@@ -110,7 +110,7 @@ class Sources:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _session(self) -> Session:
-        """The sources' own session, which the defaults of columns may ask."""
+        """The sources' own session, in which column defaults are evaluated."""
         if self._own is None:
             self._own = Session(self._coordinator, "freshet", "freshet", {"application_name": "sources"})
         return self._own
@@ -129,8 +129,8 @@ class Sources:
 
 
 def checkpoints_folder(coordinator: Coordinator) -> Path:
-    """Where Spark records what each batch consists of: in the data folder, or, when Spark's driver runs on another
-    machine, in the folder that it shares with this server."""
+    """The folder where Spark records what each batch consists of: in the data folder, or, if Spark's driver runs on
+    another machine, in the folder that it shares with this server."""
     engine, settings = coordinator.engine, coordinator.spark.session().settings
     assert engine.persistence is not None, "a server has a store"
     if settings.remote:
@@ -161,17 +161,17 @@ class Running:
         self._thread.start()
 
     def end(self, remove: bool = False) -> None:
-        """End it soon. ``remove``: remove its checkpoint too."""
+        """Ask the thread to end. ``remove``: remove the source's checkpoint too."""
         self._remove |= remove
         self._stop.set()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, this many seconds at most."""
+        """Wait for the thread's end, at most this many seconds."""
         self._thread.join(timeout)
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether the thread is still running."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -185,11 +185,11 @@ class Running:
         self._stop.wait()
         if self._remove:
             shutil.rmtree(self._checkpoint, ignore_errors=True)
-            with suppress(OSError):  # the checkpoints of other sources are in it
+            with suppress(OSError):  # other sources' checkpoints are in it
                 self._checkpoint.parent.rmdir()
 
     def _try(self) -> None:
-        """Run the source until it must stop or fails. After a failure wait, longer each time."""
+        """Run the source until it must stop or fails. After a failure, wait, longer each time."""
         status = self.status
         try:
             self._attempt()

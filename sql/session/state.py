@@ -1,4 +1,4 @@
-"""What a session keeps between its statements.
+"""A session's state between its statements.
 
 Everything that runs statements takes this state, and none of it knows ``Session``, which drives it.
 """
@@ -27,12 +27,13 @@ from sql.system.state import CopyInfo, SessionInfo
 
 _BACKENDS = itertools.count(1)
 _NO_SETTINGS = ("user", "database", "options", "replication")
-"""Start-up parameters that are no settings."""
+"""Start-up parameters that are not settings."""
 
 
 @dataclass(slots=True)
 class SequenceNumbers:
-    """The numbers that sequences gave to this session. ``by_id``: the last of each; ``last``: the newest one's id."""
+    """The numbers that sequences issued to this session. ``by_id``: the last of each; ``last``: the id of the sequence
+    used last."""
 
     by_id: dict[int, int] = field(default_factory=dict)
     last: int = 0
@@ -54,12 +55,12 @@ class SessionState:
         self.parameter_changes = self.settings.report()
         self.transaction: Transaction | None = None
         self.failed = False
-        """Whether the open transaction block has failed, and waits for its end."""
+        """Whether the open transaction block has failed and must be ended."""
         self.statements: dict[str, NamedStatement] = {}
         self.portals: dict[str, Portal] = {}
         self.cursors = Cursors()
         self.copying: Callable[[], CopyInfo] | None = None
-        """Tells the progress of the running COPY."""
+        """Reports the progress of the running COPY."""
         self.interrupts = Interrupts()
         self.numbers = SequenceNumbers()
         self.backend_id = next(_BACKENDS)
@@ -83,7 +84,7 @@ class SessionState:
 
     @property
     def running(self) -> Transaction:
-        """The transaction of the statement that runs."""
+        """The transaction of the running statement."""
         assert self.transaction is not None, "a statement runs in a transaction"
         return self.transaction
 
@@ -96,7 +97,7 @@ class SessionState:
         return self.transaction
 
     def begin_implicit(self, extent: Extent = Extent.MESSAGE) -> Transaction:
-        """The transaction for the next statement. If none is open, one of this extent is opened."""
+        """The transaction for the next statement; if none is open, a new one of this extent."""
         return self.new_transaction(extent) if self.transaction is None else self.transaction
 
     def set_modes(self, modes: Modes) -> None:
@@ -114,11 +115,11 @@ class SessionState:
 
     @property
     def temporary_schema(self) -> str:
-        """The name of the schema of this session's temporary relations. It exists once there is one of them."""
+        """The name of the schema for this session's temporary relations. It is created with the first of them."""
         return f"pg_temp_{self.backend_id}"
 
     def path(self, catalog: Catalog) -> SearchPath:
-        """Where names without a schema are looked up now."""
+        """The search path now."""
         setting = self.settings.get("search_path")
         if self._path is None or self._path[:2] != (setting, catalog.version):
             self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
@@ -134,11 +135,11 @@ class SessionState:
         return self.cursors.named(name)
 
     def close_cursor(self, name: str) -> None:
-        """CLOSE. 34000: there is neither a cursor nor a portal of that name."""
+        """CLOSE. 34000: no cursor or portal has that name."""
         if self.portals.pop(name, None) is None:
             self.cursors.close(name)
 
-    # What the client and other sessions are told.
+    # Messages to the client and to other sessions.
 
     def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
         """Send a notice with the next answer."""
@@ -159,7 +160,7 @@ class SessionState:
 
 
 def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:
-    """The settings of a new session, whose values are its defaults. Unknown ones are ignored."""
+    """The settings of a new session, whose values become its defaults. Unknown ones are ignored."""
     settings = Settings()
     for name, value in parameters.items():
         if name.lower() not in _NO_SETTINGS and not name.startswith("_pq_."):

@@ -41,7 +41,7 @@ HEARTBEAT_SECONDS: Final = 1.0
 
 
 def _followed(rel: Rel) -> Rel:
-    """The relation itself when a query is ``SELECT * FROM`` it."""
+    """The relation itself if a query is ``SELECT * FROM`` it."""
     if isinstance(rel, Project) and isinstance(rel.input, Get):
         columns = [e.index if isinstance(e, Column) else -1 for e in rel.exprs]
         if columns == list(range(len(rel.input.schema))):
@@ -50,7 +50,7 @@ def _followed(rel: Rel) -> Rel:
 
 
 class Subscription:
-    """One SUBSCRIBE. ``take`` gives its rows; ``close`` frees what it has in the dataflow."""
+    """One SUBSCRIBE. ``take`` returns its rows; ``close`` frees what it has in the dataflow."""
 
     def __init__(self, coordinator: Coordinator, statement: Subscribe, up_to: int | None, settings: Settings) -> None:
         self.statement = statement
@@ -62,21 +62,22 @@ class Subscription:
         self._loop = asyncio.get_running_loop()
         self._ignore_errors = settings.boolean("ignore_view_errors")
         self._broken: SqlError | None = None
-        """The error that the rows have now. Changes are held back until it is gone, since the rows are unknown."""
+        """The view's present error. Changes are held back until it is gone, because the rows are unknown."""
         self._relation = -1
         self._temporary = False
         self._view: ScatteredView | None = None
-        """The view that is followed, if Spark maintains it. Its changes come later than the commits that cause them."""
+        """The followed view, if Spark maintains it. Its changes come later than the commits that cause them."""
         self._inputs: frozenset[int] = frozenset()
-        """The relations that are read. The subscription ends when one of them is dropped or altered."""
+        """The relations read. The subscription ends when one of them is dropped or altered."""
         self._families: dict[int, tuple[int, ...]] = {}
-        """The children of each table that is read together with them, by id. It ends when these change, too."""
+        """For each table read together with its children: the children, by the table's id. It also ends when these
+        change."""
         self._hold: object = self.dictionary.generation
-        """Keeps the values of the changes that wait, and of those that were taken last."""
+        """Keeps, in the dictionary, the values of the waiting changes and of those taken last."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing comes any more and everything was taken."""
+        """Whether nothing more will come and everything was taken."""
         return self._queue.closed and self._queue.empty
 
     async def start(self, as_of: int | None) -> None:
@@ -102,7 +103,7 @@ class Subscription:
             self._queue.reach(await self._from_history(published, as_of))
 
     def _attach(self, rel: Rel) -> Published:
-        """On the engine thread: the published state after which every change is handed over. Raises StaleError."""
+        """On the engine thread: the published state after which all changes are passed on. Raises StaleError."""
         engine = self._coordinator.engine
         engine.flush()
         self._inputs = frozenset(gets(rel))
@@ -123,7 +124,7 @@ class Subscription:
         return engine.published
 
     async def _from_history(self, published: Published, as_of: int) -> int:
-        """Put the snapshot at an older epoch, and the changes since; the epoch up to which they go."""
+        """Put the snapshot at an older epoch, and the changes since; the epoch up to which they are complete."""
         coordinator = self._coordinator
         moment = await moment_of(coordinator.jobs, published, [self._relation], as_of)
         persistence = coordinator.engine.persistence
@@ -146,7 +147,7 @@ class Subscription:
         return published.epoch
 
     async def _follow(self, view: ScatteredView, as_of: int | None) -> None:
-        """Follow a view that Spark maintains: its rows at the present, or at ``as_of``; then each job's changes."""
+        """Follow a view that Spark maintains: its rows now, or at ``as_of``; then each job's changes."""
         coordinator, engine = self._coordinator, self._coordinator.engine
         published = engine.published
         if as_of is not None:
@@ -172,7 +173,8 @@ class Subscription:
         self._queue.reach(covered)
 
     async def _from_changes(self, view: ScatteredView, as_of: int, covered: int, rows: Words, diffs: Words) -> None:
-        """Put the rows at an older epoch, which are those at ``covered`` minus the changes since, and these changes."""
+        """Put the rows at an older epoch, computed as those at ``covered`` minus the changes since, and these
+        changes."""
         parts = await asyncio.to_thread(lambda: list(view.changes(as_of, covered)))
         held = sorted_block(Block.of(
             np.concatenate([rows, *(part.rows for part in parts)]), np.zeros(len(diffs) + _rows(parts), np.int64),
@@ -181,7 +183,7 @@ class Subscription:
         self._queue.start(held[0], held[2][:, 0], as_of, *parts)
 
     def _listen(self, delta: Delta, published: Published) -> None:
-        """On the engine thread, for each published group."""
+        """Called on the engine thread for each published group."""
         history = delta.changes.get(self._relation)
         failure = published.failures.get(self._relation)
         known = published.catalog.relations
@@ -227,7 +229,7 @@ class Subscription:
         queue.wake()
 
     def warning(self) -> Notice | None:
-        """Why no changes come now, if the relation has an error or its jobs fail."""
+        """Why no changes are coming, if the relation has an error or its jobs fail."""
         if self._broken is None:
             return self._delay()
         message = f"nothing is said of what changes until this error is gone: {self._broken.message}"
@@ -244,7 +246,7 @@ class Subscription:
         deadline = None if timeout is None else self._loop.time() + timeout
         queue = self._queue
         if queue.empty:
-            self._hold = None  # what was taken before has been sent
+            self._hold = None  # the rows taken before have been sent
         while queue.empty and not queue.closed:
             left = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - self._loop.time())
             if left <= 0:
@@ -253,7 +255,7 @@ class Subscription:
                 await self._heartbeat()
 
     async def _heartbeat(self) -> None:
-        """Report the time that passes without commits, where the statement asks for it."""
+        """Report progress while there are no commits, if the statement asks for it."""
         if self.statement.progress or self._queue.up_to is not None:
             now = self._coordinator.engine.clock.now()
             published = await self._coordinator.jobs.published_at_least(now)
@@ -263,7 +265,7 @@ class Subscription:
                 self._queue.reach(now)
 
     def take(self, count: int | None = None) -> RowSet:
-        """What is waiting, ``count`` rows at most. Raises the subscription's error once everything was taken."""
+        """The waiting rows, at most ``count``. Raises the subscription's error once everything was taken."""
         return self._queue.take(count)
 
     def close(self) -> None:
@@ -294,7 +296,7 @@ def _rows(parts: list[History]) -> int:
 
 
 def families(catalog: Catalog, inputs: frozenset[int]) -> dict[int, tuple[int, ...]]:
-    """The children of each table that is read together with all that inherit from it, by id."""
+    """For each table read together with all its descendants: its children, by the table's id."""
     found = {}
     read = [catalog.relations[i] for i in inputs if i in catalog.relations]
     for table in {r.id: r for own in read for r in (own, *catalog.above(own))}.values():

@@ -21,12 +21,12 @@ def check_not_failed(session: SessionState, statement: Statement) -> None:
 
 
 def aborted() -> SqlError:
-    """What everything but its end gives in a failed transaction block."""
+    """The error of every statement in a failed transaction block, except those that end it."""
     return SqlError("25P02", "current transaction is aborted, commands ignored until end of transaction block")
 
 
 async def run_transaction_control(session: SessionState, statement: Statement) -> CommandResult | None:
-    """Run a statement that begins or ends a transaction or a part of it; None: the statement is another one."""
+    """Run a statement that begins or ends a transaction or a savepoint; None for any other statement."""
     match statement:
         case Begin():
             return _begin(session, statement)
@@ -113,7 +113,7 @@ async def fail(session: SessionState) -> None:
 
 
 def _after(session: SessionState, committed: bool) -> None:
-    """What else ends with a transaction."""
+    """Other cleanup at the end of a transaction."""
     session.settings.end(committed)
     session.report_settings()
     session.cursors.end_transaction(committed)

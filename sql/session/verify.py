@@ -1,4 +1,4 @@
-"""VERIFY MATERIALIZED VIEW: a recompute from what the view reads, at one epoch, beside the running server."""
+"""VERIFY MATERIALIZED VIEW: recomputes a view from its inputs, at one epoch, beside the running server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Counted = tuple[Words, Words]
 
 @dataclass(frozen=True, slots=True)
 class _Recompute:
-    """Plans run over a snapshot."""
+    """Runs plans over a snapshot."""
 
     published: Published
     snapshot: AnySnapshot
@@ -61,14 +61,14 @@ def verify(
 
 
 def differing(view: Relation, held: Counted, expected: Counted) -> RowSet:
-    """The rows, with ``diff``, whose counts differ: what the view has held minus what is expected, (rows, diffs)."""
+    """The rows whose counts differ, with ``diff``: the view's count minus the expected one."""
     rows, diffs = _difference(held, expected)
     result = (*view.schema, ColumnType(INT8, False))
     return RowSet(pack([*unpack(rows, view.schema), Vector(diffs)], result, len(rows)), result)
 
 
 def _found(view: Relation, published: Published) -> dict[int, Counted]:
-    """What the view's joins with PROCTIME() keep: (rows of ``kept_schema``, diffs) by the relation that is read."""
+    """The matches kept by the view's joins with PROCTIME(): (rows of ``kept_schema``, diffs) by the relation read."""
     stored = published.stored.get(view.id)
     kept = {} if stored is None else stored.locks
     return {-name: published.root[lock.output].rows_at(published.ordinal) for name, lock in kept.items()}
@@ -82,7 +82,8 @@ def _given(snapshot: AnySnapshot, rows: dict[int, Counted]) -> AnySnapshot:
 
 
 def _check_found(view: Relation, lock: Locked, found: Counted, recompute: _Recompute) -> None:
-    """Raises XX001 unless each row of the join's left side has its lock, as often as it is there, and no other has."""
+    """Raises XX001 unless each row of the join's left side has its lock, with the same multiplicity, and no other row
+    has one."""
     row, kept = nullable(schema(lock.left)), kept_schema(lock)
     columns = unpack(found[0], kept)
     markers = columns[len(row) + 1].words == MARKER

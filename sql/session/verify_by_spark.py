@@ -1,4 +1,4 @@
-"""VERIFY of a view that Spark maintains, when the recompute takes more memory than the server has: Spark does it."""
+"""VERIFY of a view that Spark maintains, run by Spark if the recompute needs more memory than the server has."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BY_SPARK: Final = Notice("NOTICE", "00000", "the recompute takes more than the s
 async def verify_by_spark(
     coordinator: Coordinator, view: Relation, read: Callable[[], tuple[Counted, AnySnapshot]], context: Context
 ) -> RowSet:
-    """As ``verify``. ``read``: gives the view's rows, and the snapshot that its query reads. Raises the errors of a job
-    of the view, 57014, and errors in rows."""
+    """As ``verify``. ``read``: returns the view's rows, and the snapshot that its query reads. Raises the errors of a
+    job of the view, 57014, and errors in rows."""
     cancel = Cancel()
     spread = coordinator.scattered.views[view.id].spread
 

@@ -22,8 +22,8 @@ from sql.statements.statements import Verify
 
 
 async def verify_view(session: SessionState, reads: Reads, statement: Verify, request: Request) -> Result:
-    """The rows that differ between the view and a recompute of its query, with their diffs. Where Spark maintains the
-    view and the server has too little memory, Spark recomputes it."""
+    """The rows that differ between the view and a recompute of its query, with their diffs. If Spark maintains the view
+    and the server has too little memory, Spark recomputes it."""
     transaction = session.running
     published = await transaction.snapshot()
     if published.catalog.lacks([statement.view.id]):

@@ -1,4 +1,4 @@
-"""The errors of views, as those who read the views are told of them."""
+"""Views' errors, as reported to readers of the views."""
 
 from __future__ import annotations
 

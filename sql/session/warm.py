@@ -1,8 +1,8 @@
-"""The first start: compiles every kernel once and reports progress. The engine's kernels are compiled one by one, the
+"""First start: compiles every kernel once and reports progress. The engine's kernels are compiled one by one, the
 others by statements on a temporary database.
 
 Compiled kernels are cached (``ivm.kernels.cache``). A marker file beside them, named by a hash of all kernel sources,
-says that nothing is left to compile.
+records that nothing is left to compile.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def sources() -> list[Path]:
 
 
 async def warm(say: Callable[[str], None]) -> None:
-    """Compiles what is not compiled yet. Returns at once, without importing the server, when nothing is left."""
+    """Compile the missing kernels. Returns at once, without importing the server, if there are none."""
     mark = marker()
     if mark.exists():
         return

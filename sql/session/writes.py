@@ -132,7 +132,8 @@ class Writes:
     def _unstepped(
         self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, information: SystemInformation
     ) -> OverlaidSnapshot | None:
-        """What a short plan reads without a step after changes of the transaction; None: a step is needed."""
+        """The snapshot that a short plan reads without a step after changes of the transaction; None: a step is
+        needed."""
         published = writer.as_stepped()
         if not prepared.planned(published):
             prepared.plan_of(rel, published)
