@@ -53,7 +53,7 @@ class Reads:
         """A SELECT's rows."""
         reading = await self.reading(statement, prepared, request)
         rows = await self.read(reading)
-        if self._session.coordinator.engine.sequences.unmarked:  # a number that a client has seen is never given again
+        if self._session.coordinator.engine.sequences.unmarked:  # a number a client has seen must never be issued again
             await self._session.coordinator.jobs.submit(lambda: None)
         return RowsResult(
             statement.columns, rows, f"SELECT {len(rows)}", reading.context.dictionary, formats=request.formats

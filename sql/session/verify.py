@@ -44,11 +44,11 @@ class _Recompute:
 def verify(
     view: Relation, held: Counted, snapshot: AnySnapshot, published: Published, context: Context, bounds: Bounds
 ) -> RowSet:  # fmt: skip
-    """The rows that differ, with ``diff``: how often more (or less) a row stands in the view than in a recompute over
+    """The rows that differ, with ``diff``: how many more (or fewer) copies of a row the view has than a recompute over
     the snapshot. ``held``: the view's rows and their diffs at that moment.
 
-    What the view's joins with PROCTIME() have found is primary data: the recompute reads it, after it was checked to be
-    of exactly the rows that these joins read (XX001).
+    The matches that the view's joins with PROCTIME() have fixed are primary data: the recompute reads them, after a
+    check that they belong to exactly the rows that these joins read (XX001).
     """
     rel = optimize(definition_rel(view, published.catalog))
     found = _found(view, published)
