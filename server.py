@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 END_SECONDS = 4.5
-"""After SIGTERM; what is not in the store by then is in the log."""
+"""Seconds for an orderly end after SIGTERM. Whatever is not in the store by then is in the log."""
 
 
 def parse_bytes(text: str) -> int:
@@ -68,7 +68,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def spark_settings(options: argparse.Namespace) -> SparkSettings:
-    """What the flags say of Spark. SqlError 22023."""
+    """Spark's settings from the flags. SqlError 22023."""
     from storage.spark.session import SparkSettings
 
     shared = options.spark_shared
@@ -78,16 +78,16 @@ def spark_settings(options: argparse.Namespace) -> SparkSettings:
 
 
 def say(text: str) -> None:
-    """A line on stderr."""
+    """Print a line on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None:
-    """Serve until SIGTERM or SIGINT. ``tuning``: the crash tests' disk."""
+    """Serve until SIGTERM or SIGINT. ``tuning``: for crash tests, which inject a disk."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: os._exit(0))  # a start can be cut short anywhere, as by a kill
+        signal.signal(number, lambda *_: os._exit(0))  # a start may be interrupted anywhere, as by a kill
     spark = spark_settings(options)
     say("freshet: starting")
     gc.disable()  # what modules hold is not garbage
@@ -110,7 +110,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     gc.collect()
-    gc.freeze()  # what is there now stays: collections of garbage need not look at it
+    gc.freeze()  # exclude the objects that exist now from garbage collection
     say(f"ready on {options.host}:{server.port}")
     await ended.wait()
     force = threading.Timer(END_SECONDS, lambda: os._exit(0))
@@ -138,7 +138,7 @@ def main() -> None:
         say(f"freshet: {error}")
         sys.exit(1)
     sys.stderr.flush()
-    os._exit(0)  # a thread that is still at work on a long query would hold an orderly exit up
+    os._exit(0)  # a thread that is still running a long query would delay an orderly exit
 
 
 if __name__ == "__main__":
