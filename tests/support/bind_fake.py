@@ -13,7 +13,7 @@ from sql.statements.statements import Statement
 
 
 class FakeCatalog:
-    """A ``CatalogReader``; relations get ids from 16384 on, in the order of their creation."""
+    """A ``CatalogReader``; relations get ids from 16384 on, in the order of creation."""
 
     def __init__(self, ddl: str = "") -> None:
         self.relations: dict[tuple[str, str], Relation] = {}
@@ -55,7 +55,7 @@ class FakeCatalog:
 
 
 def query(sql: str, catalog: FakeCatalog) -> Query:
-    """A bound query."""
+    """The bound query of a text."""
     statement = bind_statement(sql, catalog).statement
     assert isinstance(statement, Query)
     return statement

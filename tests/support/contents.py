@@ -1,4 +1,4 @@
-"""What a new view's arrangements hold, in a form in which two ways of hydrating it can be compared."""
+"""The contents of a new view's arrangements, in a form that allows comparing two ways of hydrating it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ivm.trace.shards import sorted_block
 from planner.render.dataflow import Installed
 
 Held = dict[int, list[Block]]
-"""By the plan's numbers (-1: the rows, -2: the errors): what each spine holds, sorted and consolidated; times are loop
-vectors."""
+"""By node number of the plan (-1: the rows, -2: the errors): each spine's contents, sorted and consolidated; times are
+loop vectors."""
 
 
 def held(flow: Detached, installed: Installed) -> Held:
-    """The contents of all that is new and kept."""
+    """The contents of all new nodes that keep state."""
     places: dict[int, NodeId | None] = dict(enumerate(installed.places))
     places |= {-1: installed.output, -2: installed.errors}
     found = {}
@@ -39,7 +39,7 @@ def _spines(operator: Operator) -> list[Block]:
 
 
 def different(one: Held, other: Held) -> list[int]:
-    """The plan's numbers whose contents are not the same."""
+    """The plan's nodes whose contents differ."""
     return sorted(n for n in one.keys() | other.keys() if not _same(one.get(n), other.get(n)))
 
 
@@ -51,5 +51,5 @@ def _same(one: list[Block] | None, other: list[Block] | None) -> bool:
 
 
 def updates(contents: Held) -> int:
-    """How many updates all of it has."""
+    """The total number of updates."""
     return sum(block.n for blocks in contents.values() for block in blocks)

@@ -1,4 +1,5 @@
-"""The slow twin of sql/pgwire/copy_kernels.py: COPY text and CSV → rows of str | None, written from Postgres's docs."""
+"""The slow twin of sql/pgwire/copy_kernels.py: parses COPY text and CSV into rows of str | None, by Postgres's
+documentation."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def parse_text(data: str, width: int, delimiter: str = "\t", null: str = "\\N") 
 
 
 def split_fields(text: str, delimiter: str) -> list[str]:
-    """Cuts at delimiters that no backslash precedes."""
+    """Split at delimiters that are not preceded by a backslash."""
     fields, current, at = [], "", 0
     while at < len(text):
         if text[at] == delimiter:
@@ -76,7 +77,7 @@ def check_width(fields: list[object] | list[str], width: int, line: int) -> None
 def parse_csv(
     data: str, width: int, delimiter: str = ",", null: str = "", quote: str = '"', escape: str = '"'
 ) -> list[Row]:
-    """CSV with newlines as line ends, character by character."""
+    """Parse CSV with newlines as line ends, character by character."""
     rows: list[Row] = []
     fields: list[str | None] = []
     current, quoted, seen, at, line, start = "", False, False, 0, 1, True

@@ -1,4 +1,4 @@
-"""What a set of histories covers: the share of each feature, and which pairs of operators stand one in the other."""
+"""Coverage of a set of histories: the share of views with each feature, and which pairs of operators are nested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.model import (
     When,
 )
 
-# Each must be in at least this share of the views.
+# Minimum share of the views with each feature.
 REQUIRED = {
     "correlated subquery": 0.05,
     "outer join": 0.05,
@@ -63,7 +63,7 @@ def label(query: Query | From) -> str:
 
 
 def inputs(node: Query | From) -> tuple[Query | From, ...]:
-    """What an operator reads."""
+    """The operator's inputs."""
     match node:
         case Select():
             return (node.source,)
@@ -97,7 +97,7 @@ def subqueries(expr: Expr) -> Iterator[Query]:
 
 
 def expressions(node: Query | From) -> Iterator[Expr]:
-    """The expressions that stand in an operator itself."""
+    """The operator's own expressions."""
     if isinstance(node, Select):
         yield from node.outputs
         yield from (e for e in (node.where, node.having) if e is not None)
@@ -106,7 +106,7 @@ def expressions(node: Query | From) -> Iterator[Expr]:
 
 
 def walk(node: Query | From) -> Iterator[Query | From]:
-    """An operator and all below it, subqueries included."""
+    """An operator and everything below it, subqueries included."""
     yield node
     for below in inputs(node):
         yield from walk(below)
@@ -116,7 +116,7 @@ def walk(node: Query | From) -> Iterator[Query | From]:
 
 
 def columns(expr: Expr | None) -> Iterator[Col]:
-    """The columns that an expression names itself."""
+    """The columns that an expression names directly."""
     match expr:
         case Col():
             yield expr
@@ -128,12 +128,12 @@ def columns(expr: Expr | None) -> Iterator[Col]:
 
 
 def aliases(source: From) -> set[str]:
-    """The aliases that a FROM brings."""
+    """The aliases that a FROM item defines."""
     return aliases(source.left) | aliases(source.right) if isinstance(source, Joined | Timed) else {source.alias}
 
 
 def features(query: Query) -> set[str]:
-    """The required features that a view has."""
+    """The required features present in a view."""
     found = set()
     for node in walk(query):
         name = label(node)
@@ -156,14 +156,14 @@ def features(query: Query) -> set[str]:
 
 
 def pairs(query: Query) -> set[tuple[str, str]]:
-    """(operator, operator that it reads) for every edge of a view."""
+    """(operator, input operator) for every edge of a view."""
     return {
         (label(node), label(below)) for node in walk(query) if not isinstance(node, Derived) for below in inputs(node)
     }
 
 
 def measure(histories: Iterable[History]) -> tuple[dict[str, float], Counter[tuple[str, str]]]:
-    """The share of views that have each required feature, and how many views have each pair of operators."""
+    """The share of views with each required feature, and the number of views with each pair of operators."""
     shares: Counter[str] = Counter()
     seen: Counter[tuple[str, str]] = Counter()
     total = 0

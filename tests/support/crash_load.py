@@ -1,7 +1,7 @@
-"""The load under which servers are killed: clients that know, exactly, what should be there afterwards.
+"""The load under which servers are killed: clients that know exactly which state to expect afterwards.
 
-Every client owns its rows (by the column ``client``) and its relations (by name), so its state after a crash is what
-its acknowledged transactions made, or that plus the one transaction that had no answer: nothing else.
+Each client owns its rows (by the column ``client``) and its relations (by name). So after a crash its state is the
+result of its acknowledged transactions, or of these and the one transaction that was not answered: nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import psycopg
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 State = dict[str, Counter[tuple[Any, ...]]]
-"""The rows that a client owns, by table; under "relations" its relations' names."""
+"""A client's rows, by table; under "relations" the names of its relations."""
 
 ACCOUNTS: Final = 20
 SETUP: Final = (
@@ -51,7 +51,7 @@ OWNED: Final = {
 
 @dataclass
 class Change:
-    """One transaction: what to run, and the client's state when it has been done."""
+    """One transaction: its statements, and the client's state after it."""
 
     run: Callable[[Connection], None]
     after: State
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass
 class Client:
-    """``state`` is acknowledged; ``pending`` the state if the transaction without an answer was done."""
+    """``state``: the acknowledged state; ``pending``: the state if the unanswered transaction was committed."""
 
     number: int
     random: Random
@@ -72,19 +72,19 @@ class Client:
     ddl_done: threading.Event = field(default_factory=threading.Event)
 
     def load(self, port: int, stop: threading.Event) -> None:
-        """Transactions until the server is gone, or ``stop``."""
+        """Run transactions until the server is gone, or ``stop``."""
         try:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
                 while not stop.is_set():
                     self.one(connection)
         except psycopg.Rollback:
-            pass  # the kill came while a transaction was rolled back
+            pass  # killed while a transaction was rolled back
         except psycopg.Error as error:
             if error.sqlstate is not None and not error.sqlstate.startswith("57"):
                 raise
 
     def one(self, connection: Connection) -> None:
-        """One transaction; SQLSTATEs 40001 and their like leave the state as it was."""
+        """Run one transaction; SQLSTATEs such as 40001 leave the state unchanged."""
         change = self.change()
         self.pending = change.after
         try:
@@ -192,7 +192,7 @@ class Client:
         return Change(lambda c: _do(c, "INSERT INTO edges VALUES (%s, %s, %s)", (self.number, a, b)), after)
 
     def _scrap(self) -> Change:
-        """Texts that were never there before, and that soon nobody needs: VACUUM finds something."""
+        """Insert new texts that are soon unreferenced, so that VACUUM has something to remove."""
         after = self._after()
         self.next += 1
         low = self.random.randint(0, 20)
@@ -252,7 +252,7 @@ class Client:
         return self._together([self._insert, self._define, self._move])
 
     def _define(self) -> Change:
-        """A table with rows, a view and a materialized view over them; or what was made of them goes."""
+        """Create a table with rows, a view and a materialized view over them, or drop earlier ones."""
         after = self._after()
         names = sorted(name for (name,) in after["relations"] if name.startswith("own_t"))
         if len(names) > 2 or (names and self.random.random() < 0.4):
@@ -287,13 +287,13 @@ def _do(connection: Connection, text: str, parameters: tuple[Any, ...] | None) -
 
 @dataclass
 class Vacuumer:
-    """Sweeps the dictionary all the time, and reads from a cursor what was there before."""
+    """Sweeps the dictionary all the time, and reads older rows through a cursor."""
 
     random: Random
     wrong: list[str] = field(default_factory=list)
 
     def load(self, port: int, stop: threading.Event) -> None:
-        """VACUUM after VACUUM until the server is gone."""
+        """Run VACUUM repeatedly until the server is gone."""
         try:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
                 while not stop.is_set():
@@ -316,7 +316,7 @@ class Vacuumer:
 
 @dataclass
 class Prober:
-    """Reads while others write: what a query saw at an epoch must be seen at that epoch for ever."""
+    """Reads while others write: what a query saw at an epoch must never change."""
 
     seen: list[tuple[int, str, list[tuple[Any, ...]]]] = field(default_factory=list)
     newest: int = 0
@@ -324,7 +324,7 @@ class Prober:
     wrong: list[str] = field(default_factory=list)
 
     def load(self, port: int, stop: threading.Event) -> None:
-        """Reads until the server is gone."""
+        """Read until the server is gone."""
         try:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
                 while not stop.is_set():
@@ -335,7 +335,7 @@ class Prober:
                 raise
 
     def one(self, connection: Connection) -> None:
-        """The present epoch, and what some relations hold at it, or at the wall clock's present."""
+        """Record the current epoch, and the contents of some relations at it, or at the wall clock's present."""
         epoch = self._now(connection)
         if self.turn % 3 == 2:
             epoch = max(epoch, time.time_ns() // 1000 - 1)
@@ -353,7 +353,7 @@ class Prober:
         return epoch
 
     def check(self, connection: Connection) -> list[str]:
-        """What is not as it was."""
+        """The recorded reads whose results have changed."""
         self._now(connection)
         wrong, self.wrong = self.wrong, []
         for epoch, query, rows in self.seen:

@@ -1,10 +1,10 @@
-"""The server as the crash tests start it: with a disk that forgets what was not synced, and in a hurry.
+"""The server for the crash tests: with a disk that forgets unsynced bytes, and with frequent background work.
 
     python -m tests.support.crash_server [--forgetful] [--hurry] -- <server.py's own flags>
 
-``--forgetful``: bytes of the commit log reach the folder only when they are synced, and each sync takes its time, so
-that a kill falls before it. ``--hurry``: commits move into the store, checkpoints are made and the log is cut many
-times a second, so that a kill falls into one of them.
+``--forgetful``: bytes of the commit log reach the folder only when they are synced, and each sync takes a while, so
+that a kill can precede it. ``--hurry``: commits move into the store, checkpoints are made and the log is cut many times
+a second, so that a kill can interrupt one of them.
 """
 
 from __future__ import annotations

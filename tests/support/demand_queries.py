@@ -1,6 +1,6 @@
 """Random recursive queries with conditions on their rows, as SQL over tables t(a, b, s), u(id, x, n) and e(src, dst).
 
-The grammar is in docs/testing.md.
+The grammar is in docs/internals/test-grammars.md.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Random histories for the oracle: the schema, the queries' grammar and the DML, drawn from one seed.
+"""Random histories for the oracle: the schema, the queries' grammar and the DML, generated from one seed.
 
-A seed and not Hypothesis, whose mutations would repeat most of a history; ``tests/support/replay.py`` shrinks what
-fails by
-leaving out views, steps and statements. docs/testing.md publishes the grammar. What a history holds: views (some
-recursive, some reading tables only through subqueries), then steps of one to three transactions of one or two
+A seed instead of Hypothesis, whose mutations would repeat most of a history; ``tests/support/replay.py`` shrinks
+failures by removing views, steps and statements. The grammar is in docs/internals/test-grammars.md. A history has views
+(some recursive, some reading tables only through subqueries), then steps of one to three transactions of one or two
 statements, with NULLs, duplicates and updates of keys.
 """
 
@@ -59,7 +58,7 @@ class InsertRows:
 
 @dataclass(frozen=True, slots=True)
 class DeleteWhere:
-    """``where`` sees the table under the alias of its name."""
+    """``where`` refers to the table by its name as the alias."""
 
     table: str
     where: Expr
@@ -78,27 +77,27 @@ Dml = InsertRows | DeleteWhere | UpdateWhere
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Views by name, and steps: each a tuple of transactions, each a tuple of statements."""
+    """``views``: by name; ``steps``: each a tuple of transactions, each a tuple of statements."""
 
     views: tuple[tuple[str, Query], ...]
     steps: tuple[tuple[tuple[Dml, ...], ...], ...]
 
 
 class Maker:
-    """Draws queries; ``fresh`` numbers the aliases, ``scope`` lists the columns an expression may use."""
+    """Generates queries; ``fresh`` numbers the aliases, ``scope`` lists the columns that an expression may use."""
 
     def __init__(self, rng: random.Random, asof: int = 0) -> None:
-        """``asof``: how many of a hundred joins are ASOF."""
+        """``asof``: the percentage of ASOF joins."""
         self.rng = rng
         self.asof = asof
         self.aliases = 0
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options, each as likely."""
+        """One of the options, uniformly."""
         return self.rng.choice(options)
 
     def chance(self, percent: int) -> bool:
-        """True in so many of a hundred draws."""
+        """True with this probability."""
         return self.rng.random() * 100 < percent
 
     def alias(self) -> str:
@@ -147,7 +146,7 @@ class Maker:
         return Scalar(Select(source, where=where, keys=(), aggs=(agg,)), kind)
 
     def correlation(self, inner: Sequence[Col], outer: Sequence[Col]) -> Expr | None:
-        """inner column op outer column, of one type."""
+        """A comparison of an inner column with an outer column of the same type."""
         pairs = [(i, o) for i in inner for o in outer if i.type == o.type]
         if not pairs or self.chance(20):
             return None
@@ -207,7 +206,7 @@ class Maker:
         return Joined(kind, left, right, self.join_condition(kind, a, b)), a + b
 
     def timed(self, left: From, a: list[Col], depth: int) -> tuple[From, list[Col]]:
-        """An ASOF JOIN of a source with a table or any query, by 0 to 2 keys, at a point of any type."""
+        """An ASOF JOIN of a source with a table or any query, by 0 to 2 keys, with a point of any type."""
         right: Table | Derived
         right, b = self.table()
         if depth > 1 and self.chance(30):
@@ -228,7 +227,7 @@ class Maker:
         if not pairs:
             return Op("=", (Const(1, "int"), Const(1, "int")), "bool")
         on: Expr = Op("=", self.pick(pairs), "bool")
-        # Postgres joins FULL only on conditions it can hash or merge, so those stay plain equalities.
+        # Postgres supports FULL JOIN only on hashable or mergeable conditions, so those stay plain equalities.
         if kind != "full" and self.chance(25):
             on = Op("and", (on, Op(self.pick(("<", "<>", "is distinct from")), self.pick(pairs), "bool")), "bool")
         elif kind != "full" and self.chance(15):
@@ -282,7 +281,8 @@ class Maker:
     # -------------------------------------------------------------- recursion
 
     def recursion(self) -> Recursion:
-        """Recursion that ends: UNION over values that only come from tables, or UNION ALL with a bounded depth."""
+        """A recursion that terminates: UNION over values that only come from tables, or UNION ALL with a bounded
+        depth."""
         name = f"r{self.alias()}"
         keep_all = self.chance(35)
         source, scope = self.table()
@@ -304,7 +304,7 @@ class Maker:
         if shape == "distinct":
             reference = Derived(Select(work, tuple(inner), distinct=True), self.alias())
         elif shape == "aggregate":
-            # Postgres refuses an aggregate that reads the working table itself, not one over a subquery of it.
+            # Postgres rejects an aggregate that reads the working table itself, but not one over a subquery of it.
             rows = Derived(Select(work, tuple(inner)), self.alias())
             below = [Col(rows.alias, n, t) for n, t in rows.columns]
             last = tuple(Agg(self.pick(("min", "max")), c, False, "int") for c in below[1:])
@@ -324,7 +324,7 @@ class Maker:
         return Select(joined, outputs, where)
 
     def view(self, recursive: bool) -> Query:
-        """A view's query; a recursive one may be grouped, joined or filtered on top."""
+        """A view's query; a recursive one may be wrapped in a group, join or filter."""
         if not recursive:
             return self.query(2)
         query = self.recursion()
@@ -369,9 +369,10 @@ class Maker:
 
 
 def history(seed: int, steps: int = 20, views: int = 3, recursive: bool = False, asof: int = 0) -> History:
-    """The history of a seed: steps over views, about a third of them recursive (the first surely, if asked for).
+    """The history of a seed: steps over views, about a third of them recursive (the first one always, if
+    ``recursive``).
 
-    ``asof``: how many of a hundred joins are ASOF.
+    ``asof``: the percentage of ASOF joins.
     """
     maker = Maker(random.Random(seed), asof)
     made = tuple((f"v{i}", maker.view((recursive and i == 0) or maker.chance(33))) for i in range(views))

@@ -1,9 +1,9 @@
 """WITH MUTUALLY RECURSIVE in random histories: blocks of up to three bindings, nested up to three deep.
 
-A block either is monotone (unions of selects without negation or arithmetic: it ends, and may do without a limit) or
-anything at all: its bindings are negated, aggregated, sliced and outer joined, and it stops at a limit. With RETURN AT
-the state of that round is what counts, with ERROR AT a block that still changes then is to be an error, which goes when
-a commit lets the block end. What a binding holds stays small: each row once, or grown by sums only.
+A block is either monotone (unions of selects without negation or arithmetic: it terminates, and needs no limit) or
+arbitrary: its bindings are negated, aggregated, sliced and outer joined, and it stops at a limit. With RETURN AT the
+result is the state of that round. With ERROR AT a block that still changes then must give an error, which disappears
+when a commit lets the block terminate. Bindings stay small: each row once, or grown by sums only.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tests.support.model import (
 
 Kinds = tuple[str, ...]
 DEEPEST = 4
-"""Blocks in one another of a ``DeepMaker``'s view."""
+"""The nesting depth of the blocks in a ``DeepMaker``'s view."""
 ROW: Columns = (("c0", "int"),)
 
 
 class BlockMaker(Maker):
-    """Draws views that are blocks, or that read one. ``open`` lists the bindings that a query may name."""
+    """Generates views that are blocks, or that read one. ``open``: the bindings in scope."""
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
@@ -48,7 +48,7 @@ class BlockMaker(Maker):
         self.depth = 0
 
     def table(self, name: str | None = None) -> tuple[Table, list[Col]]:
-        """A table, or as likely a binding of the blocks around."""
+        """A table or, equally likely, a binding of the enclosing blocks."""
         if name is not None or not self.open or self.chance(45):
             return super().table(name)
         known, columns = self.pick(self.open[-4:])
@@ -56,11 +56,11 @@ class BlockMaker(Maker):
         return Table(known, alias, columns), [Col(alias, n, t) for n, t in columns]
 
     def kinds(self) -> Kinds:
-        """The types of a binding's columns, an int among them."""
+        """The types of a binding's columns, at least one of them int."""
         return self.pick((("int",), ("int", "int"), ("int", "text"), ("text", "int")))
 
     def view(self, recursive: bool) -> Query:
-        """A block, alone or with a query over it; now and then inside WITH RECURSIVE."""
+        """A block, alone or with a query over it; sometimes inside WITH RECURSIVE."""
         choice = self.pick(("block", "block", "block", "derived", "operand", "recursion"))
         kinds: Kinds = ("int", "int") if choice == "recursion" else self.kinds()
         block = self.block(kinds)
@@ -135,7 +135,7 @@ class BlockMaker(Maker):
         return Joined(kind, left, right, self.join_condition(kind, a, b)), a + b
 
     def once(self, block: Block) -> Select:
-        """A block's rows, each once."""
+        """A block's distinct rows."""
         derived = Derived(block, self.alias())
         return Select(derived, tuple(Col(derived.alias, n, t) for n, t in derived.columns), distinct=True)
 
@@ -154,11 +154,11 @@ class BlockMaker(Maker):
         return Select(joined, self.outputs(kinds, scope), self.condition(scope), True)
 
     def outputs(self, kinds: Kinds, scope: Sequence[Col]) -> tuple[Expr, ...]:
-        """Columns or constants, so that a round makes no value that was not there."""
+        """Columns or constants, so that a round creates no new values."""
         return tuple(self.pick([c for c in scope if c.type == k] or [self.constant(k)]) for k in kinds)
 
     def condition(self, scope: Sequence[Col]) -> Expr | None:
-        """A predicate; one that grows with what it reads where the block is to be monotone."""
+        """A predicate; if the block is to be monotone, one that is monotone in what it reads."""
         if self.chance(45):
             return None
         if not self.monotone:
@@ -173,7 +173,8 @@ class BlockMaker(Maker):
         return Op(self.pick(("<=", "<>", "=", ">")), (self.pick(columns), self.constant(kind)), "bool")
 
     def groups(self, kinds: Kinds) -> Select:
-        """One row for each group: the first column is its key where there is one of its type, the others aggregates."""
+        """One row for each group: the first column is the key if there is one of its type, the others are
+        aggregates."""
         source, scope = self.table()
         first = [c for c in scope if c.type == kinds[0]]
         keys = (self.pick(first),) if len(kinds) > 1 and first else ()
@@ -191,11 +192,11 @@ class BlockMaker(Maker):
 
 
 class DeepMaker(Maker):
-    """Draws blocks over the edges of a graph: each has another one in it, ``DEEPEST`` in all, and reads its own binding
-    and those around: loops in loops, each of which stops at a limit."""
+    """Generates blocks over the edges of a graph: nested ``DEEPEST`` deep, each reading its own binding and the
+    enclosing ones. They are nested loops, each with a limit."""
 
     def deep(self, around: tuple[str, ...] = ()) -> Block:
-        """The block inside of those that have these bindings."""
+        """The block inside those that have these bindings."""
         name = f"b{self.alias()}"
         inside = (*around, name)
         parts: list[Query] = [self.nodes(), self.along(name)]
@@ -212,12 +213,12 @@ class DeepMaker(Maker):
         return Block((Binding(name, ROW, value),), body, self.pick((1, 2, 3, 4, 5, 6)), self.chance(60))
 
     def nodes(self) -> Select:
-        """Where some edges start."""
+        """The start nodes of some edges."""
         edges, (src, _) = self.table("e")
         return Select(edges, (src,), Op("<=", (src, self.constant("int")), "bool"), True)
 
     def along(self, binding: str) -> Select:
-        """A binding's nodes, or those that an edge leads to from there."""
+        """A binding's nodes, or their successors."""
         reads = Table(binding, self.alias(), ROW)
         node = Col(reads.alias, "c0", "int")
         if self.chance(30):
@@ -226,7 +227,7 @@ class DeepMaker(Maker):
         return Select(Joined("inner", reads, edges, Op("=", (node, src), "bool")), (dst,), distinct=True)
 
     def change(self, nodes: int = 7) -> Dml:
-        """Edges come or go; most lead on, some back."""
+        """Insert or delete edges; most lead forward, some back."""
         if self.chance(50):
             edges = [(n, n + 1) for n in range(nodes) if self.chance(40)]
             back = (self.rng.randrange(nodes), self.rng.randrange(nodes))
@@ -243,7 +244,7 @@ def deep_history(seed: int, steps: int = 6) -> History:
 
 
 def block_history(seed: int, steps: int = 8, views: int = 2) -> History:
-    """The history of a seed, whose views are blocks."""
+    """The history of a seed, in which all views are blocks."""
     maker = BlockMaker(random.Random(seed))
     made = tuple((f"v{i}", maker.view(True)) for i in range(views))
     return History(made, tuple(step(maker) for _ in range(steps)))

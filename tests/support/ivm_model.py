@@ -1,4 +1,4 @@
-"""The engine's oracle: a graph evaluated from scratch, collection by collection, as Counters of row tuples."""
+"""The engine's oracle: evaluates a graph from scratch, collection by collection, as Counters of row tuples."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def clean(collection: Mapping[Row, int]) -> Collection:
 
 @dataclass(frozen=True)
 class Loop:
-    """What the oracle knows of a scope."""
+    """The oracle's state of a scope."""
 
     bodies: dict[NodeId, NodeId]
     limit: int
 
 
 class Model:
-    """Specs by node, and what Inputs hold. ``value(node)`` recomputes everything that the node depends on."""
+    """Specs by node, and the contents of Inputs. ``value(node)`` recomputes everything that the node depends on."""
 
     def __init__(self) -> None:
         self.specs: dict[NodeId, NodeSpec] = {}
@@ -147,7 +147,7 @@ class Model:
         raise AssertionError(self.specs[node])
 
     def _delay(self, node: NodeId, of) -> Collection:  # type: ignore[no-untyped-def]
-        """The rows whose priority's round has come."""
+        """The rows whose priority's round has been reached."""
         spec, scope = self.specs[node], self.scope_of[node]
         assert isinstance(spec, Delay)
         assert scope is not None
@@ -233,7 +233,8 @@ class Model:
         raise AssertionError(source)
 
     def _leave(self, source: NodeId, outer: dict[NodeId, Collection], overflow: bool = False) -> Collection:
-        """A loop's collection in its last round; ``overflow``: what the variable would still change by after it."""
+        """A loop's collection in its last round; ``overflow``: the changes that the variable would still get after
+        it."""
         scope = self.scope_of[source]
         assert scope is not None
         loop = self.loops[scope]
@@ -257,7 +258,7 @@ class Model:
 
 
 def priority(spec: Delay, word: int) -> int:
-    """A row's priority by its word."""
+    """A row's priority, from its word."""
     match spec.priority:
         case Priority.VALUE:
             return max(word, 0)
@@ -268,7 +269,7 @@ def priority(spec: Delay, word: int) -> int:
 
 
 def _combined(path: Path, of: Callable[[NodeId], Collection]) -> Collection:
-    """What the path of a delta join says it is: nested loops over everything."""
+    """The definition of a delta join's path: nested loops over all inputs."""
     partial = list(of(path.start).items())
     for stage in path.stages:
         extended = [((), row, diff) for row, diff in partial]
@@ -300,7 +301,7 @@ def _mapped(collection: Collection, how: Gather) -> Collection:
 
 @dataclass(frozen=True)
 class Twist:
-    """A test's row function: drops some rows, doubles some, weighs some, fails on some."""
+    """A test's row function: drops, doubles or weighs some rows, and fails on some."""
 
     drop: int
     fail: int
@@ -336,7 +337,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Least:
-    """The least value, by a scan that stops there."""
+    """The least value, by a scan that stops at it."""
 
     out_width: int = 1
     limit: int | None = 1
@@ -348,7 +349,7 @@ class Least:
 
 @dataclass(frozen=True)
 class Two:
-    """The two first rows with multiplicity, whatever they are."""
+    """The first two rows with multiplicity, whatever they are."""
 
     out_width: int = 1
     limit: int | None = 2
@@ -364,7 +365,7 @@ class Two:
 
 @dataclass(frozen=True)
 class Members:
-    """Every value with a positive count, once, and its group's size: output as large as the group."""
+    """All values with a positive count, once, and the group's size: an output as large as the group."""
 
     out_width: int = 2
     limit: int | None = None

@@ -28,15 +28,16 @@ SAME, SWAP = Gather((0, 1)), Gather((1, 0))
 
 @dataclass
 class Walk:
-    """One path in the making: which word of what is bound has which attribute, and where each input's words are."""
+    """A path under construction: which attribute each bound word has, and where each input's words are."""
 
     rng: random.Random
     pattern: Pattern
     arrange: Callable[[int, bool], NodeId]
-    """An arrangement of an input, swapped or not, by some key."""
+    """An arrangement of an input, with its words swapped or not, by some key."""
 
     def path(self, start: int, out: tuple[int, int], drop: tuple[int, int, int] | None) -> Path:
-        """A path from an input; ``out``: the two attributes that come out; ``drop``: an input's word's bit."""
+        """A path from an input; ``out``: the two output attributes; ``drop``: (input, word, bit) of the gather's
+        ``drops``."""
         words: list[tuple[int, int]] = []
         stages = []
         swapped = self.rng.random() < 0.5
@@ -67,7 +68,7 @@ class Walk:
         return self.rng.choice(places)
 
     def _stage(self, left: list[int], bound: set[int]) -> list[tuple[int, set[int]]]:
-        """Some inputs with the attributes by which they are looked up."""
+        """Some inputs, each with the attributes by which it is looked up."""
         near = [(i, set(self.pattern[i]) & bound) for i in left]
         near = [(i, key) for i, key in near if key]
         i, key = self.rng.choice(near)
@@ -78,7 +79,8 @@ class Walk:
 
 
 def random_join(rng: random.Random, inputs: list[NodeId], arrange: Callable[[NodeId, bool, int], NodeId]) -> DeltaJoin:
-    """A delta join of some of the inputs, which may repeat. ``arrange``: a node's arrangement, by a key's width."""
+    """A delta join of some of the inputs, which may repeat. ``arrange``: creates a node's arrangement, with a key of a
+    given width."""
     pattern = rng.choice(PATTERNS)
     chosen = [rng.choice(inputs) for _ in pattern]
     attributes = sorted({a for pair in pattern for a in pair})

@@ -1,4 +1,4 @@
-"""Random dataflow graphs, built in the engine and in its oracle at once."""
+"""Random dataflow graphs, built both in the engine and in its oracle."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Pair:
         return out
 
     def deeper(self, *nodes: NodeId) -> ScopeId | None:
-        """The innermost scope of the nodes."""
+        """The nodes' innermost scope."""
         scopes = [self.model.scope_of[node] for node in nodes]
         best = None
         for scope in scopes:
@@ -97,7 +97,7 @@ class Pair:
         return 0 if scope is None else 1 + self._depth(self.model.parent[scope])
 
     def grow(self, pool: list[NodeId], count: int, linear: bool = False) -> None:
-        """Adds random operators on the pool's collections to the pool."""
+        """Add random operators on the pool's collections to the pool."""
         rng = self.rng
         more = ["first", "first", "delay"] if self.prioritised else []
         for _ in range(count):
@@ -172,7 +172,8 @@ class Pair:
         return self.add(Delay(node, self.rng.randrange(2), how, self.rng.randrange(1, 4)), scope)
 
     def asof(self, left: NodeId, right: NodeId) -> NodeId:
-        """Points of one word by a key of one, or of a constant and the first word by no key; maybe all left rows."""
+        """An as-of join: points of one word by a key of one word, or points of a constant and the first word without a
+        key; sometimes keeps all left rows."""
         rng = self.rng
         if rng.random() < 0.5:
             one = self.add(Arrange(left, rng.choice([SAME, SWAP]), 1))
@@ -189,7 +190,7 @@ class Pair:
         spec = random_join(self.rng, pool, self._arranged)
         scope = self.deeper(*spec.nodes)
         node = self.add(spec, scope)
-        # Diffs multiply: of many inputs, or round after round, they would outgrow a word.
+        # Diffs multiply: with many inputs, or round after round, they would overflow a word.
         many = scope is not None or len(spec.paths) > 3
         return self.distinct(node) if many or self.rng.random() < 0.7 else node
 
@@ -206,7 +207,7 @@ class Pair:
         return self.add(Threshold(arranged, Keep.DISTINCT), scope)
 
     def loop(self, pool: list[NodeId], parent: ScopeId | None = None, depth: int = 1) -> None:
-        """Adds a loop over the pool's collections, maybe with a loop inside, and what leaves it, to the pool."""
+        """Add a loop over the pool's collections, maybe with an inner loop, and its results to the pool."""
         rng = self.rng
         limit = rng.randrange(2, 16 if self.prioritised and depth == 1 else 7)
         scope = self.engine.scope(parent, limit, return_at_limit=True)
@@ -236,7 +237,7 @@ class Pair:
             pool.append(self.add(Leave(rng.choice([*local, bodies[variables[0]]])), parent))
 
     def feed(self, at: int, rows: int, negative: bool = False) -> None:
-        """Random insertions and retractions of what is there, at one ordinal."""
+        """Feed random insertions, and retractions of existing rows, at one ordinal."""
         rng = self.rng
         for node in self.inputs:
             held = self.model.inputs[node]
@@ -260,12 +261,12 @@ class Pair:
                 self.engine.feed(node, matrix, np.full(n, at), np.array([d for _, d in updates]))
 
     def remember(self, at: int) -> None:
-        """Recomputes all outputs as of an ordinal."""
+        """Recompute all outputs as of an ordinal."""
         for out in self.outputs:
             self.expected[out, at] = self.model.value(out)
 
     def check(self, ordinals: list[int]) -> None:
-        """Compares the outputs' changes at each of these ordinals with the recomputed collections."""
+        """Compare the outputs' changes at each of these ordinals with the recomputed collections."""
         root = self.engine.publish()
         for out in self.outputs:
             changes = self.engine.changes(out)
@@ -287,7 +288,7 @@ CONSTANT = Constant(2, ((1, 2), (3, 1)))
 
 
 def step(pair: Pair, at: int, ordinals: int) -> int:
-    """Feeds so many ordinals from ``at`` on, runs them in one step, and checks each; the next one."""
+    """Feed this many ordinals from ``at`` on, run them in one step, and check each; the next ordinal."""
     done = list(range(at, at + ordinals))
     for ordinal in done:
         pair.feed(ordinal, 4)

@@ -1,9 +1,9 @@
 """The oracle: a small SQL of its own, interpreted row by row over Python values.
 
-It shares no code with ``planner/`` or ``sql/``: queries are these dataclasses, ``tests/support/model_sql.py`` writes
-them as SQL text for the server, ``Interpreter`` computes their multiset from scratch, recursion round by round as the
-standard defines it (a working table, whose step sees only the last round's new rows). NULL is None, a row a tuple,
-a multiset a Counter.
+It shares no code with ``planner/`` or ``sql/``. Queries are these dataclasses; ``tests/support/model_sql.py`` writes
+them as SQL text for the server. ``Interpreter`` computes their multiset from scratch, recursion round by round as the
+standard defines it (a working table; the step sees only the last round's new rows). NULL is None, a row a tuple, a
+multiset a Counter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Bag = Counter[Row]
 
 @dataclass(frozen=True, slots=True)
 class Col:
-    """A column of a FROM item, found in the nearest scope that has the alias."""
+    """A column of a FROM item, found in the nearest scope with that alias."""
 
     alias: str
     name: str
@@ -56,7 +56,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A subquery of one row at most and one column."""
+    """A subquery with at most one row and with one column."""
 
     query: Query
     type: str
@@ -130,7 +130,7 @@ class Joined:
 class Timed:
     """``left ASOF [LEFT] JOIN right ON keys equal AND left point sign right point AND only``; sign is >=, >, <= or <.
 
-    ``loose``: NULL keys are equal too. ``only``: conditions, each on one side alone.
+    ``loose``: NULL keys compare equal too. ``only``: conditions, each on one side only.
     """
 
     left: From
@@ -144,7 +144,7 @@ class Timed:
 
     @property
     def tests(self) -> tuple[Expr, ...]:
-        """What a match fulfils."""
+        """The conditions that a match fulfils."""
         name = "is not distinct from" if self.loose else "="
         keys = tuple(Op(name, pair, "bool") for pair in self.keys)
         return (*keys, Op(self.sign, self.points, "bool"), *self.only)
@@ -305,21 +305,21 @@ Scope = dict[str, dict[str, Any]]
 
 
 class TooLargeError(Exception):
-    """More pairs of rows than the oracle has the time for."""
+    """The oracle would have to compare too many pairs of rows."""
 
 
 @dataclass(slots=True)
 class Interpreter:
-    """Computes queries over tables (name → multiset); ``scopes`` holds the enclosing rows, innermost last."""
+    """Evaluates queries over tables (name → multiset); ``scopes`` holds the enclosing rows, innermost last."""
 
     tables: Mapping[str, Bag]
     scopes: list[Scope] = field(default_factory=list)
     recursive: dict[str, Bag] = field(default_factory=dict)
     rounds: int = 100
     pairs: int = 1 << 62
-    """Pairs of rows that joins may still look at."""
+    """The remaining budget of row pairs for joins."""
     diverged: bool = False
-    """Whether a block that was evaluated for the result has an error: it changed in its last round."""
+    """Whether a block evaluated for the result has an error: it changed in its last round."""
 
     def query(self, query: Query) -> Bag:
         """The query's rows."""
@@ -333,14 +333,14 @@ class Interpreter:
         return self._block(query) if isinstance(query, Block) else self._recursion(query)
 
     def _block(self, query: Block) -> Bag:
-        """Round by round: in each the bindings get their values in textual order, until nothing changes."""
+        """Round by round: in each round the bindings get their values in textual order, until nothing changes."""
         parts, again = needed(query)
         for part in parts:
             self.recursive[part.name] = Counter()
         outside, inside, changed = self.diverged, False, True
         for _ in range(query.limit or self.rounds):
             before = {part.name: self.recursive[part.name] for part in parts}
-            self.diverged = False  # an error counts that stands in the last round
+            self.diverged = False  # only an error of the last round counts
             for part in parts:
                 self.recursive[part.name] = self.query(part.query)
             inside = self.diverged
@@ -434,7 +434,7 @@ class Interpreter:
         return pairs
 
     def _timed(self, join: Timed) -> list[tuple[Scope, int]]:
-        """Each left row with its match: of the right rows at the nearest point the one that sorts first."""
+        """Each left row with its match: of the right rows at the nearest point, the one that sorts first."""
         found = []
         right = [b for b, n in self._from(join.right) if n > 0]
         order = tuple((i, False) for i in range(len(join.right.columns)))
@@ -451,7 +451,7 @@ class Interpreter:
         return found
 
     def holds(self, scope: Scope, condition: Expr) -> bool:
-        """Whether the condition is true (not false, not NULL) for this row."""
+        """Whether the condition is true (neither false nor NULL) for this row."""
         return self.value(scope, condition) is True
 
     def value(self, scope: Scope, expr: Expr) -> Any:
@@ -497,7 +497,8 @@ class Interpreter:
 
 
 def needed(block: Block) -> tuple[tuple[Binding, ...], set[str]]:
-    """The bindings that the body needs, and the names of those that a later round reads: in themselves or before."""
+    """The bindings that the body needs, and the names of those read by a later round: by themselves or by an earlier
+    binding."""
     reads = {part.name: names(part.query) for part in block.bindings}
     wanted = names(block.body) & reads.keys()
     while more := {n for name in wanted for n in reads[name] & reads.keys()} - wanted:
@@ -508,7 +509,7 @@ def needed(block: Block) -> tuple[tuple[Binding, ...], set[str]]:
 
 
 def names(node: Any) -> set[str]:
-    """The tables and bindings that a query names, everywhere in it."""
+    """All tables and bindings that a query names."""
     if isinstance(node, tuple):
         return set().union(*(names(item) for item in node))
     if isinstance(node, Table):
@@ -525,7 +526,7 @@ def _empty(source: From) -> Scope:
 
 
 def aggregate(name: str, values: list[Any]) -> Any:
-    """sum, min or max of values without NULLs; None for none."""
+    """sum, min or max of values without NULLs; None if there are none."""
     if not values:
         return None
     return {"sum": sum, "min": min, "max": max}[name](values)
@@ -542,7 +543,7 @@ def combine(kind: str, keep_all: bool, left: Bag, right: Bag) -> Bag:
 
 
 def sort_rows(rows: list[Row], order: Sequence[tuple[int, bool]]) -> list[Row]:
-    """Sorted by columns; NULLs last when ascending, first when descending, as Postgres does."""
+    """Rows sorted by columns; NULLs last if ascending, first if descending, as in Postgres."""
     for index, descending in reversed(order):
         rows.sort(key=lambda r: (r[index] is None, r[index] if r[index] is not None else 0), reverse=descending)
     return rows

@@ -1,4 +1,4 @@
-"""Aggregates of extreme values: NaN, infinities, bigints whose sums are none, numerics of any width, intervals."""
+"""Aggregates of extreme values: NaN, infinities, bigints whose sums overflow, numerics of any width, intervals."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SPANS = {
     "1 mon": (1, Fraction(0)), "30 days": (0, Fraction(2_592_000)), "-2 days": (0, Fraction(-172_800)),
     "36:00:00": (0, Fraction(129_600)), "1 day 12:00:00": (0, Fraction(129_600)), "00:00:01.5": (0, Fraction(3, 2)),
 }  # fmt: skip
-"""Months and seconds of intervals, some of which are equal."""
+"""Months and seconds of intervals, some of which compare equal."""
 
 
 def missing(value: Any) -> bool:
-    """Whether it is NaN, which is greater than all others."""
+    """Whether the value is NaN, which sorts after all others."""
     return str(value).lower() == "nan"
 
 
@@ -35,7 +35,7 @@ def ranked(value: Any) -> tuple[bool, Any]:
 
 
 def total(values: Sequence[Any]) -> Any:
-    """Of floats: exact, unless one of them is not finite."""
+    """The sum of floats: exact, unless one of them is not finite."""
     beyond = {v for v in values if not math.isfinite(v)}
     return sum(beyond) if beyond else sum(map(Fraction, values), Fraction(0))
 
@@ -47,12 +47,12 @@ def spread(values: Sequence[float], sample: bool) -> Any:
 
 
 def plainly(value: Decimal) -> str:
-    """Without an exponent."""
+    """A decimal's text, without an exponent."""
     return format(value, "f")
 
 
 def digits(values: Sequence[Decimal]) -> str:
-    """A sum of numerics to the last digit."""
+    """A sum of numerics, with all digits."""
     with localcontext(prec=200):
         return plainly(sum(values, Decimal(0)))
 
@@ -68,7 +68,7 @@ def lasting(intervals: Sequence[str]) -> Fraction:
 
 
 def often(values: Sequence[Any], key: Callable[[Any], Any]) -> Any:
-    """The most frequent one, the least of several."""
+    """The most frequent value; of several, the least."""
     counts = Counter(map(key, values))
     return min(k for k, n in counts.items() if n == max(counts.values()))
 
@@ -123,7 +123,7 @@ EXTREMES: tuple[Case, ...] = (
     Case("extract(epoch FROM percentile_disc(0.5) WITHIN GROUP (ORDER BY i DESC))", on(
         "i", lambda v: sorted(map(seconds, v), reverse=True)[math.ceil(len(v) / 2) - 1])),
 )  # fmt: skip
-"""NaN, infinities and a negative zero; bigints whose sums are none; numerics of any width; intervals."""
+"""NaN, infinities and a negative zero; bigints whose sums overflow; numerics of any width; intervals."""
 
 HAVING: tuple[Case, ...] = (
     Case("count(*) > 1", lambda rows: len(rows) > 1),

@@ -1,4 +1,4 @@
-"""What aggregates are of a group's rows, in plain Python: exact fractions, sorted lists, counters."""
+"""Aggregates of a group's rows in plain Python: exact fractions, sorted lists, counters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def there(rows: Iterable[dict[str, Any]], column: str) -> list[Any]:
 
 
 def on(column: str, fold: Callable[[list[Any]], Any]) -> Fold:
-    """Of the column's values; NULL where there is none."""
+    """A fold of the column's non-NULL values; NULL if there are none."""
 
     def of(rows: Sequence[dict[str, Any]]) -> Any:
         values = there(rows, column)
@@ -53,7 +53,8 @@ def root(value: Fraction | None) -> float | None:
 
 
 def pairs(fold: Callable[[int, Fraction, Fraction, Fraction, Fraction, Fraction], Any]) -> Fold:
-    """Of (count, mean of f, mean of x, sums of squares and of products around the means) where f and x are there."""
+    """A fold of (count, mean of f, mean of x, sums of squares and of products around the means), over rows with both f
+    and x."""
 
     def of(rows: Sequence[dict[str, Any]]) -> Any:
         both = [(Fraction(r["f"]), Fraction(r["x"])) for r in rows if r["f"] is not None and r["x"] is not None]

@@ -28,7 +28,7 @@ from tests.support.model import (
 )
 
 PLAIN: list[bool] = []
-"""Holds something where ASOF JOIN is to be written as PostgreSQL has it: a lateral subquery with LIMIT 1."""
+"""Set if ASOF JOIN must be written for PostgreSQL: as a lateral subquery with LIMIT 1."""
 SQL_TYPES = {"int": "bigint", "text": "text", "bool": "boolean"}
 
 
@@ -44,7 +44,7 @@ def literal(value: Any, kind: str) -> str:
 
 
 def expression(expr: Expr) -> str:
-    """An expression in parentheses where it needs them."""
+    """An expression, parenthesized if necessary."""
     match expr:
         case Const():
             return literal(expr.value, expr.type)

@@ -7,4 +7,4 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 ANSWERS: Final = ROOT / "tests" / "answers"
-"""What a real PostgreSQL 15 answered, as files, and the programs that asked it."""
+"""Recorded answers of a real PostgreSQL 15, and the programs that recorded them."""

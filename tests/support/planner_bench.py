@@ -1,4 +1,4 @@
-"""What the planner's tests stand on: small tables, an engine with a coordinator's moves, and the naive model."""
+"""The test bench of the planner's tests: small tables, an engine driven as by a coordinator, and the naive model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World:
             self.renderer.add_table(table, row, key)
         self.dataflow.hydrate()
 
-    # what run() asks
+    # The interface that run() uses.
     @property
     def at(self) -> int:
         return self.ordinal
@@ -78,7 +78,7 @@ class World:
         node = self.renderer.errors(relation)
         return None if node is None else self.dataflow.publish()[node].rows_at(self.ordinal)
 
-    # the coordinator's moves
+    # The coordinator's part.
     def indexes(self, one_shot: bool) -> KnownIndexes:
         keys = tuple((r, self.renderer.keys(r)) for r in self.renderer.stored)
         primary = tuple((r, key) for r, (_, key) in self.tables.items())
@@ -94,7 +94,7 @@ class World:
         self.dataflow.step()
 
     def feed(self, changes: Sequence[tuple[int, Row, int]]) -> None:
-        """A commit that waits for the next step."""
+        """Feed a commit, which waits for the next step."""
         self.ordinal += 1
         for table in self.tables:
             mine = [(row, diff) for t, row, diff in changes if t == table]
@@ -125,7 +125,7 @@ class World:
         return Model(self.contents, parameters).rel(rel)
 
     def check(self) -> None:
-        """Every view is what the model and a one-shot run from scratch give."""
+        """Check that every view agrees with the model and with a one-shot run from scratch."""
         for view, rel in self.views.items():
             expected = self.model(rel)
             assert self.view(view) == expected, (view, rel)

@@ -251,7 +251,7 @@ class Model:
 
 
 def stable_descending(rows: list[Row], key: Callable[[Row], Any]) -> list[Row]:
-    """Descending by key, ties in the order given."""
+    """Descending by key, ties in the given order."""
     out: list[Row] = []
     for row in rows:
         at = next((i for i, r in enumerate(out) if key(r) < key(row)), len(out))
@@ -260,7 +260,7 @@ def stable_descending(rows: list[Row], key: Callable[[Row], Any]) -> list[Row]:
 
 
 def three_valued(values: Any, decides: bool) -> bool | None:
-    """OR (decides True) or AND (decides False) with NULL."""
+    """OR (``decides`` True) or AND (``decides`` False) with NULL."""
     null = False
     for value in values:
         if value is decides:

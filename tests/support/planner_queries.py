@@ -1,4 +1,4 @@
-"""Plans as the binder would make them, by name: what the planner's tests install and run."""
+"""Plans as the binder would create them, by name: the planner's tests install and run them."""
 
 from __future__ import annotations
 

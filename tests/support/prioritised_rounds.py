@@ -1,7 +1,8 @@
-"""PRIORITY BY round by round, naively: what a block is whose result depends on the order in which rows come.
+"""PRIORITY BY evaluated naively, round by round: the oracle for blocks whose result depends on the order of rows.
 
-docs/priorities.md: a row of a binding is not seen before its priority has come; each priority has a stride of rounds,
-RECURSION LIMIT says in how many of them something may change. Rounds in which nothing can happen are skipped.
+docs/guide/priorities.md: a row of a binding becomes visible when its priority is reached; each priority has a stride of
+rounds, and RECURSION LIMIT bounds the number of rounds in which something changes. Rounds in which nothing can happen
+are skipped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Reads = dict[int, set[int]]
 
 
 def references(plan: object) -> Iterator[int]:
-    """The bindings that a plan reads, those of blocks in it too."""
+    """The bindings that a plan reads, including those of blocks inside it."""
     if isinstance(plan, Reference):
         yield plan.binding
     elif isinstance(plan, tuple):
@@ -33,7 +34,7 @@ def references(plan: object) -> Iterator[int]:
 
 
 class Block:
-    """What stands where in a block: ``needed`` for its body, read a round later, changing from round to round."""
+    """A block's bindings: ``needed`` by the body, and ``variables``, which a later round reads."""
 
     def __init__(self, rel: LetRec) -> None:
         self.place = {binding: i for i, (binding, _) in enumerate(rel.bindings)}
@@ -49,12 +50,13 @@ class Block:
         self.last = (rel.limit or STRIDE) - 1
 
     def changes(self, binding: int) -> bool:
-        """Whether it reads another round's value, or an earlier binding that does. Others have no priority."""
+        """Whether it reads a value of another round, directly or through an earlier binding. Other bindings have no
+        priority."""
         return any(self.place[b] >= self.place[binding] or self.changes(b) for b in self.reads[binding])
 
 
 def difference(left: Bag, right: Bag) -> Bag:
-    """With negative counts, and without zeros."""
+    """The difference with negative counts, without zeros."""
     rows = {row: left[row] - right[row] for row in {*left, *right}}
     return Counter({row: n for row, n in rows.items() if n})
 
@@ -63,10 +65,10 @@ class Rounds(Model):
     """The naive interpreter with priorities and limits."""
 
     wrong = 0
-    """How many blocks have an error as their rounds stand."""
+    """The number of blocks with an error in the present rounds."""
 
     def answer(self, rel: Rel) -> Bag | None:
-        """None where the view is to carry an error."""
+        """The rows; None if the view must have an error."""
         self.wrong = 0
         found = self.rel(rel)
         return None if self.wrong else found
@@ -103,7 +105,8 @@ class Rounds(Model):
         return self.rel(rel.body, outer)
 
     def introduced(self, expr: Scalar, rows: Bag, now: int, stride: int) -> tuple[Bag, set[int]]:
-        """The rows whose priority has come, and the rounds for which others wait. Those without one are errors."""
+        """The rows whose priority has been reached, and the rounds for which others wait. Rows without a priority are
+        errors."""
         seen: Bag = Counter()
         waiting: set[int] = set()
         for row, n in rows.items():

@@ -1,4 +1,4 @@
-"""The processes of this machine, for tests that kill some of them: who is below whom, and who works."""
+"""The processes of this machine, for tests that kill some of them: their ancestry and CPU use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 LOOK_SECONDS: Final = 0.05
 LOOKS: Final = 10
 LEAST_TICKS: Final = 3
-"""Of a hundredth of a second, within so many looks: less than that a Java uses that has nothing to do."""
+"""In hundredths of a second, over ``LOOKS`` looks: an idle Java process uses less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """``ticks``: CPU time that it has used."""
+    """``ticks``: the CPU time used."""
 
     pid: int
     words: tuple[str, ...]
@@ -28,17 +28,17 @@ class Process:
 
     @property
     def is_executor(self) -> bool:
-        """Java of an executor of a standalone cluster."""
+        """Whether it is the Java process of a standalone cluster's executor."""
         return self.is_java and any(word.endswith("CoarseGrainedExecutorBackend") for word in self.words)
 
     @property
     def is_worker(self) -> bool:
-        """One of Spark's Python workers, or the process that forks them."""
+        """Whether it is one of Spark's Python workers, or the process that forks them."""
         return "pyspark.daemon" in self.words
 
 
 def below(pid: int) -> list[Process]:
-    """The processes below one."""
+    """The descendants of a process."""
     children: dict[int, list[tuple[int, int]]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -65,7 +65,7 @@ def executors(workers: Iterable[int]) -> list[int]:
 
 
 def busiest(pids: Iterable[int], with_children: bool = True) -> int | None:
-    """The one that uses the most CPU, with all that is below it; None: none of them has anything to do."""
+    """The process that uses the most CPU, with all its descendants; None if all of them are idle."""
     before = {pid: _used(pid, with_children) for pid in pids}
     for _ in range(LOOKS if before else 0):
         time.sleep(LOOK_SECONDS)

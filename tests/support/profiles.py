@@ -1,4 +1,4 @@
-"""What Hypothesis tries: in ``short`` (`make test`) the same examples each time, in ``long`` (`make laws`) many others.
+"""Hypothesis's profiles: ``short`` (`make test`) uses the same examples each time, ``long`` (`make laws`) many others.
 
 HYPOTHESIS_PROFILE=long python -m pytest tests/storage/types/test_codec.py
 """
@@ -12,12 +12,12 @@ from hypothesis import settings
 
 NAME: Final = os.environ.get("HYPOTHESIS_PROFILE", "short")
 LONG: Final = 20
-"""The long form tries so many times as many examples."""
+"""The factor by which the long profile increases the number of examples."""
 
 settings.register_profile("short", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("long", deadline=None, max_examples=100 * LONG, print_blob=True)
 
 
 def scaled(examples: int) -> int:
-    """A test's own number of examples, in the profile that is loaded."""
+    """A test's number of examples, scaled for the active profile."""
     return examples * LONG if NAME == "long" else examples

@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 
 
 class Program:
-    """A running server; the constructor returns when it says that it is ready."""
+    """A running server; the constructor returns when the server reports that it is ready."""
 
     def __init__(self, data: Path, *flags: str) -> None:
         command = [sys.executable, str(ROOT / "server.py"), "--port", "0", "--data", str(data), *flags]
@@ -32,19 +32,19 @@ class Program:
 
     @property
     def dsn(self) -> str:
-        """How to connect."""
+        """The connection string."""
         return f"host=127.0.0.1 port={self.port} user=me dbname=db"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection that commits each statement by itself."""
+        """An autocommit connection."""
         return psycopg.connect(self.dsn, autocommit=True)
 
     def terminate(self) -> int:
-        """SIGTERM; the exit status."""
+        """Send SIGTERM; the exit status."""
         self.process.terminate()
         return self.process.wait(10)
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.process.kill()
         self.process.wait()

@@ -1,20 +1,20 @@
-r"""Pages of the documentation as what one types into psql and what it answers.
+r"""Pages of the documentation, run as psql sessions and compared with the real output.
 
-Of a page's fenced blocks two kinds are run, in the order in which they stand, each page on a server of its own:
+Two kinds of a page's fenced blocks are run, in order, each page on a server of its own:
 
-- ``sql``: a script. Every statement must succeed; nothing is shown.
-- ``psql``: a session. A line ``=> statement`` begins a statement (it ends with ``;`` at the end of a line), and what
-  follows, up to the next one, is what psql prints. Another session's prompt has its name: ``other=> statement``.
-  Of psql's own commands there are ``\gexec``, ``\i`` and ``\! sleep``; others are taken for done.
+- ``sql``: a script. Every statement must succeed; no output is shown.
+- ``psql``: a session. A line ``=> statement`` starts a statement (which ends with ``;`` at the end of a line); the
+  lines up to the next one are psql's output. Another session's prompt has its name: ``other=> statement``.
+  Of psql's own commands ``\gexec``, ``\i`` and ``\! sleep`` are run; others are assumed to have been run.
 
-What is shown must be what comes, but for what varies by nature, and by rule:
+The output must match what is shown, except for values that vary, by these rules:
 
-- ``…`` alone in a line stands for any number of lines;
-- in the columns ``VARYING`` values differ from run to run: each shown one stands for one real one;
-- in the columns ``SIZES`` any number, or size in bytes, stands for another;
-- ``Time:`` is a duration: psql's own, not compared;
-- right after ``\! sleep`` the statement is asked again for up to a minute, until it answers as shown;
-- where only tags come (``INSERT 0 1``), they may be left away.
+- ``…`` alone in a line matches any number of lines;
+- in the columns ``VARYING`` values differ from run to run: each shown value stands for one real value;
+- in the columns ``SIZES`` any number, or size in bytes, matches any other;
+- ``Time:`` is psql's own measurement, and not compared;
+- right after ``\! sleep`` the statement is repeated for up to a minute, until its output matches;
+- command tags alone (``INSERT 0 1``) may be omitted.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sql.statements.results import CommandResult, Notice, RowsResult
 from tests.support.sessions import Client, Server, text_rows
 
 VARYING = frozenset({"mz_timestamp", "mz_now", "started", "epoch", "lag"})
-"""Epochs, moments."""
+"""Epochs and times."""
 SIZES = frozenset({"p50_us", "p99_us", "longest_us", "parts", "cpu_ms", "bytes", "size", "own_size"})
-"""Memory, which grows in steps; what each thread came to do; how long it took."""
+"""Memory, which grows in steps; counts of each thread's work; durations."""
 PROMPT = re.compile(r"(\w*)=> ?(.*)")
 RIGHT = frozenset({20, 21, 23, 26, 28, 29, 700, 701, 790, 1700})
 """OIDs of the types that psql aligns to the right."""
@@ -45,14 +45,14 @@ PATIENCE = 60.0
 
 @dataclass(slots=True)
 class Step:
-    """A statement of a page: who says it, what is shown (None for scripts), and in which lines of the page."""
+    """A statement of a page: its session, the output shown (None for scripts), and its lines in the page."""
 
     session: str
     text: str
     shown: list[str] | None
     line: int
     first: int = 0
-    """Where ``shown`` begins in the page, counted from 0."""
+    """The line where ``shown`` begins in the page, from 0."""
 
 
 def steps(page: str) -> Iterator[Step]:
@@ -92,7 +92,7 @@ def session_steps(block: list[str], start: int) -> Iterator[Step]:
 
 
 def ended(text: list[str]) -> bool:
-    """As psql would see it; of quotes only ``$$`` matter to the pages."""
+    """Whether the statement is complete, as psql sees it; of quotes only ``$$`` occur in the pages."""
     whole = "\n".join(text)
     return (
         whole.startswith("\\")
@@ -107,11 +107,11 @@ class Sessions:
 
     server: Server
     folder: Path
-    """The page's, where files to be read are."""
+    """The page's folder, for files to be read."""
     clients: dict[str, Client] = field(default_factory=dict)
 
     def answer(self, step: Step) -> list[str]:
-        """What psql prints. A script's error is raised."""
+        """psql's output. A script's error is raised."""
         if pause := re.match(r"\\! sleep ([0-9.]+)", step.text):
             sleep(float(pause[1]))
         client = self.clients.get(step.session) or self.clients.setdefault(step.session, self.server.client())
@@ -147,7 +147,7 @@ def tag(result: object) -> list[str]:
 
 
 def table(result: RowsResult) -> list[str]:
-    """Aligned, as psql does it; then the tag of a change with RETURNING."""
+    """A table aligned as by psql; then the tag of a change with RETURNING."""
     names = [c.name for c in result.columns]
     rows = [["" if v is None else v for v in row] for row in text_rows(result)]
     widths = [max([len(n), *(len(r[i]) for r in rows)]) for i, n in enumerate(names)]
@@ -164,12 +164,12 @@ def table(result: RowsResult) -> list[str]:
 
 @dataclass(slots=True)
 class Comparison:
-    """Which shown value stands for which real one, over a page."""
+    """Which real value each shown value stands for, over a page."""
 
     stands_for: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def agree(self, shown: list[str], real: list[str]) -> bool:
-        """Whether a page's lines are what came."""
+        """Whether a page's lines match the real output."""
         said_lines = [cells for cells in cut(shown) if not cells[0][1].startswith("Time: ")]
         real_lines = list(cut(real))
         if not said_lines:
@@ -197,11 +197,11 @@ class Comparison:
 
 
 Cells = list[tuple[str, str]]
-"""A line as (column, value); a line outside of tables is one value of column ''."""
+"""A line as (column, value) pairs; a line outside tables is one value of column ''."""
 
 
 def cut(lines: list[str]) -> Iterator[Cells]:
-    """Lines in cells. Blank lines are left out; alignment does not count, but a plan's indentation does."""
+    """Split lines into cells. Blank lines are omitted; alignment is ignored, but a plan's indentation is not."""
     names: list[str] = []
     ends: list[int] = []
     for at, line in enumerate(lines):
@@ -228,7 +228,8 @@ def pieces(line: str, ends: list[int]) -> list[str]:
 
 
 def play(page: Path, server: Server, patience: float = PATIENCE) -> Iterator[tuple[Step, list[str], bool]]:
-    """Each statement, what came, and whether that is what the page shows. ``patience``: seconds after ``\\! sleep``."""
+    """Each statement, its output, and whether that matches the page. ``patience``: seconds to retry after ``\\!
+    sleep``."""
     sessions, comparison, until = Sessions(server, page.parent), Comparison(), 0.0
     for step in steps(page.read_text()):
         before = dict(comparison.stands_for)

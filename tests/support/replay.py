@@ -1,6 +1,6 @@
-"""A history played against a server and the oracle side by side.
+"""Plays a history against a server and the oracle side by side.
 
-The four shapes: ``batch`` (a step's statements in one transaction), ``rows`` (each row of an INSERT its own commit),
+The four shapes: ``batch`` (a step's statements in one transaction), ``rows`` (each row of an INSERT in its own commit),
 ``churn`` (rows inserted and retracted again before each step), ``restart`` (the server restarts between steps).
 """
 
@@ -17,10 +17,10 @@ from tests.support.model import Bag, Interpreter, TooLargeError
 from tests.support.model_sql import SQL_TYPES, expression, literal, text
 
 CHURNED = 99_991
-"""No history's arithmetic reaches it, so that what churn inserts it alone removes."""
+"""Beyond the values of any history, so that churn removes only the rows that it inserted."""
 
 PAIRS = 200_000
-"""Pairs of rows that the oracle looks at for one view, at most."""
+"""The most row pairs that the oracle compares for one view."""
 
 SHAPES = ("batch", "rows", "churn", "restart")
 
@@ -34,7 +34,7 @@ class Refused(Exception):
 
 
 class Database(Protocol):
-    """What a history needs of a server; errors are ``Refused``."""
+    """A history's interface to a server; errors are ``Refused``."""
 
     materialized: str
     """MATERIALIZED, or nothing for a server whose plain views are the reference."""
@@ -49,12 +49,12 @@ class Mismatch(AssertionError):
 
 @dataclass(slots=True)
 class Model:
-    """The tables as multisets, with what a statement does to them."""
+    """The tables as multisets, and the effect of a statement on them."""
 
     tables: dict[str, Bag] = field(default_factory=lambda: {name: Counter() for name in SCHEMA})
 
     def apply(self, statement: Dml) -> bool:
-        """Do it; False (and nothing done) where a key or NOT NULL forbids it."""
+        """Apply a statement; False (and nothing changed) if a key or NOT NULL forbids it."""
         table = statement.table
         if isinstance(statement, InsertRows):
             changed = self.tables[table] + Counter(statement.rows)
@@ -105,7 +105,7 @@ def statement_sql(statement: Dml) -> str:
 
 
 def create_tables(database: Database) -> None:
-    """The schema's tables, empty."""
+    """Create the schema's tables, empty."""
     for table, columns in SCHEMA.items():
         parts = [
             f"{name} {SQL_TYPES[kind]}{' NOT NULL' if (table, name) in NOT_NULL else ''}"
@@ -116,7 +116,7 @@ def create_tables(database: Database) -> None:
 
 
 def drop_all(database: Database, history: History) -> None:
-    """Views and tables, gone."""
+    """Drop all views and tables."""
     for name, _ in reversed(history.views):
         database.execute(f"DROP {database.materialized} VIEW IF EXISTS {name}")
     for table in SCHEMA:
@@ -125,7 +125,7 @@ def drop_all(database: Database, history: History) -> None:
 
 @dataclass(slots=True)
 class Replay:
-    """One history in one shape; ``run`` raises ``Mismatch`` where a view is not what the oracle computes."""
+    """One history in one shape; ``run`` raises ``Mismatch`` if a view differs from the oracle."""
 
     history: History
     database: Database
@@ -135,7 +135,7 @@ class Replay:
     pause: Callable[[], None] | None = None
 
     def run(self) -> int:
-        """Play it; how many (view, epoch) pairs were compared."""
+        """Play it; the number of (view, epoch) pairs compared."""
         create_tables(self.database)
         for name, query in self.history.views:
             self.database.execute(f"CREATE {self.database.materialized} VIEW {name} AS {text(query)}")
@@ -179,7 +179,7 @@ class Replay:
             self.compare("row by row")
 
     def _agrees(self, statement: Dml, expected: bool) -> bool:
-        """Run it and check that it fails exactly where it should; whether it went through."""
+        """Run a statement and check that it fails exactly when expected; whether it succeeded."""
         sql = statement_sql(statement)
         try:
             self.database.execute(sql)
@@ -199,7 +199,7 @@ class Replay:
             self.database.execute(f"DELETE FROM {table} WHERE {SCHEMA[table][0][0]} = {CHURNED}")
 
     def compare(self, when: str) -> None:
-        """Every view against the oracle, now."""
+        """Compare every view with the oracle, now."""
         for name, query in self.history.views:
             interpreter = Interpreter(self.model.tables, pairs=PAIRS)
             try:
@@ -217,7 +217,7 @@ class Replay:
                 raise Mismatch("\n".join(lines))
 
     def _read(self, name: str, diverged: bool) -> Bag | None:
-        """A view's rows; None: it has the error that it is to have."""
+        """A view's rows; None if it has its expected error."""
         try:
             found = Counter(normal(row) for row in self.database.execute(f"SELECT * FROM {name}"))
         except Refused as error:
@@ -230,7 +230,7 @@ class Replay:
 
 
 def normal(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A server's row in the oracle's values."""
+    """A server's row, with the oracle's types of values."""
     return tuple(int(v) if isinstance(v, Decimal) else v for v in row)
 
 

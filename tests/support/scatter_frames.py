@@ -1,4 +1,4 @@
-"""A stand-in for Spark's frames: what a scattered view's job asks of them, each task run twice, as after a lost one."""
+"""A stand-in for the Spark frames of scattered views' jobs. It runs each task twice, as Spark does after losing one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Map = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class Session:
-    """Reads records' files. ``fails``: how many calls of tasks go well before one raises."""
+    """Reads record files. ``fails``: the number of task calls that succeed before one raises."""
 
     def __init__(self, fails: int = 1 << 60) -> None:
         self.left = fails
@@ -49,7 +49,7 @@ class Session:
 
 
 class Frame:
-    """Records. Every place is a group."""
+    """Records. Each partition number is a group."""
 
     def __init__(self, session: Session, table: pa.Table) -> None:
         self.session, self.table = session, table
@@ -105,7 +105,7 @@ def _table(batches: Iterable[pa.RecordBatch], ddl: str) -> pa.Table:
 
 
 class Frames:
-    """In the place of Spark's session. ``gate``: jobs wait for it; ``fails``: how many more of them fail."""
+    """Replaces Spark's session. ``gate``: jobs wait for it; ``fails``: how many more jobs fail."""
 
     gate = threading.Event()
     fails = 0
@@ -127,7 +127,7 @@ class Frames:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
-    """A server takes ``Frames`` for Spark from now on, and repeats a failed job soon."""
+    """Make servers use ``Frames`` instead of Spark from now on, and retry a failed job soon."""
     monkeypatch.setattr("sql.coordination.spark.SparkSession", Frames)
     monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
     Frames.gate.set()

@@ -23,9 +23,9 @@ Row = tuple[str | None, ...]
 
 
 class Server:
-    """A coordinator over a data folder; ``restart`` closes it in order and opens it again.
+    """A coordinator over a data folder; ``restart`` closes it in an orderly way and opens it again.
 
-    ``lent``: a Spark to use that goes on when the server ends. ``patience``: seconds that anything may take.
+    ``lent``: a Spark to use, which outlives the server. ``patience``: the timeout of every operation, in seconds.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Server:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout or self.patience)
 
     def start(self, work: Coroutine[Any, Any, T]) -> Any:
-        """A future of work that goes on beside the test."""
+        """Start work beside the test; its future."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def client(self, **parameters: str) -> Client:
@@ -87,7 +87,7 @@ class Server:
 
 
 class Client:
-    """One session. ``rows`` gives values as Postgres's text."""
+    """One session. ``rows`` returns values as Postgres's text."""
 
     def __init__(self, server: Server, session: Session) -> None:
         self.server, self.session = server, session
@@ -96,7 +96,7 @@ class Client:
         return self.server.run(self.work(text, copy))
 
     async def work(self, text: str, copy: bytes | None = None) -> list[Result]:
-        """As the listener does it: results in order, COPY fed, an error passed to ``fail``."""
+        """Run a text as the listener does: results in order, COPY fed, an error passed to ``fail``."""
         found: list[Result] = []
         try:
             async for result in self.session.simple(text):
@@ -132,7 +132,7 @@ class Client:
         raise AssertionError(f"no error: {text}")
 
     def state(self, text: str) -> str:
-        """The SQLSTATE that a text is refused with."""
+        """The SQLSTATE with which a text fails."""
         return self.error(text).sqlstate
 
     def copy_out(self, text: str) -> list[str]:

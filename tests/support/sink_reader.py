@@ -1,4 +1,4 @@
-"""An outside reader of a sink's folder: it goes by the entries of ``_changes`` alone, with pyarrow and csv."""
+"""An independent reader of a sink's folder: it relies on the entries of ``_changes`` alone, with pyarrow and csv."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Change = tuple[int, int, Row]
 
 
 def entries(folder: Path) -> list[dict[str, Any]]:
-    """All entries, checked to be numbered from 0 without a gap and to follow each other in time."""
+    """All entries; checks that they are numbered from 0 without gaps, in the order of time."""
     names = sorted(p.name for p in (folder / "_changes").iterdir() if p.name[0] != ".")
     assert names == [f"{i:020}.json" for i in range(len(names))]
     found = [json.loads((folder / "_changes" / name).read_text()) for name in names]
@@ -37,7 +37,7 @@ def latest(folder: Path) -> list[dict[str, Any]]:
 
 
 def records(folder: Path, entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the files of an entry hold, in order."""
+    """The contents of an entry's files, in order."""
     for file in entry["files"]:
         path = folder / file["path"]
         found = list(_records(path))
@@ -81,13 +81,13 @@ def contents(of: list[Change], at: int) -> Counter[Row]:
 
 
 def stray(folder: Path) -> set[str]:
-    """Files that no entry names."""
+    """Files that no entry lists."""
     named = {file["path"] for entry in entries(folder) for file in entry["files"]}
     return {p.name for p in folder.iterdir() if p.name != "_changes"} - named
 
 
 def hashable(value: Any) -> Any:
-    """A value that is equal to itself, NaN too."""
+    """A hashable form of a value, equal to itself even for NaN."""
     if isinstance(value, list):
         return tuple(map(hashable, value))
     return "NaN" if value != value else value  # noqa: PLR0124

@@ -1,4 +1,5 @@
-"""Data that keeps coming, for sources that are killed: files in folders, a database whose rows come by the clock."""
+"""Continuous data for tests that kill sources: files that arrive in folders, and a database whose rows appear over
+time."""
 
 from __future__ import annotations
 
@@ -21,13 +22,13 @@ NOTES: Final = 7
 
 
 def note(id_: int) -> str:
-    """What a row has beside its id."""
+    """The row's value besides its id."""
     return f"note {id_ % NOTES}"
 
 
 @dataclass
 class Arrivals:
-    """Files that keep arriving on a thread of their own, and what the tables should have in the end."""
+    """Writes files on a thread of its own, and knows the tables' final contents."""
 
     folder: Path
     random: Random
@@ -53,7 +54,7 @@ class Arrivals:
             self.one()
 
     def one(self) -> None:
-        """One more file in each folder."""
+        """Write one more file in each folder."""
         self.files += 1
         count = self.random.randint(1, 200)
         lines = [f"{i},{note(i)}" for i in range(self.ids, self.ids + count)]
@@ -73,8 +74,8 @@ class Arrivals:
 
 @dataclass
 class Derby:
-    """A database in a folder, which only one Java can have open: its rows are written before, and its view ARRIVING
-    shows each of them from a moment of its own on, ``PER_SECOND`` of them in a second."""
+    """A Derby database in a folder, which only one Java process can open. Its rows are written beforehand; its view
+    ARRIVING shows each row from its own time on, ``PER_SECOND`` rows a second."""
 
     folder: Path
     begins: datetime = field(default_factory=lambda: datetime.now() + timedelta(seconds=20))
@@ -83,7 +84,7 @@ class Derby:
     SECONDS = 2 * 3600
 
     def make(self) -> None:
-        """The database; a few seconds."""
+        """Create the database; takes a few seconds."""
         rows = self.folder.with_suffix(".csv")
         with rows.open("w") as file:
             for i in range(self.PER_SECOND * self.SECONDS):
@@ -106,11 +107,11 @@ class Derby:
 
     @property
     def shown(self) -> int:
-        """How many rows the view has now."""
+        """The number of rows that the view shows now."""
         elapsed = (datetime.now() - self.begins).total_seconds()
         return 0 if elapsed < 0 else min(int(elapsed * self.PER_SECOND) + 1, self.PER_SECOND * self.SECONDS)
 
     def wait(self) -> None:
-        """Until its rows begin to show."""
+        """Wait until the view shows its first rows."""
         while not self.shown:
             time.sleep(0.1)

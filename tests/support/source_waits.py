@@ -1,4 +1,4 @@
-"""Waiting for sources in tests: they run beside the test, and Spark takes its time."""
+"""Waiting for sources, which run beside the test and, with Spark, may be slow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 240.0
 
 
 def until(look: Callable[[], T], good: Callable[[T], bool], seconds: float = PATIENCE) -> T:
-    """What ``look`` gives once it is good; AssertionError with the last one after so long."""
+    """The result of ``look`` once it is good; AssertionError with the last result after this many seconds."""
     end = time.monotonic() + seconds
     while True:
         found = look()
@@ -25,7 +25,7 @@ def until(look: Callable[[], T], good: Callable[[T], bool], seconds: float = PAT
 
 
 def until_rows(client: Client, text: str, expected: list[Row]) -> None:
-    """Until a query's rows are these, in any order; says what the sources say otherwise."""
+    """Wait until a query returns these rows, in any order; a failure reports the sources' status."""
     wanted = sorted(expected, key=repr)
     try:
         until(lambda: client.sorted(text), lambda found: found == wanted)
@@ -34,7 +34,7 @@ def until_rows(client: Client, text: str, expected: list[Row]) -> None:
 
 
 def drop_in(path: Path, text: str) -> None:
-    """A file that is there whole at once, as sources need it."""
+    """Create a file atomically, as sources require."""
     hidden = path.with_name(f".{path.name}")
     hidden.write_text(text)
     hidden.rename(path)

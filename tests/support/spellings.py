@@ -1,6 +1,7 @@
-"""Random queries, each in many spellings: what a query means is drawn from one seed, how it is written from another.
+"""Random queries, each in many spellings: one seed determines a query's meaning, another its wording.
 
-The grammar is in docs/testing.md. Tables are those of ``tests.planner.test_sql``: t(a, b), u(id, x) and e(src, dst).
+The grammar is in docs/internals/test-grammars.md. Tables are those of ``tests.planner.test_sql``: t(a, b), u(id, x) and
+e(src, dst).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ SIGNS = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 Cell = tuple[int, str]
-"""A column of the input with this number."""
+"""(the input's number, the column's name)."""
 Term = tuple[str, Cell | int, Cell | int] | Cell | int
 """A sum or product, a column, or a constant."""
 
@@ -44,7 +45,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Semi:
-    """Whether a table has a row whose ``column`` is the cell, and another one over ``bound``."""
+    """Whether a table has a row with ``column`` equal to the cell and another column above ``bound``."""
 
     cell: Cell
     table: str
@@ -59,7 +60,7 @@ Condition = Compare | Member | Between | Semi
 
 @dataclass(frozen=True)
 class Meaning:
-    """Joined tables under conditions: some terms of each row; ``kind``: rows, distinct or groups."""
+    """Joined tables under conditions, some terms of each row; ``kind``: rows, distinct or groups."""
 
     tables: tuple[str, ...]
     equalities: tuple[tuple[Cell, Cell], ...]
@@ -71,7 +72,7 @@ class Meaning:
 
 
 def meaning(seed: int) -> tuple[Meaning, ...]:
-    """What the query of a seed is: one arm, or two that are united."""
+    """The meaning of a seed's query: one arm, or two that are united."""
     rnd = random.Random(seed)
     first = _arm(rnd, rnd.choice(("rows", "rows", "distinct", "groups")), rnd.randint(1, 3))
     if first.kind == "groups" or rnd.random() < 0.7:
@@ -108,8 +109,8 @@ def _term(rnd: random.Random, cells: list[Cell]) -> Term:
 
 
 def _condition(rnd: random.Random, cells: list[Cell], alone: bool) -> Condition:
-    """``alone``: the one of the only table that may overflow, which sees other rows in a join's ON than in WHERE,
-    and others behind another one that may."""
+    """``alone``: the condition may overflow. Only one may, and only of a single table: it would see other rows in a
+    join's ON than in WHERE, and other rows after another one that may overflow."""
     cell = rnd.choice(cells)
     match rnd.randint(0, 4):
         case 0:
@@ -127,7 +128,7 @@ def _condition(rnd: random.Random, cells: list[Cell], alone: bool) -> Condition:
 
 
 def spelled(arms: tuple[Meaning, ...], seed: int) -> tuple[str, tuple[int, ...]]:
-    """A text of the query, and for each of its columns which of the meaning's it is."""
+    """A text of the query, and for each of its columns the number of the meaning's column."""
     writer = _Writer(random.Random(seed))
     width = len(arms[0].terms) + len(arms[0].sums)
     order = writer.shuffled(range(width))
@@ -143,7 +144,7 @@ def spelled(arms: tuple[Meaning, ...], seed: int) -> tuple[str, tuple[int, ...]]
 
 
 class _Writer:
-    """Writes one query; every choice is the seed's."""
+    """Writes one query; all choices are derived from the seed."""
 
     def __init__(self, rnd: random.Random) -> None:
         self.rnd = rnd
@@ -193,7 +194,7 @@ class _Writer:
                 return self.semi(condition)
 
     def semi(self, semi: Semi) -> str:
-        """IN and EXISTS; of NOT only EXISTS, since NOT IN is another question where there are NULLs."""
+        """IN and EXISTS; if negated only EXISTS, since NOT IN means something else with NULLs."""
         if semi.negated or self.maybe():
             parts = self.shuffled([f"w.{semi.column} = {self.cell(semi.cell)}", f"w.{semi.other} >= {semi.bound}"])
             no = "not " if semi.negated else ""
@@ -230,7 +231,7 @@ class _Writer:
         return [s if "*" in s else f"{s}({self.cell(first)})" for s in arm.sums]
 
     def joined(self, arm: Meaning) -> tuple[str, list[str]]:
-        """FROM, and the equalities that are left for WHERE."""
+        """FROM, and the remaining equalities for WHERE."""
         equalities = [self.compare("=", a, b) for a, b in arm.equalities]
         parts = self.shuffled([(i, self.table(t, self.names[i])) for i, t in enumerate(arm.tables)])
         if len(parts) == 1 or self.maybe():

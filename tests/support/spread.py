@@ -1,4 +1,4 @@
-"""Which tests stay together, and in what order they begin, where a run has several processes (``make test``)."""
+"""How a run with several processes (``make test``) distributes the tests, and in which order they start."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ LONG: Final = (
     "test_vacuum", "test_histories", "test_crashes", "test_asof", "test_docs", "test_sinks", "test_ivm_dataflow",
     "test_formulas", "test_limits", "test_reduce", "test_source_kills",
 )  # fmt: skip
-"""Files that take longest: they begin first, so that no process is left with one in the end."""
+"""The slowest files: they start first, so that no process is left with one at the end."""
 _SHARED: Final = ("local_spark", "tests.support.spark_cluster")
 
 
 @cache
 def wants_spark(file: Path) -> bool:
-    """Whether its tests use what a process starts once: a Spark, a cluster."""
+    """Whether its tests use what a process starts only once: Spark, or a cluster."""
     text = file.read_text()
     return any(name in text for name in _SHARED)
 
 
 def order(item: pytest.Item) -> tuple[bool, int]:
-    """What begins first comes first: all that wants a Spark takes about half of the time."""
+    """The sort key of tests: those that need Spark, about half of the total time, come first."""
     name = item.path.stem
     return not wants_spark(item.path), LONG.index(name) if name in LONG else len(LONG)
 
 
 def by_file(config: pytest.Config, log: Any) -> Any:
-    """Gives each process a file at a time, and all that want a Spark to one of them."""
+    """Assign tests to processes file by file, and all that need Spark to one process."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):

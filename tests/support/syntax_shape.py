@@ -1,4 +1,4 @@
-"""A syntax tree as one line of text: ``(Class field …)`` without offsets and without what is not there."""
+"""A syntax tree as one line of text: ``(Class field …)``, without offsets and empty fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.paths import ANSWERS
 
 
 def shape(node: object) -> str:
-    """Tuples in brackets; fields that have a default are named."""
+    """Tuples in brackets; fields with a default are named."""
     if isinstance(node, tuple):
         return "[" + " ".join(shape(item) for item in node) + "]"
     if not is_dataclass(node):
@@ -27,7 +27,7 @@ def _is_there(value: object, default: object) -> bool:
 
 
 def main() -> None:
-    """``python -m tests.support.syntax_shape`` writes syntax_trees.txt anew; read the difference before you keep it."""
+    """``python -m tests.support.syntax_shape`` rewrites syntax_trees.txt; review the diff before committing it."""
     path = ANSWERS / "syntax_trees.txt"
     statements = path.read_text().splitlines()[::3]
     path.write_text("\n\n".join(f"{sql}\n{shape(parse(sql))}" for sql in statements) + "\n")

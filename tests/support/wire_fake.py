@@ -1,8 +1,8 @@
 """A session for tests of the wire: a few canned statements, with the transaction rules of a real one.
 
 Statements (after ``$n`` is replaced): ``select <ints and 'texts'>``, ``rows <n>``, ``fail``, ``crash``, ``notice``,
-``set <name> <value>``, ``begin``, ``commit``, ``sleep``, ``copy t from stdin``, ``copy t to stdout``,
-``copy drip to stdout`` (rows without end), the empty string.
+``set <name> <value>``, ``begin``, ``commit``, ``sleep``, ``copy t from stdin``, ``copy t to stdout``, ``copy drip to
+stdout`` (endless rows), the empty string.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ COLUMNS = (TableColumn("a", INT4), TableColumn("b", TEXT))
 
 
 class FakeSession:
-    """``copied`` keeps the rows of the last COPY IN; ``log`` the calls, in order."""
+    """``copied``: the rows of the last COPY IN; ``log``: the calls, in order."""
 
     def __init__(self, user: str = "u", database: str = "d", parameters: dict[str, str] | None = None) -> None:
         self.user, self.database, self.parameters = user, database, parameters or {}
