@@ -1,10 +1,10 @@
-"""Statements of every kind from several clients at once over the same few names: nothing may be an internal error.
+"""Random statements of every kind from several clients at once over the same few names; none may fail internally.
 
     python -m tests.programs.chaos --turns 500 --clients 6 --seed 1
 
-Clients make, alter, drop, fill, read, follow, lock and sweep the same relations without knowing of each other, cancel
-now and then, and make mistakes. Any SQLSTATE may come but those of class XX and 58, every view must be right
-afterwards (VERIFY), and must be the same after a restart.
+Clients create, alter, drop, fill, read, follow, lock and sweep the same relations without coordination, cancel now and
+then, and make mistakes. Any SQLSTATE is allowed except classes XX and 58. Afterwards every view must be correct
+(VERIFY), and unchanged by a restart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.programs.crashes import Program
 from tests.support.crash_load import Connection
 
 VALUES: Final = 15
-"""Columns hold numbers below this, so that joins of joins stay small."""
+"""The upper bound of numbers in columns, so that joins of joins stay small."""
 MOST_ROWS: Final = 60
 TABLES: Final = ("t0", "t1", "t2")
 TABLE: Final = "(a int, b int, c text)"
@@ -112,7 +112,7 @@ MISTAKES: Final = (
 
 @dataclass
 class Client:
-    """One connection's statements, and what came of them; ``wrong``: errors that must not be."""
+    """One connection's statements and their outcomes; ``wrong``: errors that must not occur."""
 
     number: int
     program: Program
@@ -122,7 +122,7 @@ class Client:
     wrong: list[str] = field(default_factory=list)
 
     def run(self, turns: int, texts: Sequence[str] = ()) -> None:
-        """The texts, then turns of its own, on connections that are made anew when one is lost."""
+        """Run the texts, then random turns, and reconnect when a connection is lost."""
         connection = self.program.connect()
         for text in chain(texts, (self.text() for _ in range(turns))):
             if connection.closed:
@@ -136,7 +136,7 @@ class Client:
         connection.close()
 
     def text(self) -> str:
-        """Statements, by semicolons; COPY and SUBSCRIBE alone."""
+        """Random statements, separated by semicolons; COPY and SUBSCRIBE alone."""
         kind = self.random.random()
         if kind < 0.35:
             return self.fill(self.random.choice(CHANGES))
@@ -151,7 +151,7 @@ class Client:
         return self.fill(self.random.choice(pool))
 
     def fill(self, text: str) -> str:
-        """A statement of the pattern, with names and numbers."""
+        """A statement of the pattern, with names and numbers filled in."""
         choice = self.random.choice
         tables, plain, views = TABLES, ("v0", "v1"), ("m0", "m1", "m2", "m3")
         names = {
@@ -199,7 +199,7 @@ class Client:
             self.wrong.append(f"{state} {error}\n    {text}")
 
     def _end(self, connection: Connection, text: str) -> None:
-        """Out of a transaction; tables stay small."""
+        """End an open transaction, and keep tables small."""
         try:
             if connection.info.transaction_status:
                 connection.execute("ROLLBACK")
@@ -213,7 +213,7 @@ class Client:
 
 
 def contents(connection: Connection) -> dict[str, list[str]]:
-    """The rows of every materialized view, as text, sorted; an error's SQLSTATE where it has one."""
+    """The rows of every materialized view, as sorted text; for a view with an error, its SQLSTATE."""
     found = {}
     for (name,) in connection.execute("SELECT relname FROM pg_class WHERE relkind = 'm'").fetchall():
         try:
@@ -224,13 +224,13 @@ def contents(connection: Connection) -> dict[str, list[str]]:
 
 
 def differing(connection: Connection) -> list[str]:
-    """The views that VERIFY finds wrong."""
+    """The views that VERIFY reports as wrong."""
     wrong = []
     for name in contents(connection):
         try:
             rows = connection.execute(f"VERIFY MATERIALIZED VIEW {name}").fetchall()  # type: ignore[call-overload]
         except psycopg.Error as error:
-            if error.sqlstate != "0A000":  # what depends on when rows came cannot be computed from the tables
+            if error.sqlstate != "0A000":  # a result that depends on the order of arrival cannot be recomputed
                 wrong.append(f"VERIFY {name}: {error.sqlstate} {error}")
             continue
         if rows:
@@ -239,7 +239,7 @@ def differing(connection: Connection) -> list[str]:
 
 
 def run(turns: int, clients: int, seed: int, folder: Path, say: Callable[[str], None] = print) -> list[str]:
-    """What was wrong, one hopes nothing."""
+    """Run the test; the failures found, ideally none."""
     program = Program(folder, ())
     program.wait()
     first = Client(-1, program, random.Random(seed))

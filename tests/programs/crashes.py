@@ -1,10 +1,10 @@
-"""kill -9 at random moments under load; then everything acknowledged is there once, and every view is right.
+"""kill -9 at random moments under load: everything acknowledged must be there exactly once, and every view correct.
 
     python -m tests.programs.crashes --kills 100 [--forgetful] [--seed 7]
 
 Kinds of kills: *load* (a random moment), *ddl* (right after a DDL was acknowledged), *start* (while a server starts),
-*burst* (within the first commits after a start). Every start is of another kind too: server.py itself, or one that
-checkpoints all the time (``tests/support/crash_server.py``), with or without a disk that forgets what was not synced.
+*burst* (within the first commits after a start). Starts vary too: server.py itself, or a server that checkpoints all
+the time (``tests/support/crash_server.py``), with or without a disk that forgets unsynced bytes.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
 QUIET: Final = ("ready on", "freshet: starting", "freshet: hydrating", "freshet: compiling")
 CLIENTS: Final = 4
 KEPT_READS: Final = 60
-FIRST_ANSWER: Final = 60.0  # seconds; a server whose kernels have yet to compile answers its first commits late
+FIRST_ANSWER: Final = 60.0  # seconds; the first commits are slow while kernels are compiled
 
 
 class Program:
-    """A server on a free port; ``wait`` until it serves."""
+    """A server on a free port; call ``wait`` until it serves."""
 
     def __init__(self, data: Path, how: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
         flags = ["--port", "0", "--data", str(data), "--memory", "512MiB", *more]
@@ -60,7 +60,7 @@ class Program:
         self._ready.set()
 
     def wait(self) -> None:
-        """Until it is ready; an AssertionError with its last words when it ends instead."""
+        """Wait until it is ready; an AssertionError with its last output if it ends instead."""
         assert self._ready.wait(120), "no ready in two minutes"
         assert self.port, "the server did not start:\n" + "\n".join(self.lines[-30:])
 
@@ -68,7 +68,7 @@ class Program:
         return psycopg.connect(f"host=127.0.0.1 port={self.port} user=u dbname=d", autocommit=True)
 
     def kill(self) -> None:
-        """kill -9; what it had said is in ``lines``."""
+        """kill -9; its output is in ``lines``."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self._reader.join()
@@ -76,7 +76,7 @@ class Program:
 
 @dataclass
 class Crashes:
-    """A data folder, its clients, and what was found wrong."""
+    """A data folder, its clients, and the failures found."""
 
     folder: Path
     random: Random
@@ -89,12 +89,12 @@ class Crashes:
     said: list[str] = field(default_factory=list)
 
     def start(self) -> Program:
-        """A server of a random kind on the folder."""
+        """Start a server of a random kind on the folder."""
         hurry = ("--hurry",) if self.random.random() < 0.6 else ()
         return Program(self.folder, (*(("--forgetful",) if self.forgetful else ()), *hurry))
 
     def set_up(self) -> None:
-        """Tables, views and clients."""
+        """Create tables, views and clients."""
         program = self.start()
         program.wait()
         with program.connect() as connection:
@@ -106,7 +106,8 @@ class Crashes:
         self.clients = [Client(i, Random(self.random.random())) for i in range(CLIENTS)]
 
     def one(self, kind: str) -> None:
-        """Start and check what the last kill left; load and kill (for *start* a few times more, as it starts)."""
+        """Start, check the state after the last kill, then load and kill (for *start*, kill a few more times during
+        startup)."""
         self.kinds[kind] += 1
         program = self.checked()
         if self.wrong:
@@ -119,7 +120,7 @@ class Crashes:
             program.kill()
 
     def checked(self) -> Program:
-        """A server, running unless something was wrong."""
+        """A checked server, running unless something was wrong."""
         program = self.start()
         try:
             program.wait()
@@ -132,7 +133,8 @@ class Crashes:
         return program
 
     def _moment(self, kind: str) -> None:
-        """Wait for the moment of the kill; but for *burst*, work has been acknowledged on however slow a machine."""
+        """Wait for the moment of the kill; except for *burst*, until work was acknowledged, however slow the
+        machine."""
         if kind == "burst":
             time.sleep(self.random.uniform(0.0, 0.25))
             return
@@ -148,7 +150,7 @@ class Crashes:
 
     @property
     def acknowledged(self) -> int:
-        """Transactions acknowledged to the clients so far."""
+        """The number of transactions acknowledged to the clients so far."""
         return sum(client.acknowledged for client in self.clients)
 
     def _load_and_kill(self, program: Program, kind: str) -> None:
@@ -246,7 +248,7 @@ def _difference(expected: State, found: State) -> str:
 
 
 def run(kills: int, forgetful: bool, seed: int, kinds: tuple[str, ...] = KINDS, folder_life: int = 20) -> Crashes:
-    """Many kills over fresh folders now and then; the sum of what was found, ``wrong`` empty one hopes."""
+    """Many kills, over a fresh folder now and then; the sum of the results, with ``wrong`` ideally empty."""
     random = Random(seed)
     total = Crashes(Path(), random, forgetful)
     done = 0

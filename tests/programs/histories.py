@@ -1,7 +1,7 @@
 """Random histories against the oracle, from the command line: ``python -m tests.programs.histories --count 2000``.
 
 ``--dsn`` plays them on a running server instead of one of its own (without restarts); with ``--reference`` that server
-is a PostgreSQL whose plain views check the oracle itself.
+is a PostgreSQL, whose plain views check the oracle itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.sessions import Server
 
 
 class Connected:
-    """A database over the wire, on a server that somebody else started."""
+    """A database on a server that was started elsewhere, over the wire."""
 
     def __init__(self, dsn: str, materialized: str = "MATERIALIZED") -> None:
         self.materialized = materialized
@@ -47,7 +47,7 @@ class Connected:
 
 
 class Owned(Connected):
-    """A server of our own, which can be restarted on its folder."""
+    """A server of its own, which can be restarted on its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Owned(Connected):
         super().__init__(self.program.dsn)
 
     def restart(self) -> None:
-        """SIGTERM and a new start, now and then a kill instead."""
+        """SIGTERM and a new start, sometimes a kill instead."""
         self.connection.close()
         self.restarts += 1
         if self.restarts % 3:
@@ -75,7 +75,7 @@ class Owned(Connected):
 
 
 class InProcess:
-    """A coordinator in this process: no sockets, and a restart in a tenth of a second."""
+    """A coordinator in this process: no sockets, and a restart takes a tenth of a second."""
 
     materialized = "MATERIALIZED"
 
@@ -105,7 +105,7 @@ class InProcess:
 
 
 def fails(candidate: History, database: Database, shape: str) -> bool:
-    """Whether a history still fails; leaves the database empty."""
+    """Whether a history still fails; empties the database."""
     try:
         Replay(candidate, database, shape).run()
     except (Mismatch, Refused):
@@ -116,7 +116,7 @@ def fails(candidate: History, database: Database, shape: str) -> bool:
 
 
 def clean(database: Database, candidate: History) -> None:
-    """Drop what a history made, whatever state it left."""
+    """Drop what a history created, whatever its final state."""
     try:
         database.execute("ROLLBACK")
     finally:
@@ -124,7 +124,7 @@ def clean(database: Database, candidate: History) -> None:
 
 
 def play(seed: int, database: Database, shape: str, steps: int, blocks: bool = False, asof: int = 0) -> int:
-    """One seed's history; shrinks and raises what fails. ``blocks``: its views are WITH MUTUALLY RECURSIVE."""
+    """Play one seed's history; shrinks and raises a failure. ``blocks``: its views are WITH MUTUALLY RECURSIVE."""
     made = block_history(seed, steps) if blocks else history(seed, steps, recursive=seed % 5 == 0, asof=asof)
     try:
         checked = Replay(made, database, shape).run()
@@ -143,7 +143,7 @@ def play(seed: int, database: Database, shape: str, steps: int, blocks: bool = F
 
 
 def main() -> None:
-    """Flags → histories."""
+    """Parse flags and play histories."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -172,7 +172,7 @@ def main() -> None:
 
 
 def play_all(database: Database, shapes: list[str], options: argparse.Namespace) -> int:
-    """Every seed in every shape; how many failed."""
+    """Play every seed in every shape; the number of failures."""
     failed = 0
     for shape in shapes:
         checked, started = 0, time.perf_counter()

@@ -1,8 +1,8 @@
-"""Random joins of three to five inputs under random changes, against SQLite on the same text.
+"""Random joins of three to five inputs under random changes, compared with SQLite on the same text.
 
-``python -m tests.programs.join_histories --count 1000`` plays that many histories: each has queries of its own,
-maintained as
-delta joins, as worst-case optimal ones and as the planner likes, and compared after every commit, run once too.
+``python -m tests.programs.join_histories --count 1000`` plays that many histories. Each has queries of its own,
+maintained as delta joins, as worst-case optimal joins and as the planner chooses; they are compared after every commit,
+and also run once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CYCLES = (
 
 
 class Joined(World):
-    """Tables whose views are joined in a given way."""
+    """Tables whose views are joined by a given implementation."""
 
     DDL = DDL
     KEYS = KEYS
@@ -55,7 +55,7 @@ class Joined(World):
         return query
 
     def change(self, rnd: random.Random) -> None:
-        """A commit of a few rows in and out, updates among them."""
+        """Commit a few inserts, deletes and updates."""
         made: list[tuple[int, Row, int]] = []
         for _ in range(rnd.choice((1, 1, 3, 8))):
             name = rnd.choice(list(COLUMNS))
@@ -81,7 +81,7 @@ class Joined(World):
         self.commit(made)
 
     def apply(self, columns: tuple[str, ...], name: str, row: Row, diff: int) -> None:
-        """One row into SQLite's table, or out of it."""
+        """Insert a row into SQLite's table, or delete one."""
         where = " AND ".join(f"{c} IS ?" for c in columns)
         if diff < 0:
             self.sqlite.execute(f"DELETE FROM {name} WHERE rowid = (SELECT min(rowid) FROM {name} WHERE {where})", row)
@@ -93,7 +93,7 @@ class Joined(World):
 
 
 def random_query(rnd: random.Random) -> str:
-    """A join, its rows, their distinct ones or their count by group; or a recursion with a join in its step."""
+    """A join: its rows, its distinct rows or their count by group; or a recursion with a join in its step."""
     if rnd.random() < 0.2:
         return _recursive(rnd)
     sources, conditions = _cyclic(rnd, None) if rnd.random() < 0.4 else _tree(rnd)
@@ -123,7 +123,7 @@ def _from(rnd: random.Random, sources: list[Source], conditions: list[str]) -> s
 
 
 def _tree(rnd: random.Random) -> tuple[list[Source], list[str]]:
-    """Inputs each joined with an earlier one, and maybe more conditions."""
+    """Inputs, each joined with an earlier one, sometimes with more conditions."""
     count = rnd.randint(3, 5)
     sources = [(rnd.choice(list(COLUMNS)), f"s{i}") for i in range(count)]
     conditions = []
@@ -139,7 +139,7 @@ def _tree(rnd: random.Random) -> tuple[list[Source], list[str]]:
 
 
 def _cyclic(rnd: random.Random, first: str | None) -> tuple[list[Source], list[str]]:
-    """A pattern over the first two columns of some tables; ``first``: the first input's."""
+    """A pattern over the first two columns of some tables; ``first``: the first input's columns."""
     pattern = rnd.choice(CYCLES)
     tables = [rnd.choice(("e", "e", "t", "k")) for _ in pattern]
     if first is not None:
@@ -165,7 +165,7 @@ def _recursive(rnd: random.Random) -> str:
 
 
 def play(seed: int, steps: int = 7, late: Late = Late.AUTO) -> int:
-    """One history; how many comparisons."""
+    """Play one history; the number of comparisons."""
     rnd = random.Random(seed)
     world = Joined()
     for _ in range(4):
@@ -193,7 +193,7 @@ def play(seed: int, steps: int = 7, late: Late = Late.AUTO) -> int:
 
 
 def main() -> None:
-    """The long form."""
+    """The command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)

@@ -1,9 +1,9 @@
-"""Random joins of wide tables whose rows are kept once, under random changes, against SQLite on the same text.
+"""Random joins of wide tables with late materialization, under random changes, compared with SQLite on the same text.
 
 ``python -m tests.programs.late_histories --count 1000`` plays that many histories. A history has three joins and a
-top-k, each
-maintained with ``late_fetch`` on under every ``join_implementation``, by choice, and off; all of them are compared at
-every epoch. A step takes one to four commits, which insert, delete, and update any of the columns, keys too.
+top-k. Each is maintained with ``late_fetch`` on under every ``join_implementation``, with the planner's choice, and
+off; all are compared at every epoch. A step has one to four commits, which insert, delete, and update any columns, keys
+included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.programs.join_histories import Joined
 from tests.support.planner_bench import Row
 
 WIDTH: Final = 12
-"""Columns that nothing joins on."""
+"""The number of columns that are never joined on."""
 _FILL = ", ".join(f"h{i} int" for i in range(WIDTH))
 FILLS: Final = tuple(f"h{i}" for i in range(WIDTH))
 DDL: Final = (
@@ -38,17 +38,17 @@ COLUMNS: Final = {
 KEYS: Final = {"w": (0,), "l": (2, 1), "s": (0,)}
 REQUIRED: Final = {"w": (0, 2), "l": (1, 2), "s": (0,)}
 LINKS: Final = {"w": 3, "l": 3, "n": 2, "s": 2, "t": 2}
-"""How many columns, the first ones, are joined on."""
+"""The number of leading columns that may be joined on."""
 
 
 class Wide(Joined):
-    """Tables of many columns, with a key of one column or two or none, beside narrow ones."""
+    """Wide tables with a key of one column, of two or none, and narrow tables."""
 
     DDL = DDL
     KEYS = KEYS
 
     def change(self, rnd: random.Random) -> None:
-        """A commit of a few rows in, out, and changed in some columns."""
+        """Commit a few inserts, deletes, and updates of some columns."""
         made: list[tuple[int, Row, int]] = []
         for _ in range(rnd.choice((1, 1, 3, 8))):
             name = rnd.choice(list(COLUMNS))
@@ -80,13 +80,13 @@ class Wide(Joined):
         return None if free else rnd.randrange(8 if wide else 4)
 
     def fetching(self) -> int:
-        """How many joins fetch some rows by id."""
+        """The number of joins that fetch rows by id."""
         specs = [spec for spec in self.dataflow._specs.values() if isinstance(spec, DeltaJoin)]
         return sum(any(path.late for path in spec.paths) for spec in specs)
 
 
 def random_query(rnd: random.Random) -> str:
-    """An inner join of two to four, an outer join, a semijoin or antijoin, or a recursion that meets a wide table."""
+    """An inner join of two to four, an outer join, a semijoin or antijoin, or a recursion over a wide table."""
     kind = rnd.random()
     if kind < 0.1:
         return _recursive(rnd)
@@ -109,7 +109,7 @@ def random_query(rnd: random.Random) -> str:
 
 
 def first_rows(rnd: random.Random) -> tuple[str, str]:
-    """The first rows of a table or of each group of it; and for SQLite the same with ties broken by all columns."""
+    """The first rows of a table or of each group of it; the second text, for SQLite, breaks ties by all columns."""
     table, alias = source = rnd.choice(("w", "w", "l", "n")), "a"
     columns = COLUMNS[table]
     item = _item(rnd, source)
@@ -140,7 +140,7 @@ def _any(rnd: random.Random, source: Source) -> str:
 
 
 def _item(rnd: random.Random, source: Source) -> str:
-    """A table, or its rows filtered by a few columns; maybe with a column computed."""
+    """A table, or its rows filtered by a few columns; sometimes with a computed column."""
     table, alias = source
     if rnd.random() < 0.5:
         return f"{table} {alias}"
@@ -177,7 +177,7 @@ def _semi(rnd: random.Random) -> str:
 
 
 def _recursive(rnd: random.Random) -> str:
-    """Nodes reached over a wide table's rows; a third of it in the loop over two of them."""
+    """The nodes reached over a wide table's rows; in some queries the loop joins two of its rows."""
     target = _any(rnd, ("w", "x"))
     more = f", w y WHERE r.v = x.g AND x.f = y.g AND y.{rnd.choice(FILLS)} < 3" if rnd.random() < 0.4 else (
         f" WHERE r.v = x.{rnd.choice(('f', 'g'))} AND x.{rnd.choice(FILLS)} < 3"
@@ -193,7 +193,7 @@ PLANNINGS: Final = (
 
 
 def play(seed: int, steps: int = 7) -> tuple[int, int]:
-    """One history; how many comparisons, and joins that fetched late."""
+    """Play one history; the numbers of comparisons and of joins with late materialization."""
     rnd = random.Random(seed)
     world = Wide()
     for _ in range(rnd.choice((0, 6, 20))):
@@ -223,7 +223,7 @@ def play(seed: int, steps: int = 7) -> tuple[int, int]:
 
 
 def main() -> None:
-    """The long form."""
+    """The command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Aggregates from scratch, and random histories of groups that are compared with them at every step.
+"""Aggregates computed from scratch, and random histories of groups that are compared with them at every step.
 
 ``python -m tests.programs.model_aggregates --count 1000`` plays many; with ``--reference DSN`` a PostgreSQL's answers
 check the model too. Shares no code with the engine: exact fractions, sorted lists, counters.
@@ -135,7 +135,7 @@ CASES: tuple[Case, ...] = (
 
 
 def same(found: str | None, wanted: Any) -> bool:
-    """Whether Postgres's text is the model's value; computed fractions to ten digits."""
+    """Whether Postgres's text is the model's value; computed fractions are compared to ten digits."""
     if found is None or wanted is None:
         return found is None and wanted is None
     if isinstance(wanted, bool):
@@ -166,7 +166,7 @@ def shown(value: float) -> str:
 
 EXACT = (0.0, 1.5, -2.25, 0.125, 1024.0)
 WIDE = (0.0, 1.5, -2.25, 0.1, 1e15, -1e15)
-"""Sums of these depend on their order in PostgreSQL, so that it cannot be asked about them."""
+"""Their sums depend on the order of rows in PostgreSQL, so it is no reference for them."""
 
 SCALED = tuple(map(Decimal, ("0.00", "3.00", "3.10", "-2.50", "0.07", "999999.99", "-999999.99")))
 DAYS = (date(1, 1, 1), date(1999, 12, 31), date(2000, 1, 1), date(2024, 2, 29), date(9999, 12, 31))
@@ -194,7 +194,7 @@ def literal(value: Any) -> str:
 
 
 class Play:
-    """One history: a view by group, one without groups, and what they should hold, after each step."""
+    """One history: a view by group and one without groups, with their expected contents after each step."""
 
     def __init__(
         self, clients: Sequence[tuple[Client, str]], rnd: random.Random, cases: Sequence[Case] = CASES
@@ -227,7 +227,7 @@ class Play:
 
     @property
     def numbering(self) -> str:
-        """The view of a window function, bounded from outside or not."""
+        """The view of a window function, with or without a bound in an outer query."""
         function, descending, bound = self.numbered
         over = f"PARTITION BY g ORDER BY x {'DESC' if descending else 'ASC'}"
         inner = f"SELECT g, x, {function}() OVER ({over}) AS n FROM t"
@@ -235,18 +235,18 @@ class Play:
 
     @property
     def over(self) -> list[Case]:
-        """Those that can be of whole partitions."""
+        """The cases that can be window aggregates over whole partitions."""
         return [c for c in self.cases if not any(w in c.sql for w in ("DISTINCT", "ORDER BY", "extract"))]
 
     @property
     def windowed(self) -> str:
-        """The view of rows beside aggregates of what has their g, and of all."""
+        """The view of rows with the aggregates of their g's partition, and of all rows."""
         items = [f"{c.sql} OVER (PARTITION BY g)" for c in self.over] + ["count(*) OVER ()"]
         names = [f"c{i}" for i in range(len(items))]
         return "SELECT g, x, " + ", ".join(f"{a} AS {b}" for a, b in zip(items, names, strict=True)) + " FROM t"
 
     def check_windows(self, client: Client, groups: dict[Any, list[Any]]) -> None:
-        """That each row has what its group has."""
+        """Check that each row has the values of its group."""
         place = [self.cases.index(c) for c in self.over]
         found = client.rows("SELECT * FROM o")
         assert Counter(r[:2] for r in found) == Counter(
@@ -259,7 +259,7 @@ class Play:
 
     @property
     def neighbours(self) -> str:
-        """The view of rows beside others of their partition; the order leaves only equal rows unordered."""
+        """The view of rows with values of other rows in their partition; the order leaves only equal rows unordered."""
         over = f"OVER (PARTITION BY g ORDER BY x {'DESC' if self.numbered[1] else 'ASC'}, f, s, n, b, m, d)"
         calls = (
             "lag(s)",
@@ -274,10 +274,10 @@ class Play:
         return "SELECT g, x, " + ", ".join(f"{c} {over} AS c{i}" for i, c in enumerate(calls)) + " FROM t"
 
     def beside(self) -> Counter[Row]:
-        """What it should hold."""
+        """The expected rows of ``neighbours``."""
         sign = -1 if self.numbered[1] else 1
         found: Counter[Row] = Counter()
-        rows = [r[:8] for r in self.rows]  # the others are not in the order
+        rows = [r[:8] for r in self.rows]  # the order has no others
         for group in {r[0] for r in rows}:
             some = sorted(
                 (r for r in rows if r[0] == group),
@@ -361,7 +361,7 @@ class Play:
 
 
 def play(clients: Sequence[tuple[Client, str]], seed: int, steps: int = 8) -> None:
-    """A history with its views, checked after each step."""
+    """Play a history with its views, checked after each step."""
     history = Play(clients, random.Random(seed))
     for _ in range(steps):
         history.step()
@@ -369,7 +369,7 @@ def play(clients: Sequence[tuple[Client, str]], seed: int, steps: int = 8) -> No
 
 
 class Reference:
-    """A PostgreSQL in a client's place."""
+    """A PostgreSQL used as a client."""
 
     def __init__(self, dsn: str) -> None:
         import psycopg

@@ -1,8 +1,8 @@
 """Random recursions that keep a label for each key, prioritised or not, under random histories.
 
-``python -m tests.programs.prioritised --count 1000``: at every epoch each view is what a naive interpreter makes of the
-tables,
-round by round, without priorities; of blocks that are not monotone, with them. The grammar is in docs/testing.md.
+``python -m tests.programs.prioritised --count 1000``: at every epoch each view is compared with a naive interpreter,
+which runs round by round without priorities; for blocks that are not monotone, with them. The grammar is in
+docs/internals/test-grammars.md.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ ORDERS = (
     "coalesce(v + n, 30)", "coalesce(10 - n, 0)", "coalesce((9 - v) * 3, 2)", "CASE WHEN v < 3 THEN 0 ELSE 5 END",
     "coalesce(6 / v, 6)", "coalesce(n % 2, 1)", "0", "7", "1000 - coalesce(v, 0)", "coalesce(v, 0) - 1",
 )  # fmt: skip
-"""Of which some are negative, NULL or fail for some rows."""
+"""Some of these are negative, NULL or fail for some rows."""
 
 
 def tangled(rnd: random.Random, nodes: str, edges: str, depth: int = 0) -> str:
-    """Several bindings that feed one another, not monotone, so that the order in which rows come decides."""
+    """Several bindings that read one another, not monotone, so that the order of rows affects the result."""
     count = rnd.choice((1, 2, 2, 3))
     names = [f"x{depth}{i}" for i in range(count)]
-    keyed = [rnd.random() < 0.2 and count > 1 for _ in names]  # has no v, and so no priority of its own mostly
+    keyed = [rnd.random() < 0.2 and count > 1 for _ in names]  # has no v, so mostly no priority of its own
     bindings = []
     for name, bare in zip(names, keyed, strict=True):
         value = _tangle(rnd, nodes, edges, [n for n, b in zip(names, keyed, strict=True) if not b] or [nodes], depth)
@@ -101,7 +101,7 @@ def tangled(rnd: random.Random, nodes: str, edges: str, depth: int = 0) -> str:
 
 
 def _tangle(rnd: random.Random, nodes: str, edges: str, names: list[str], depth: int) -> str:
-    """A binding's value; those with columns n and v in ``names`` may be read."""
+    """A binding's value; it may read the bindings in ``names`` that have columns n and v."""
     one, other = (
         rnd.choice([n for n in names if n != nodes] or [f"(SELECT id AS n, label AS v FROM {nodes})"]) for _ in range(2)
     )
@@ -113,7 +113,7 @@ def _tangle(rnd: random.Random, nodes: str, edges: str, names: list[str], depth:
             f"FROM {nodes}", f"FROM (SELECT n AS id, v AS label FROM {one}) AS outside", 1
         )
         base = f"SELECT n, v FROM ({inner}) AS block"
-    if one in names and rnd.random() < 0.4:  # who comes first stays
+    if one in names and rnd.random() < 0.4:  # the first to arrive stays
         return (
             f"SELECT n, v FROM {one} AS had UNION SELECT n, v FROM ({base} UNION {step}) AS p (n, v) "
             f"WHERE NOT EXISTS (SELECT FROM {one} q WHERE q.n = p.n)"
@@ -132,8 +132,8 @@ def _tangle(rnd: random.Random, nodes: str, edges: str, names: list[str], depth:
 
 
 def _nested(rnd: random.Random, nodes: str, edges: str, value: str) -> str:
-    """Labels of what is reached, where a node's label says whether it leads on: a block within a block."""
-    leads = "<" if "min(v)" in value else ">"  # what is reached moves labels that way, or it might not end
+    """Labels of reached nodes, where a node's label decides whether it is followed: a block within a block."""
+    leads = "<" if "min(v)" in value else ">"  # newly reached nodes move labels that way, or it might not terminate
     inner = f"WITH MUTUALLY RECURSIVE best (n int, v bigint) AS ({value}) SELECT n, v FROM best"
     inner = inner.replace(f"FROM {nodes}", "FROM (SELECT n AS id, n::bigint AS label FROM r) AS reached", 1)
     return (
@@ -144,7 +144,8 @@ def _nested(rnd: random.Random, nodes: str, edges: str, value: str) -> str:
 
 
 def _step(rnd: random.Random, edges: str, function: str, monotone: bool) -> str:
-    """What neighbours' labels propose; some of it is not to be prioritised by itself, nor to be asked to be."""
+    """The labels that neighbours propose. Some of these steps cannot be prioritised, neither by default nor on
+    request."""
     start, end = rnd.choice((("src", "dst"), ("dst", "src")))
     grown = ("b.v + e.w", "b.v + 1") if function == "min" else ("b.v",)
     label = rnd.choice(("b.v", "b.v", *grown))
@@ -161,7 +162,7 @@ def _step(rnd: random.Random, edges: str, function: str, monotone: bool) -> str:
 
 
 def changes(rnd: random.Random, world: World) -> list[Change]:
-    """A few rows in, out or changed: NULLs, duplicates, negative labels."""
+    """A few inserts, deletes and updates: NULLs, duplicates, negative labels."""
     made: list[Change] = []
     gone: dict[int, list[Row]] = {}
     for _ in range(rnd.randint(1, 4)):
@@ -190,14 +191,14 @@ def _row(rnd: random.Random, nulls: bool, width: int) -> Row:
 
 
 def views(rnd: random.Random, count: int) -> Iterator[tuple[str, Rel]]:
-    """Bound blocks, those whose rounds may go on for ever left out."""
+    """Bound blocks, except those that may run forever."""
     for _ in range(count):
         text = block(rnd)
         yield text, query(text, CATALOG).rel
 
 
 def play(seed: int, steps: int, count: int) -> int:
-    """One history over some views; how many of them were prioritised. Raises AssertionError with the view's text."""
+    """Play one history over some views; the number of prioritised views. Raises AssertionError with the view's text."""
     rnd = random.Random(seed)
     tables = {t.id: (t.schema, ()) for t in (NODES, EDGES, KNOWN, WAYS) if t is not None}
     world = World(tables)
@@ -216,7 +217,7 @@ def play(seed: int, steps: int, count: int) -> int:
             assert (expected is None) == (errors is not None and len(errors[0]) > 0), (seed, world.ordinal, text)
             if expected is not None:
                 assert world.view(1 + i) == expected, (seed, world.ordinal, text)
-                if "x0" not in text:  # monotone, or without priorities: the order of introduction decides nothing
+                if "x0" not in text:  # monotone or without priorities: the order does not matter
                     assert world.model(rel) == expected, (seed, world.ordinal, text)
         if rnd.random() < 0.5:
             world.dataflow.allow_compaction(world.ordinal)

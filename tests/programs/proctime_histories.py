@@ -1,4 +1,4 @@
-"""Histories of joins with PROCTIME(), against a model that replays them commit by commit; over restarts, VACUUM and
+"""Histories of joins with PROCTIME(), against a model that replays them commit by commit; with restarts, VACUUM and
 VERIFY. ``python -m tests.programs.proctime_histories --count 1000`` plays that many.
 """
 
@@ -29,21 +29,22 @@ LEFTS = {
     "beside": "SELECT o.k, x.w AS v FROM o JOIN p x ON x.k = o.v",
     "either": "SELECT k, v FROM o UNION ALL SELECT k, w FROM p",
 }
-"""Left sides that are queries: rows of them come, go and repeat as the tables change, also when only p does."""
+"""Left sides that are queries: their rows are inserted, deleted and duplicated as the tables change, also when only p
+does."""
 VIEWS |= {name: f"SELECT o.k, o.v, p.w FROM ({left}) o LEFT {JOIN}" for name, left in LEFTS.items()}
 PREFIX = "a rate of "
-"""Texts, so that VACUUM has something to find."""
+"""Texts, so that VACUUM has values to remove."""
 
 
 class Replayed:
-    """The tables, and for each copy of a left row what it found, oldest first."""
+    """The tables, and for each copy of a left row its matches, oldest first."""
 
     def __init__(self) -> None:
         self.left: dict[Row, list[list[tuple[int, list[int]]]]] = {}
         self.right: Counter[Row] = Counter()
 
     def change(self, left: Counter[Row], right: Counter[Row]) -> None:
-        """What the tables are after a commit."""
+        """Apply a commit's tables."""
         self.right = right
         for row in {*self.left, *left}:
             copies = self.left.setdefault(row, [])
@@ -55,7 +56,7 @@ class Replayed:
         return [w for (k, w), n in self.right.items() for _ in range(n) if k == key]
 
     def kept(self) -> Counter[tuple[object, ...]]:
-        """Each copy with what it keeps, or with NULL."""
+        """Each copy with the matches that it keeps, or with NULL."""
         copies = [(row, found) for row, many in self.left.items() for found in many]
         return Counter((*row, w) for row, found in copies for w in ([w for w, _ in found] or [None]))
 
@@ -86,7 +87,7 @@ class Replayed:
 
 
 def lefts(left: Counter[Row], right: Counter[Row]) -> dict[str, Counter[Row]]:
-    """What the queries of ``LEFTS`` are of the tables."""
+    """The rows of the queries of ``LEFTS`` over the tables."""
     sizes: Counter[Key] = Counter()
     beside: Counter[Row] = Counter()
     for (k, v), n in left.items():
@@ -122,7 +123,7 @@ class Played:
             database.execute(f"CREATE TABLE {table} ({columns})")
 
     def statement(self, left: Counter[Row], right: Counter[Row]) -> str:
-        """A statement, done to the tables."""
+        """A random statement, applied to the model's tables."""
         rng = self.rng
         table, rows, column = ("o", left, "v") if rng.random() < 0.5 else ("p", right, "w")
         held = sorted((row for row in rows if rows[row]), key=lambda row: (row[0] is None, row))
@@ -136,7 +137,7 @@ class Played:
             )
         k, v = rng.choice(held)
         where = f"k IS NOT DISTINCT FROM {sql(k)} AND {column} = {v}"
-        if choice == "touch":  # which changes nothing, so that what was found is kept
+        if choice == "touch":  # changes nothing, so matches are kept
             return f"UPDATE {table} SET {column} = {column} WHERE {where}"
         count = rows.pop((k, v))
         if choice == "delete":
@@ -146,7 +147,7 @@ class Played:
         return f"UPDATE {table} SET {column} = {4 - v}{text} WHERE {where}"
 
     def commit(self) -> None:
-        """A transaction of some statements, between which the views may be read, taken back now and then."""
+        """Run a transaction of some statements. The views may be read in between; it is sometimes rolled back."""
         rng = self.rng
         left, right = self.model.tables()
         if rng.random() < 0.5:
@@ -164,7 +165,7 @@ class Played:
         self.change(left, right)
 
     def change(self, left: Counter[Row], right: Counter[Row]) -> None:
-        """The tables as a commit leaves them."""
+        """Apply a commit's tables."""
         self.model.change(left, right)
         for name, rows in lefts(left, right).items():
             self.others.setdefault(name, Replayed()).change(rows, right)
@@ -187,7 +188,7 @@ class Played:
             assert found == +expected, name
 
     def disturb(self) -> None:
-        """What must change nothing."""
+        """Run something that must change nothing."""
         match self.rng.choice(["restart", "vacuum", "vacuum full", "verify"]):
             case "restart":
                 self.database.restart()
@@ -212,7 +213,7 @@ class Played:
 
 
 def main() -> None:
-    """The long form."""
+    """The command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)

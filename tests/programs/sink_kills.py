@@ -1,10 +1,11 @@
-"""kill -9 of the server at random moments while sinks write; then every change that its view has made is there once.
+"""kill -9 of the server at random moments while sinks write; each change of their views must be in the files exactly
+once.
 
     python -m tests.programs.sink_kills --kills 50 [--seed 7]
 
-A client changes rows all the time; every other server moves commits into its store many times a second, so that sinks
-have something to write whenever it is killed. After the last kill the changes that the entries name are compared with
-what SUBSCRIBE says of the relation's history, epoch by epoch, and, applied in order, with the relation as it is.
+A client changes rows all the time. Every other server moves commits into its store many times a second, so that sinks
+have something to write whenever it is killed. After the last kill the changes listed by the entries are compared with
+SUBSCRIBE over the relation's history, epoch by epoch, and, applied in order, with the relation's present rows.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def statement(random: Random) -> str:
 
 
 def kill_often(folder: Path, kills: int, seed: int) -> tuple[int, int]:
-    """Runs it all; the number of commits that were acknowledged, and of the entries there are. AssertionError."""
+    """Run everything; the numbers of acknowledged commits and of entries. Raises AssertionError."""
     random, commits = Random(seed), 0
     data, out = folder / "data", folder / "out"
     out.mkdir(parents=True)
@@ -104,7 +105,7 @@ def connect(server: Program) -> psycopg.Connection[tuple[object, ...]]:
 
 
 def check(connection: psycopg.Connection[tuple[object, ...]], out: Path) -> None:
-    """Every sink against its relation's own history, which the store has kept."""
+    """Compare every sink with its relation's own history, which the store has kept."""
     connection.execute("CREATE TABLE mark ()")
     connection.execute("INSERT INTO mark DEFAULT VALUES")
     until = time.monotonic() + 60
@@ -121,7 +122,7 @@ def check(connection: psycopg.Connection[tuple[object, ...]], out: Path) -> None
 
 
 def compare(connection: psycopg.Connection[tuple[object, ...]], relation: str, found: list[Change], start: int) -> None:
-    """The changes, one epoch after the other, against SUBSCRIBE's and against the relation as it is now."""
+    """Compare the changes, epoch by epoch, with SUBSCRIBE's and with the relation's present rows."""
     assert len({(epoch, row) for epoch, _, row in found}) == len(found), "a change is there twice"
     given: list[Change] = []
     with connection.cursor() as cursor:
@@ -147,7 +148,7 @@ def net(of: list[Change]) -> Counter[tuple[object, ...]]:
 
 
 def shown(row: object) -> tuple[str, ...]:
-    """Values as text; CSV has none for NULL and no other empty values here."""
+    """Values as text; CSV has no text for NULL, and there are no other empty values here."""
     assert isinstance(row, tuple | list)
     return tuple("" if v is None else str(v) for v in row)
 

@@ -1,16 +1,16 @@
-"""kill -9 of either side while data keeps coming: at the end every row is there, and once.
+"""kill -9 of either side while data keeps arriving: at the end every row must be there exactly once.
 
     python -m tests.programs.source_kills --count 100 [--seed 7]
 
-On a cluster of two workers, which stays up, files arrive all the time, in a table without a key (so that a batch that
-counted twice would show) and by key, and Spark's clock makes rows; then, with local[2], a Derby database is polled, for
-a third of the kills. Kinds of kills: *server* (with it goes the driver of the streams), *late* (the server, when the
-rows of a batch are in and Spark does not know: its Java was stopped meanwhile), *executor* (its Java, at work),
-*worker* (a Python worker, at work), *driver* (Spark's Java of the server).
+On a cluster of two workers, which stays up, files keep arriving, both in a table without a key (which would show a
+batch applied twice) and by key, and Spark's clock generates rows. Then, for a third of the kills, a Derby database is
+polled with local[2]. Kinds of kills: *server* (and with it the streams' driver), *late* (the server, after a batch's
+rows are in but before Spark knows: its Java was stopped meanwhile), *executor* (its Java, while busy), *worker* (a
+Python worker, while busy), *driver* (the server's Spark Java).
 
-A kill counts if a batch was under way: Spark had written down which data it is made of and had not written down that
-it was done, neither just before the kill nor just after it; or, for a poll, there were rows that were not in. After
-each the tables are looked at, and in the end everything must be there.
+A kill counts if a batch was running: Spark had recorded which data the batch consists of but not that it was done,
+neither just before the kill nor just after it; or, for a poll, some rows were not in yet. After each kill the tables
+are checked, and at the end everything must be there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ON_CLUSTER: Final = ("server", "executor", "late", "executor", "worker", "late",
 ON_LOCAL: Final = ("server", "driver", "server", "worker")
 PATIENCE: Final = 240.0
 STOPPED: Final = 0.3
-"""Seconds in which a commit that was under way ends."""
+"""Seconds in which a running commit ends."""
 STREAMS: Final = (
     "CREATE TABLE bag (id bigint NOT NULL, note text)",
     "CREATE TABLE kv (k int PRIMARY KEY, v bigint)",
@@ -60,7 +60,7 @@ POLLS: Final = (
 
 @dataclass
 class SourceKills:
-    """A data folder, what arrives, and the server of the moment. ``derby``: a poll in the place of the streams."""
+    """A data folder, the arriving data, and the present server. ``derby``: a poll instead of the streams."""
 
     folder: Path
     random: Random
@@ -70,7 +70,7 @@ class SourceKills:
     derby: Derby = field(init=False)
     kinds: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
-    """In which sources' batches kills fell."""
+    """The sources in whose batches kills fell."""
     batches: int = 0
     _oids: dict[str, str] = field(default_factory=dict)
     _since: float = 0.0
@@ -80,7 +80,7 @@ class SourceKills:
         self.derby = Derby(self.folder / "in" / "db")
 
     def start(self) -> Program:
-        """The server, on the same data each time."""
+        """Start the server, on the same data each time."""
         flags = ["--files", str(self.folder / "in"), "--spark", "local[2]"]
         if self.cluster is not None:
             flags[-1] = self.cluster.url
@@ -107,8 +107,8 @@ class SourceKills:
         return program
 
     def under_way(self, program: Program | None) -> dict[str, int]:
-        """The batches that run, by source; those that were begun before the last kill do not count. ``program``: asked
-        how far a poll is; None: it is not known."""
+        """The running batches, by source; those begun before the last kill do not count. ``program``: asked for a
+        poll's progress; None: that is unknown."""
         found = {}
         for name, oid in self._oids.items():
             if self.polled:
@@ -125,8 +125,8 @@ class SourceKills:
         return found
 
     def one(self, program: Program, kind: str) -> tuple[Program, bool]:
-        """Waits for a batch of a source, each one's turn, then kills at a random moment; the server that goes on, and
-        whether the kill counts."""
+        """Wait for a batch of a source, in turn, then kill at a random moment; the server that continues, and whether
+        the kill counts."""
         self.batches = until_more(program, self.batches)
         aim = list(self._oids)[self.kinds.total() % len(self._oids)]
         end = time.monotonic() + PATIENCE
@@ -154,8 +154,8 @@ class SourceKills:
         return program, bool(hits)
 
     def kill_late(self, program: Program) -> tuple[Program, bool]:
-        """As ``one``. It counts if the rows of a batch were in and Spark had not written down that it was done, nor
-        could: where they are not, Spark goes on as if nothing had been."""
+        """As ``one``. The kill counts if a batch's rows were in and Spark had not recorded that it was done, and could
+        not. If the rows are not in, Spark continues undisturbed."""
         java = self.victim(program, "driver")
         assert java is not None, "a batch is under way"
         os.kill(java, signal.SIGSTOP)
@@ -164,7 +164,7 @@ class SourceKills:
         if not hits:
             os.kill(java, signal.SIGCONT)
             return program, False
-        for pid in (program.process.pid, java):  # which would not notice, and hold the server's output
+        for pid in (program.process.pid, java):  # it would not notice, and keep the server's output open
             os.kill(pid, signal.SIGKILL)
         program.kill()
         self._since = time.time()
@@ -173,13 +173,13 @@ class SourceKills:
         return program, True
 
     def noted(self, program: Program, kind: str, hits: list[str]) -> None:
-        """A kill that fell into batches of these sources, if any; all is looked at."""
+        """Check everything, and record a kill that fell into batches of these sources, if any."""
         self.check(program)
         self.hit.update(hits)
         self.kinds[kind] += bool(hits)
 
     def victim(self, program: Program, kind: str) -> int | None:
-        """Whom to kill; None: none of that kind does anything."""
+        """The process to kill; None: no process of that kind is busy."""
         mine = below(program.process.pid)
         java = executors(self.cluster.worker_pids) if self.cluster is not None else []
         match kind:
@@ -198,7 +198,7 @@ class SourceKills:
         return ask(program, f"SELECT batch FROM {source}") == [(batch,)]
 
     def check(self, program: Program) -> None:
-        """No row twice, none missing between others, and the view is what the table makes it."""
+        """Check that no row is duplicated, none is missing between others, and the view agrees with its table."""
         with program.connect() as connection:
             connection.execute("BEGIN")
 
@@ -223,7 +223,7 @@ class SourceKills:
                 assert (count, distinct, low) == expected, f"{count} {name}, {distinct} of them, {low} to {high}"
 
     def finish(self, program: Program) -> str:
-        """Everything that has arrived is there in the end, once; what that was."""
+        """Check that everything that arrived is there at the end, exactly once; a description of it."""
         self.arrivals.stop()
         if self.polled:
             shown = self.derby.shown
@@ -242,7 +242,7 @@ class SourceKills:
 
 
 def newest(log: Path) -> int:
-    """The highest number among a checkpoint's notes; -1: there are none."""
+    """The highest number among a checkpoint's records; -1 if there are none."""
     if not log.is_dir():
         return -1
     return max((int(name) for name in os.listdir(log) if name.isdigit()), default=-1)
@@ -266,13 +266,14 @@ def until_equal(program: Program, text: str, wanted: list[tuple[Any, ...]]) -> N
 
 
 def until_more(program: Program, before: int) -> int:
-    """How many batches are in, once there are more than before."""
+    """Wait for more batches than ``before``; their number."""
     text = "SELECT coalesce(sum(batch + 1), 0)::bigint FROM freshet.sources"
     return int(until(program, text, lambda found: found[0][0] > before)[0][0])
 
 
 def run(kills: SourceKills, count: int, kinds: tuple[str, ...]) -> str:
-    """So many kills that fall into a batch; AssertionError where a row is lost or doubled. Gives what was there."""
+    """Run until this many kills fell into a batch; AssertionError if a row is lost or duplicated. A description of the
+    final contents."""
     program = kills.set_up()
     hits = tries = 0
     try:
@@ -299,7 +300,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     hurry()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what it has started ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # ends the child processes too
     folder, start = Path(tempfile.mkdtemp(prefix="freshet-source-kills-")), time.monotonic()
     polls = options.count // 3
     for name, polled, count, kinds in (

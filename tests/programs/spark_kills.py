@@ -1,11 +1,12 @@
-"""kill -9 of executors and of the server while Spark loads: the exact rows or nothing, and the same load completes.
+"""kill -9 of executors and of the server while Spark loads: a load has all of its rows or none, and a retry completes
+it.
 
     python -m tests.programs.spark_kills [--executors 50] [--servers 20] [--rows 120000] [--seed N]
 
-Each round loads the same files under a new id into a table that feeds a view, kills at a random moment, looks at what
-is there, and tries the same load again until it succeeds. All runs on a cluster of two workers on this machine, which
-stays up. A kill counts if the load ran: it had not answered, and the executor was at work. A third of the server's
-kills wait until Spark is done and the rows enter.
+Each round loads the same files under a new id into a table that feeds a view, kills at a random moment, checks the
+table, and retries the load until it succeeds. It runs on a cluster of two workers on this machine, which stays up. A
+kill counts if the load was running: it had not answered, and the executor was busy. A third of the server's kills wait
+until Spark is done and the rows are being added.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from tests.support.spark_local import hurry
 TRIES: Final = 4
 FILES: Final = 6
 KEPT_LOADS: Final = 6
-"""So many loads are in the table before it is emptied: looking at all of it takes no longer at the end of a run."""
+"""The number of loads after which the table is emptied, so that checking it does not become slower."""
 EACH: Final = (
     "SELECT count(*), coalesce(min(id), -1), coalesce(max(id), -1), coalesce(min(n), 0), coalesce(max(n), 0) FROM"
     " (SELECT id, count(*) AS n FROM t WHERE note = 'note ' || id % 997 AND amount = id % 1000 GROUP BY id) AS each"
 )
-"""How many ids there are, the least and the highest, how often the rarest and the most frequent of them is there."""
+"""The number of ids, the least and the greatest, and the multiplicity of the rarest and of the most frequent."""
 NO_ANSWER: Final = "no answer"
 
 
 def write_files(folder: Path, rows: int) -> int:
-    """The files; how many rows they have: ids from 0 on."""
+    """Write the files; their number of rows, with ids from 0 on."""
     folder.mkdir(parents=True)
     each = rows // FILES
     for i in range(FILES):
@@ -57,8 +58,8 @@ def write_files(folder: Path, rows: int) -> int:
 
 @dataclass(slots=True)
 class Kills:
-    """One run. ``rows``: of a load; ``loads``: how many are in the table; ``usual``: seconds that a load takes
-    undisturbed."""
+    """One run. ``rows``: of a load; ``loads``: the number of loads in the table; ``usual``: the seconds of an
+    undisturbed load."""
 
     cluster: LocalCluster
     folder: Path
@@ -70,7 +71,7 @@ class Kills:
     program: Program | None = None
 
     def start(self) -> Program:
-        """The server, on the same data each time."""
+        """Start the server, on the same data each time."""
         self.program = Program(
             self.folder / "data", "--files", str(self.folder / "files"), "--spark", self.cluster.url,
             "--spark-shared", str(self.folder / "shared"), "--spark-memory", "500MiB",
@@ -78,7 +79,7 @@ class Kills:
         return self.program
 
     def found(self) -> int:
-        """How many whole loads the table holds, row by row, which its view must say too."""
+        """The number of whole loads in the table, checked row by row; its view must agree."""
         assert self.program is not None
         with self.program.connect() as client:
             client.execute("BEGIN")
@@ -95,7 +96,7 @@ class Kills:
         return loads
 
     def load(self, id_: str) -> str:
-        """Tries once: the tag, or the error."""
+        """Try once; the tag, or the error."""
         assert self.program is not None
         try:
             with self.program.connect() as client:
@@ -105,7 +106,7 @@ class Kills:
             return NO_ANSWER if error.sqlstate is None else f"error {error.sqlstate}"
 
     def complete(self, id_: str) -> None:
-        """After a kill: all rows of this load are there, or none; then the load is completed."""
+        """After a kill: check that all rows of this load are there, or none; then complete the load."""
         found = self.found()
         assert found in (self.loads, self.loads + 1), f"{found} loads after {self.loads}"
         whole = found > self.loads
@@ -127,7 +128,7 @@ class Kills:
         self.loads = 0
 
     def round(self, id_: str, kill_server: bool, wait_for_rows: bool) -> bool:
-        """One load with a kill; whether the load ran when it fell."""
+        """One load with a kill; whether the load was running at the kill."""
         answers: list[str] = []
         loading = threading.Thread(target=lambda: answers.append(self.load(id_)))
         loading.start()
@@ -144,7 +145,7 @@ class Kills:
         return hit
 
     def kill_executor(self, answers: list[str]) -> bool:
-        """One that is at work, at a random moment of the load."""
+        """Kill a busy executor, at a random moment of the load."""
         time.sleep(self.random.uniform(0.0, 0.8 * self.usual))
         while not answers:
             found = busiest(executors(self.cluster.worker_pids))
@@ -177,7 +178,7 @@ class Kills:
             client.execute(
                 "CREATE MATERIALIZED VIEW v AS SELECT note, count(*) AS n, sum(amount) AS s FROM t GROUP BY note"
             )
-        for id_ in ("first", "second", "third"):  # the later ones find the session started
+        for id_ in ("first", "second", "third"):  # the later ones find the session running
             start = time.monotonic()
             assert self.load(id_) == f"COPY {self.rows}"
             self.usual = time.monotonic() - start
@@ -185,7 +186,7 @@ class Kills:
         assert self.found() == self.loads
 
     def kill(self, count: int, kill_server: bool) -> int:
-        """So many kills that fall into a load; how many were tried."""
+        """Run until this many kills fell into a load; the number of tries."""
         what, hits, tries = "server" if kill_server else "executor", 0, 0
         while hits < count:
             tries += 1
@@ -199,7 +200,7 @@ class Kills:
 
 
 def state_of(client: psycopg.Connection[tuple[object, ...]], id_: str) -> str:
-    """What freshet.loads says of a load: reading, committing, committed."""
+    """The load's state in freshet.loads: reading, committing, committed."""
     rows = client.execute("SELECT state FROM freshet.loads WHERE load_id = %s", (id_,)).fetchall()
     return str(rows[0][0]) if rows else "none"
 
@@ -213,7 +214,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     hurry()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what it has started ends too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # ends the child processes too
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="spark-kills-") as name, LocalCluster(memory="600m") as cluster:
         folder = Path(name)

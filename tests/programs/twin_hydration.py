@@ -1,11 +1,11 @@
-"""What arrangements hold of the demo's views, W1, W3, W8 and TPC-H's 22 queries, hydrated by Spark and by the engine.
+"""Compares arrangements hydrated by Spark and by the engine: the demo's views, W1, W3, W8 and TPC-H's 22 queries.
 
     python -m tests.programs.twin_hydration [demo W1 W3 W8 tpch] [--shrink 1] [--scale 0.1] [--here]
 
-A whole server makes each view by Spark, on a cluster of two workers (``--here``: without one, as the short form does).
-Beside it the engine hydrates the same plan over the same versions; all that the two keep is compared, row by row with
-diffs and rounds. Then rows come and go, and every view is verified. ``tests/docs/test_twin_hydration.py`` does so on
-little data.
+A whole server creates each view by Spark, on a cluster of two workers (``--here``: without one, as the short form
+does). Beside it the engine hydrates the same plan over the same versions; all state that both keep is compared, row by
+row with diffs and rounds. Then rows are inserted and deleted, and every view is verified.
+``tests/docs/test_twin_hydration.py`` does the same on little data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NAMES = ("demo", "W1", "W3", "W8", "tpch")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A view's two hydrations. ``different``: the plan's nodes whose contents are not the same."""
+    """A view's two hydrations. ``different``: the plan's nodes whose contents differ."""
 
     view: str
     arrangements: int
@@ -69,7 +69,7 @@ class Compared:
 
 
 class Twin(Creation):
-    """A view that is hydrated by Spark, and a second time by the engine, for nothing but to be compared."""
+    """A view hydrated by Spark, and a second time by the engine for comparison only."""
 
     found: ClassVar[list[Compared]] = []
     _twin: tuple[Detached, Installed] | None = None
@@ -116,7 +116,7 @@ class Twin(Creation):
 
 @contextmanager
 def compared() -> Iterator[list[Compared]]:
-    """What was compared of the views that Spark hydrates meanwhile."""
+    """The comparisons of the views that Spark hydrates in this context."""
     Twin.found.clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(defining, "Creation", Twin)
@@ -125,8 +125,8 @@ def compared() -> Iterator[list[Compared]]:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """``tables``: statements; ``files``: what is loaded into which of them; ``views``: statements that make views;
-    ``changes``: statements afterwards."""
+    """``tables``: statements; ``files``: the files to load into each table; ``views``: statements that create views;
+    ``changes``: statements to run afterwards."""
 
     tables: Sequence[str]
     files: dict[str, Path]
@@ -134,7 +134,8 @@ class Scenario:
     changes: Sequence[str]
 
     def run(self, client: Client, say: Callable[[object], None] = lambda _: None) -> None:
-        """Asserts that every view is right after the changes. ``say``: takes a ``Compared`` as soon as it is there."""
+        """Check that every view is correct after the changes. ``say``: gets each ``Compared`` as soon as it is
+        known."""
         for statement in self.tables:
             client.run(statement)
         for table, path in self.files.items():
@@ -161,7 +162,7 @@ def statements(path: Path) -> list[str]:
 
 
 def debian(folder: Path, shrink: int) -> Scenario:
-    """The demo's views over the package index: of ``shrink`` packages one."""
+    """The demo's views over the package index, with one package in ``shrink``."""
     files = {}
     for name in demo.TABLES:
         table = pq.read_table(demo.HERE / f"{name}_base.parquet")
@@ -201,7 +202,7 @@ def _moved(workload: Workload, low: int, high: int) -> Iterator[str]:
 
 
 def tpc_h(folder: Path, scale: float) -> Scenario:
-    """TPC-H's 22 queries, and two rounds of orders that come and go. Below a scale of 0.01 the specification's rule
+    """TPC-H's 22 queries, and two rounds of orders inserted and deleted. Below a scale of 0.01 the specification's rule
     names a part's supplier twice: once is enough."""
     tpch.make_files(scale, folder)
     if scale < 0.01:
@@ -220,7 +221,7 @@ def _written(path: Path, table: pa.Table) -> Path:
 
 
 def scenario(name: str, folder: Path, shrink: int, scale: float) -> Scenario:
-    """One of ``NAMES``; its files come to the folder."""
+    """One of ``NAMES``; its files are written to the folder."""
     match name:
         case "demo":
             return debian(folder, shrink)
@@ -230,7 +231,8 @@ def scenario(name: str, folder: Path, shrink: int, scale: float) -> Scenario:
 
 
 def run(name: str, url: str | None, options: argparse.Namespace, folder: Path) -> bool:
-    """One of them on the cluster, None: Spark's exchange in this process; whether all was the same."""
+    """Run one scenario on the cluster at ``url``; None: with Spark's exchange in this process. Whether all was
+    equal."""
     for part in ("files", "shared"):
         (folder / part).mkdir()
     made = scenario(name, folder / "files", options.shrink, options.scale)
@@ -250,7 +252,7 @@ def run(name: str, url: str | None, options: argparse.Namespace, folder: Path) -
 
 @contextmanager
 def exchange(options: argparse.Namespace) -> Iterator[str | None]:
-    """The cluster's URL, or None where there is to be none."""
+    """The cluster's URL; None if there is no cluster."""
     if options.here:
         yield None
         return
@@ -259,7 +261,7 @@ def exchange(options: argparse.Namespace) -> Iterator[str | None]:
 
 
 def main() -> None:
-    """The named ones, or all."""
+    """Run the named scenarios, or all."""
     parser = argparse.ArgumentParser(description="Views hydrated by Spark beside the same hydrated by the engine")
     parser.add_argument("names", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--shrink", type=int, default=1, help="the demo's packages, W1's, W3's and W8's nodes and edges"
@@ -268,7 +270,7 @@ def main() -> None:
     parser.add_argument("--memory", default="1g", help="of the driver and of each executor (default: %(default)s)")
     parser.add_argument("--here", action="store_true", help="no cluster: what executors do, one part after the other")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # the cluster with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # ends the cluster too
     asyncio.run(warm(print))
     right = True
     with exchange(options) as url:

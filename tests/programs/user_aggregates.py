@@ -1,7 +1,7 @@
-"""Users' aggregates in Python: random histories of groups, compared with the built-in aggregates and with a model.
+"""User-defined aggregates in Python: random histories of groups, compared with the built-in aggregates and a model.
 
 ``python -m tests.programs.user_aggregates --count 1000`` plays many. The functions in SQL and those of the model share
-nothing: the former are text that the server runs, the latter see the rows that the history has.
+nothing: the former are text that the server runs, the latter read the history's rows.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ EQUAL = (
     ("py_array(DISTINCT x)", "array_agg(DISTINCT x)"), ("py_sum(x) FILTER (WHERE b)", "sum(x) FILTER (WHERE b)"),
     ("py_avg(f)", "avg(f)"),
 )  # fmt: skip
-"""Aggregates and built-in ones that give the same words."""
+"""Aggregates, each with a built-in one that gives the same words."""
 
 LOOP = (
     "WITH MUTUALLY RECURSIVE r(g int, n bigint) AS (SELECT g, {count}(x) FROM t GROUP BY g UNION "
@@ -133,8 +133,8 @@ CASES = (
 
 
 class UserPlay(Play):
-    """A history whose views hold users' aggregates; with views that compare them with built-in ones, that fail while a
-    group has some value, that have groups of groups, and that aggregate in a loop."""
+    """A history whose views use user-defined aggregates. Some views compare them with built-in ones, fail while a group
+    has some value, nest groups, or aggregate in a loop."""
 
     def __init__(self, client: Client, rnd: random.Random) -> None:
         super().__init__([(client, "MATERIALIZED VIEW")], rnd, CASES)
@@ -176,13 +176,13 @@ class UserPlay(Play):
 
 
 def define(client: Client) -> None:
-    """The aggregates of the histories."""
+    """Create the histories' aggregates."""
     for definition in DEFINITIONS:
         assert client.run(f"CREATE OR REPLACE AGGREGATE {definition}") == "CREATE AGGREGATE"
 
 
 def play(server: Server, seed: int, steps: int = 8) -> None:
-    """A history, checked after each step; one in three has a restart of the server in it."""
+    """Play a history, checked after each step; one in three restarts the server in it."""
     rnd = random.Random(seed)
     client = server.client()
     client.run("DROP TABLE IF EXISTS t CASCADE")
