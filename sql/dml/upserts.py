@@ -1,4 +1,4 @@
-"""Rows that come by key, as ENVELOPE UPSERT and DEBEZIUM have them: each key's last row counts, or takes it away."""
+"""Rows that arrive by key (ENVELOPE UPSERT and DEBEZIUM): the last row of each key replaces its row, or deletes it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from sql.dml.key_index import guard_of, single
 
 
 def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, gone: Mask) -> int:
-    """Makes each key's row what the last of its ``rows`` says, or takes it away where that is ``gone``.
+    """Set each key's row to the last of its ``rows``, or delete it if that one is ``gone``. The number of keys.
 
-    Rows of the table's layout, in their order; columns outside of the key may be anything where a row is gone. Gives
-    the number of keys. Raises 23502 for a NULL in the key, and what the table's other constraints raise; rows that
-    stay as they are change nothing.
+    ``rows``: of the table's layout, in order of arrival; for deleted rows only the key columns matter. Raises 23502 for
+    a NULL in the key, and the errors of the table's other constraints. Unchanged rows cause no updates.
     """
     guard, settle = guard_of(table, index), changer.writer.settle
     keys, source = guard.keys(rows, changer.context)
@@ -41,6 +40,6 @@ def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, 
 
 
 def _last_of_each(keys: Words) -> Words:
-    """The positions of each key's last row, rising."""
+    """The positions of each key's last row, ascending."""
     _, first = np.unique(single(np.ascontiguousarray(keys[::-1])), return_index=True)
     return np.sort(len(keys) - 1 - first)
