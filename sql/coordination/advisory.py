@@ -35,7 +35,7 @@ class AdvisoryLocks:
             raise SqlError("55P03", HELD, hint=hint)
 
     def give_back(self, backend: int, key: Key) -> bool:
-        """Release a lock once. False when the session does not hold it beyond its transaction."""
+        """Release a lock once. False if the session does not hold it beyond its transaction."""
         with self._guard:
             holder, times = self._held.get(key, (backend, []))
             if holder != backend or False not in times:

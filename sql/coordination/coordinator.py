@@ -1,4 +1,4 @@
-"""The server's root object: it opens the data folder, starts the services, and holds what sessions share."""
+"""The server's root object: opens the data folder, starts the services, and holds what sessions share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _half_of_memory() -> int:
 
 
 class Coordinator:
-    """Everything that sessions share. ``files``: the folders that COPY FROM 'path' may read.
+    """The state shared by all sessions. ``files``: the folders that COPY FROM 'path' may read.
 
     ``places``: the folders and URIs that sinks and COPY TO may write under. ``budget``: the limit of intermediate
     results. ``python``: whether clients may create aggregates in Python. ``spark``: the settings of Spark.
@@ -71,7 +71,7 @@ class Coordinator:
         self.closing: list[Callable[[], Awaitable[None]]] = []
         """Called first when the server shuts down; services on top of the coordinator register their shutdown here."""
         self.sources: Mapping[int, SourceStatus] | None = None
-        """The status of each running source, by its relation's id; None where this server runs no sources."""
+        """The status of each running source, by its relation's id; None if this server runs no sources."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
         self.spark = SharedSpark(engine, spark)
@@ -92,10 +92,10 @@ class Coordinator:
         spark: SparkSettings | None = None,
         places: tuple[str, ...] = (),
     ) -> Coordinator:
-        """Open (or make) a data folder and restore its state. SqlError 55006, XX001.
+        """Open (or create) a data folder and restore its state. SqlError 55006, XX001.
 
-        ``memory``: the bytes that the store may take, and as many for intermediate results. None: 1 GiB for the store,
-        and half of the machine's memory for intermediate results.
+        ``memory``: the bytes that the store may use, and the same again for intermediate results. None: 1 GiB for the
+        store, and half of the machine's memory for intermediate results.
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.set_threshold(*COLLECT)

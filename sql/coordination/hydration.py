@@ -1,9 +1,9 @@
-"""CREATE MATERIALIZED VIEW beside the engine: commits go on while a new view is hydrated.
+"""CREATE MATERIALIZED VIEW beside the engine: commits continue while a new view is hydrated.
 
-The engine thread only does three short things. It makes the view's nodes, over immutable versions of their inputs; it
-reports a few times what was committed meanwhile; and at the end it catches up with the last commits, takes the nodes
-over and commits the definition. Everything long, planning included, runs on a thread of its own. The view appears in
-one commit or not at all.
+The engine thread does only three short jobs. It creates the view's nodes, over immutable versions of their inputs; it
+reports several times which commits have been made since; and at the end it catches up with the last commits, takes over
+the nodes and commits the definition. Everything long, planning included, runs on a thread of its own. The view appears
+in one commit or not at all.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Way(Enum):
 
 
 class Phase(Enum):
-    """The progress of a view that is being made, as freshet.hydrations shows it."""
+    """The progress of a view that is being created, as freshet.hydrations shows it."""
 
     WAITING = "waiting"
     PLANNING = "planning"
@@ -66,7 +66,7 @@ class Phase(Enum):
 
 
 class Hydrators:
-    """The threads that hydrate views. ``under_way``: the views that are being made."""
+    """The threads that hydrate views. ``under_way``: the views being created."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -75,7 +75,7 @@ class Hydrators:
         self.under_way: list[Creation] = []
 
     async def create(self, creation: Creation) -> bool:
-        """Make the view, which is committed on return. False: only the engine itself can; nothing has changed."""
+        """Create the view, which is committed on return. False: only the engine itself can; nothing has changed."""
         self.under_way.append(creation)
         try:
             async with self._turns:
@@ -138,12 +138,12 @@ class Hydrators:
 
 @dataclass(slots=True)
 class Creation:
-    """One view that is being made. ``plan`` and ``run`` may be called on any thread, one at a time; the fields that
-    freshet.hydrations shows may be read on all; everything else belongs to the engine thread.
+    """One view that is being created. ``plan`` and ``run`` may be called on any thread, one at a time; the fields that
+    freshet.hydrations shows may be read on any; everything else belongs to the engine thread.
 
-    ``backend``: the session of the statement. ``memory``: the bytes that intermediate results may take, 0 for no limit.
-    ``started``: µs since 2000. ``behind``: the number of updates that were last taken up. ``choice``: who computes the
-    first contents. ``step``: Spark's current step.
+    ``backend``: the session of the statement. ``memory``: the bytes that intermediate results may use, 0 for no limit.
+    ``started``: µs since 2000. ``behind``: the number of updates received last. ``choice``: who computes the first
+    contents. ``step``: Spark's current step.
     """
 
     engine: Engine
@@ -171,7 +171,8 @@ class Creation:
 
     @property
     def place(self) -> tuple[int, int, int] | None:
-        """(the view's operators, those that this pass has reached, the updates that they hold)."""
+        """The numbers of the view's operators, of those that this pass has reached, and of the updates that they hold;
+        None before it runs."""
         flow = self._flow
         return self._spark_place or (None if flow is None else flow.place)
 
@@ -203,7 +204,7 @@ class Creation:
         self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master, self.memory)
 
     def check_local(self) -> None:
-        """0A000: Spark is asked to hydrate what only the engine thread can make."""
+        """0A000: Spark is asked to hydrate a view that only the engine thread can create."""
         if self.statement.hydrate is Hydrate.SPARK:
             message = (
                 "Spark cannot hydrate a view whose definition changes others, or that reads a running loop's inside"
@@ -211,7 +212,7 @@ class Creation:
             raise SqlError("0A000", message, hint="Leave HYDRATE = spark out of the statement.")
 
     def begin(self) -> bool:
-        """Make the view's nodes. False when they would have to read the running dataflow itself."""
+        """Create the view's nodes. False if they would have to read the running dataflow itself."""
         engine, plan, view = self.engine, self._plan, self._view
         assert plan is not None
         assert view is not None
@@ -230,7 +231,7 @@ class Creation:
         return True
 
     def run(self) -> None:
-        """Hydrate, or catch up with what the last ``advance`` took up."""
+        """Hydrate, or catch up with the changes that the last ``advance`` received."""
         self._catch_up()
         self._contents = {relation: [_added_up(parts)] for relation, parts in self._contents.items()}
 
@@ -283,7 +284,7 @@ class Creation:
         hydrate_by_spark(self._flow, self._plan, self._installed, self.spark, context, self.cancel, progress)
 
     def _outputs(self) -> list[tuple[int, NodeId]]:
-        """(relation, Output node) of the view, and of what its locked joins keep."""
+        """(relation, Output node) of the view, and of the state of its locked joins."""
         assert self._installed is not None
         assert self._renderer is not None
         view = self._installed.relation
@@ -291,14 +292,14 @@ class Creation:
         return [(view, self._installed.output), *((name, lock.output) for name, lock in locks.items())]
 
     def advance(self) -> int:
-        """Take up what was committed since the last call; the number of updates."""
+        """Receive the commits since the last call; the number of updates."""
         assert self._flow is not None
         self.engine.flush()
         self.engine.settle()
         return self._flow.advance()
 
     def finish(self) -> None:
-        """Catch up, take the view over and commit it. StaleError: a relation that it reads has changed, or its name is
+        """Catch up, take over the view and commit it. StaleError: a relation that it reads has changed, or its name is
         taken."""
         engine, flow = self.engine, self._flow
         assert flow is not None
@@ -327,7 +328,7 @@ class Creation:
         engine.failing.let_go()
 
     def abandon(self) -> None:
-        """Free everything that was made."""
+        """Free everything that was created."""
         if self._flow is not None:
             self._flow.abandon()
             self.engine.failing.let_go()

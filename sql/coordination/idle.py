@@ -16,13 +16,14 @@ from ivm.trace.spine import Spine, lend
 from sql.coordination.thread import EngineThread
 
 REST_SECONDS: Final = 0.005
-"""How long the engine must have been idle: a client that sends one commit after the other never meets a merge."""
+"""How long the engine must have been idle. Long enough that a client which sends commits back to back meets no
+merge."""
 SLICE: Final = 4096
 """Updates that merges read in a slice: about 0.1 ms."""
 
 
 class IdleMerging:
-    """Merges the spines of a dataflow. All of it runs on the event loop."""
+    """Merges the spines of a dataflow. Runs on the event loop only."""
 
     def __init__(self, thread: EngineThread, dataflow: Dataflow) -> None:
         self._thread = thread
@@ -32,22 +33,22 @@ class IdleMerging:
         self._timer: asyncio.Handle | None = None
         self._open: list[Spine] = []
         self.slices = 0
-        """How many slices have run."""
+        """The number of slices run."""
 
     def rest(self) -> None:
-        """To be called when a group of jobs has been answered."""
+        """Call this when a group of jobs has been answered."""
         self._since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(REST_SECONDS, self._look)
 
     def stop(self) -> None:
-        """No slice runs after this."""
+        """Stop: no slice runs after this."""
         self._open = []
         if self._timer is not None:
             self._timer.cancel()
 
     def _look(self) -> None:
-        """Begin to merge, if the engine has been idle for long enough."""
+        """Start merging, if the engine has been idle for long enough."""
         self._timer = None
         if not self._thread.idle:
             return

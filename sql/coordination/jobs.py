@@ -1,6 +1,6 @@
-"""The engine and the jobs that its thread runs: how sessions and background services reach the engine.
+"""The engine and the jobs of its thread: how sessions and background services use the engine.
 
-Nothing else touches the engine's state. A caller gives a function, which runs on the engine thread, or on the event
+Nothing else touches the engine's state. A caller passes a function, which runs on the engine thread, or on the event
 loop's thread while the engine thread is idle.
 """
 
@@ -81,7 +81,7 @@ class Jobs:
         return self._thread.idle and monotonic() > self._alone_from
 
     def note(self, backend: int) -> None:
-        """A session, given by its backend id, runs a statement."""
+        """Record that a session, given by its backend id, runs a statement."""
         if backend != self._latest:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
 
@@ -90,10 +90,11 @@ class Jobs:
         return self._thread.wait(self._thread.begin(result, keep))
 
     async def autocommit(self, work: Callable[[], T], here: Callable[[], Awaitable[T] | None] | None = None) -> T:
-        """Run a job that is a whole transaction. It waits its turn for the write token, and is then queued at once.
+        """Run a job that is a whole transaction. It waits for its turn to pass the write token, and is then queued at
+        once.
 
-        ``here``: does the same on the event loop's thread when this session is ``alone``; None when that takes too
-        long.
+        ``here``: does the same on the event loop's thread if this session is ``alone``; returns None if that would take
+        too long.
         """
         await self.token.enter()
         try:

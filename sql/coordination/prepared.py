@@ -62,7 +62,7 @@ class Prepared:
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
-        """Raise StaleError when another session has dropped or changed a relation since this was bound."""
+        """Raise StaleError if another session has dropped or changed a relation since this was bound."""
         if any(catalog.relations.get(r.id) != r for r in self.stored):
             raise StaleError
 
@@ -104,7 +104,7 @@ class Statements:
         self, statement: StatementText, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...],
         settings: Settings,
     ) -> Prepared:  # fmt: skip
-        """The bound statement. SqlError, with the position in the statement, when the text is wrong."""
+        """The bound statement. SqlError, with the position in the statement, if the text is wrong."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
         key = (text, catalog.version, path, types, style, settings.planning)

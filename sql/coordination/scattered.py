@@ -43,7 +43,8 @@ class _Waiter:
 
 
 class ScatteredViews:
-    """All of a server's. Each has a folder named after its id, in this database's folder where executors can see it."""
+    """All scattered views of a server. Each has a folder named after its id, in this database's folder where executors
+    can see it."""
 
     def __init__(self, jobs: Jobs, spark: SharedSpark) -> None:
         self.views: dict[int, ScatteredView] = {}
@@ -195,7 +196,7 @@ class ScatteredViews:
     # -- reads ---------------------------------------------------------------------------------------------------
 
     def among(self, inputs: Iterable[int]) -> list[ScatteredView]:
-        """Those of a query's inputs that Spark maintains. Raises the error of one that is broken."""
+        """Those of a query's inputs that Spark maintains. Raises the error of a broken one."""
         for relation in inputs if self.broken else ():
             if relation in self.broken:
                 raise self.broken[relation]

@@ -1,7 +1,7 @@
 """One materialized view that Spark maintains: its pending changes, its jobs, and the rows that are served.
 
-A job takes every commit that waits, so that a slow job is followed by a large one. Its result is valid from the moment
-that the manifest is written. Then the engine thread takes the rows in, and readers that wait for them go on.
+A job takes all waiting commits, so that a slow job is followed by a large one. Its result is valid as soon as the
+manifest is written. Then the engine thread takes in the rows, and the readers that wait for them continue.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from storage.stored import History
 
 KEPT_JOBS: Final = 100
 FIRST_PAUSE: Final = 1.0
-"""Seconds before a job that failed once is tried again."""
+"""Seconds before a job that failed once is retried."""
 TOLD_APART: Final = 60.0
-"""How many seconds the commits that a job covered can be read as of."""
+"""For how many seconds the commits that a job covered remain readable (AS OF)."""
 
 Follower = Callable[[History | None, int, Served], None]
 """Called with the changes of the rows, the epoch up to which everything is known, and the rows."""
@@ -51,7 +51,7 @@ Follower = Callable[[History | None, int, Served], None]
 @dataclass(frozen=True, slots=True)
 class Job:
     """A finished job, for freshet.spark_jobs. ``started``: µs since 2000. ``epoch``: of its last commit. ``held``: the
-    number of parts that hold something after it."""
+    number of non-empty parts after it."""
 
     number: int
     started: int
@@ -66,8 +66,8 @@ class Job:
 
 @dataclass(slots=True)
 class Made:
-    """A job's rows on their way to the engine thread. ``epochs``: of their times 1, 2, …. ``served``: set when
-    ``contents``, which nobody else knows yet, has them already."""
+    """A job's rows on their way to the engine thread. ``epochs``: of their times 1, 2, …. ``served``: set if
+    ``contents``, which is not shared yet, already has them."""
 
     blocks: list[Block]
     epochs: Words
@@ -108,7 +108,7 @@ class ScatteredView:
     gone: bool = False
     running: bool = False
     reading: bool = False
-    """Whether it holds ids of the dictionary that ``words`` does not give."""
+    """Whether it holds dictionary ids that are not in ``words``."""
     _contents: Contents | None = None
     pending: PendingChanges = field(init=False)
     _began: int = 0
@@ -116,7 +116,7 @@ class ScatteredView:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _again_at: float = 0.0
     _covered: deque[tuple[float, int]] = field(default_factory=deque)
-    """(time, ordinal) of each job that was taken in lately."""
+    """(time, ordinal) of each recent job."""
 
     def __post_init__(self) -> None:
         assert self.published is not None
@@ -126,7 +126,7 @@ class ScatteredView:
     # -- changes -------------------------------------------------------------------------------------------------
 
     def note(self, epoch: int, changes: dict[int, History]) -> None:
-        """Take the changes of a published group."""
+        """Record the changes of a published group."""
         with self._lock:
             self.pending.note(epoch, changes)
 
@@ -159,11 +159,11 @@ class ScatteredView:
 
     @property
     def size(self) -> int:
-        """The bytes that the server holds: the view's rows, and nothing that they are computed from."""
+        """The bytes that the server holds: the view's rows, not the state from which they are computed."""
         return 0 if self._contents is None else self._contents.nbytes
 
     def words(self) -> list[Words]:
-        """Words among which are all dictionary ids that it needs. On the engine thread, while it is not ``reading``."""
+        """Words that include all dictionary ids that it needs. On the engine thread, while it is not ``reading``."""
         with self._lock:
             found = self.pending.words()
         return found + ([] if self._contents is None else self._contents.words())
@@ -176,8 +176,8 @@ class ScatteredView:
             self.running = True
 
     def run(self, session: Any) -> Made | None:
-        """Apply the pending changes, with a Spark session's context. None: that failed, with ``error``, and must be
-        tried again."""
+        """Apply the pending changes, with a Spark session's context. None: the job failed, with ``error``, and must be
+        retried."""
         began, started = time.monotonic(), timestamp_now()
         try:
             if self.manifest is None:
@@ -192,8 +192,8 @@ class ScatteredView:
         return None
 
     def _prepared(self) -> Manifest:
-        """The folder's manifest, as the last job has left it. A folder of another plan, or one that is older than the
-        store's history, is replaced by an empty one."""
+        """The folder's manifest, as of the last job. If the folder is of another plan, or older than the store's
+        history, it is replaced by an empty one."""
         found = read_manifest(self.folder) if self.recovering else None
         missed = None
         if found is not None and found.plan == self.spread.name:
@@ -207,7 +207,7 @@ class ScatteredView:
         return found
 
     def _missed(self, epoch: int, upto: int) -> dict[int, History] | None:
-        """The tables' changes after an epoch, up to another one; None: the store does not have them any more."""
+        """The tables' changes after an epoch, up to another one; None: the store no longer has them."""
         if self.persistence is None or epoch > upto:
             return None
         self.persistence.flush()
@@ -286,7 +286,7 @@ class ScatteredView:
         return self._made(blocks, np.zeros(0, np.int64), manifest.epoch)
 
     def _made(self, blocks: list[Block], epochs: Words, epoch: int) -> Made:
-        """The job's rows. The first ones are taken in at once, which may take long, because nobody reads them yet."""
+        """The job's rows. The first ones are taken in at once, which may be slow, because nobody reads them yet."""
         if self._contents is not None:
             return Made(blocks, epochs, epoch, self._contents)
         contents = Contents(self.dictionary, self.spread.cut.rows.width, self.spread.cut.errors is not None)
@@ -362,7 +362,7 @@ class ScatteredView:
     def changes(self, after: int, upto: int) -> Iterator[History]:
         """The updates of the rows with after < epoch <= upto, in parts: whole epochs in order, each row once an epoch.
 
-        The caller keeps a generation of the dictionary. 22023: they are not kept, or not any more.
+        The caller holds a generation of the dictionary. 22023: they are not kept, or no longer.
         """
         manifest = self.manifest
         lost = SqlError("22023", f"the changes of {self.relation.name} are kept only after {self.since}")
@@ -374,7 +374,7 @@ class ScatteredView:
             raise lost from None
 
     def _keep(self) -> int:
-        """The ordinal up to which ordinals need not be distinguished any more."""
+        """The ordinal up to which ordinals need no longer be distinguished."""
         now = time.monotonic()
         while len(self._covered) > 1 and self._covered[1][0] < now - TOLD_APART:
             self._covered.popleft()
@@ -390,7 +390,7 @@ class ScatteredView:
     def remove(self) -> None:
         """The view was dropped: remove its folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        with suppress(OSError):  # there are folders of other views beside it
+        with suppress(OSError):  # other views' folders are beside it
             self.folder.parent.rmdir()
 
 

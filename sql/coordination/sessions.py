@@ -1,4 +1,4 @@
-"""What the server and other sessions may ask of an open session."""
+"""The interface of an open session for the server and other sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OpenSession(Protocol):
 
     @property
     def copying(self) -> Callable[[], CopyInfo] | None:
-        """Tells the progress of the session's running COPY; None when none runs."""
+        """Reports the progress of the session's running COPY; None if none runs."""
 
     def info(self) -> SessionInfo:
         """The session's row of pg_stat_activity."""

@@ -1,8 +1,8 @@
-"""The running sinks: each follows its view in the store and writes the changes that it finds.
+"""The running sinks: each follows its view in the store and writes its changes.
 
 A sink reads the store and not the dataflow. The store's contents are durable, consist of whole epochs, and are kept as
-long as the sink needs them (``Persistence.holds``), so that a sink continues after a restart as if nothing had
-happened. No commit ever waits for a sink. The last entry of a sink's change log alone tells what it has written.
+long as the sink needs them (``Persistence.holds``), so that a sink continues seamlessly after a restart. No commit ever
+waits for a sink. What a sink has written is defined by the last entry of its change log alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What sinks use. ``places``: the folders and URIs that they may write under."""
+    """Services for sinks. ``places``: the folders and URIs that they may write under."""
 
     engine: Engine
     spark: SharedSpark
@@ -122,7 +122,7 @@ class _Run:
         self._wake = asyncio.Event()
         self._stop = threading.Event()
         self._target: Target | None = None
-        """None before it is opened, and after an error."""
+        """None until it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
         self.standing = Standing()
@@ -169,7 +169,7 @@ class _Run:
         self.standing = replace(self.standing, state="error", error=" ".join(p for p in parts if p))
 
     def _advance(self, relation: Relation) -> None:
-        """On a thread: write whatever the store has that is not written yet."""
+        """On a thread: write what the store has and the sink has not written yet."""
         engine, sink = self._services.engine, sink_of(relation)
         persistence = engine.persistence
         if persistence is None:
@@ -289,7 +289,7 @@ class _Round:
 
     def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
         engine, snapshot = self.engine, after is None
-        hold = engine.dictionary.generation  # taken before words are read, so that their values stay
+        hold = engine.dictionary.generation  # taken before words are read, to keep their values
         try:
             for changes in layout.grouped(self.changes.read(after, upto, layout)):
                 if self.stop.is_set():
@@ -322,7 +322,7 @@ def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> d
 
 
 def _waits(error: SqlError, source: Relation) -> str:
-    """The message while the view's rows are unknown."""
+    """The message shown while the view's rows are unknown."""
     return f"{error.sqlstate}: {error.message} (in {source.name}); the sink goes on when it has healed"
 
 

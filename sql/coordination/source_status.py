@@ -23,6 +23,6 @@ class SourceStatus:
     behind: int | None = None
 
     def enter(self, state: str) -> None:
-        """Enter a state; nothing changes when the source is in it already."""
+        """Enter a state; no effect if the source is in it already."""
         if state != self.state:
             self.state, self.since = state, timestamp_now()

@@ -26,7 +26,7 @@ class SharedSpark:
 
     @property
     def shared(self) -> Path | None:
-        """The folder that executors share with this server, and perhaps with other servers; None when there is none."""
+        """The folder that executors share with this server, and perhaps with other servers; None if there is none."""
         return None if self._given is None else self._given.shared
 
     def settings(self) -> SparkSettings:
@@ -39,7 +39,7 @@ class SharedSpark:
         return replace(settings, shared=scratch)
 
     def stop(self) -> None:
-        """Stop Spark and remove its temporary files. Does nothing when it was never started."""
+        """Stop Spark and remove its temporary files. No effect if it was never started."""
         if self._session is not None:
             self._session.stop()
             remove_scratch(self._engine, self._given)

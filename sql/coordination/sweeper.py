@@ -32,7 +32,7 @@ class Swept:
     nbytes: int
     sweeps: int = 0
     found: int = 0
-    """Values that have been removed in all."""
+    """The total number of values removed."""
 
 
 class Sweeper:

@@ -35,9 +35,10 @@ HERE_SECONDS: Final = 0.004
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[T]):
-    """Work for the engine thread, and who waits for it.
+    """Work for the engine thread, and its waiter.
 
-    ``keep``: it cannot be cancelled. ``begun``: its commit stands already, and a cancel only interrupts its step.
+    ``keep``: it cannot be cancelled. ``begun``: its commit has been made already, and a cancel only interrupts its
+    step.
     """
 
     work: Callable[[], T]
@@ -52,9 +53,9 @@ class Job(Generic[T]):
 class EngineThread:
     """Runs jobs one after the other on a thread of its own.
 
-    ``flush`` ends a group by a given time (``perf_counter``), and returns false when it must be called again.
-    ``interrupt`` is polled by long-running work. It is set only while the job that it is meant for runs.
-    ``answered`` is called on the event loop after each group has been answered.
+    ``flush`` ends a group by a given time (``perf_counter``), and returns false if it must be called again.
+    ``interrupt`` is polled by long-running work; it is set only while the job that it is meant for runs. ``answered``
+    is called on the event loop after each group has been answered.
     """
 
     def __init__(
@@ -138,7 +139,7 @@ class EngineThread:
     async def wait(self, job: Job[T]) -> T:
         """The job's result, once its group is durable and published.
 
-        When the caller is cancelled the job is interrupted (57014) if that is still possible. Either way the job's
+        If the caller is cancelled, the job is interrupted (57014) if that is still possible. Either way the job's
         actual outcome is reported: its error, or its result.
         """
         try:
@@ -159,7 +160,7 @@ class EngineThread:
                 self._interrupt.set()
 
     def stop(self, timeout: float) -> bool:
-        """Finish the queued jobs and end the thread. False when ``timeout`` seconds were not enough."""
+        """Finish the queued jobs and end the thread. False if ``timeout`` seconds were not enough."""
         self._stopping = True
         self._jobs.put(None)
         self._thread.join(timeout)

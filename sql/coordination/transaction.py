@@ -51,7 +51,7 @@ class Transaction:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog that names resolve in: that of the snapshot, with the transaction's own changes."""
+        """The catalog in which names are resolved: that of the snapshot, with the transaction's own changes."""
         if self.writer is not None:
             return self.writer.catalog
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
@@ -114,7 +114,7 @@ class Transaction:
         return result
 
     def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
-        """``_whole`` on the event loop's thread. None, with nothing changed, when that would take long."""
+        """``_whole`` on the event loop's thread. None, with nothing changed, if that would take long."""
         writer = Writer.begin(self.jobs.engine)
         try:
             with self.jobs.engine.resting():
