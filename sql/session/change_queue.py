@@ -56,7 +56,7 @@ class ChangeQueue:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the rows that ``take`` gives."""
+        """The schema of the rows that ``take`` returns."""
         progress = (ColumnType(BOOL, False),) if self._statement.progress else ()
         columns = tuple(ColumnType(c.type, c.nullable or self._statement.progress) for c in self._source)
         return (ColumnType(INT8, False), *progress, ColumnType(INT8, self._statement.progress), *columns)
@@ -126,7 +126,7 @@ class ChangeQueue:
             self.fail(SqlError("53200", "the subscription's client is too slow"))
 
     async def arrival(self, timeout: float) -> bool:
-        """Wait for the next event; False when none has come within this many seconds."""
+        """Wait for the next event; False if none has come within this many seconds."""
         self._arrived.clear()
         try:
             await asyncio.wait_for(self._arrived.wait(), timeout)

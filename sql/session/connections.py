@@ -1,4 +1,4 @@
-"""Checks that a new source can be reached, so that CREATE SOURCE fails and not its first batch."""
+"""Checks that a new source can be reached, so that CREATE SOURCE fails rather than its first batch."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ LOOK_SECONDS: Final = 0.5
 
 
 async def load_file(session: SessionState, transaction: Transaction, statement: CopyFrom, context: Context) -> int:
-    """Load files; the number of rows, 0 when this load was committed before.
+    """Load files; the number of rows, 0 if this load was committed before.
 
-    42501: outside of --files; 58P01: not there; 55006: a load of the same id runs; 42P01: the table was dropped.
+    42501: outside of --files; 58P01: no such file; 55006: a load of the same id runs; 42P01: the table was dropped.
     """
     coordinator = session.coordinator
     location, load = await new_load(session, statement.path, statement.options, statement.table)
@@ -106,7 +106,7 @@ async def read_rows(
 ) -> Collected:
     """Whole rows of the statement's table, read from its files on another thread.
 
-    Reading stops, and leaves nothing behind, when the statement is cancelled or the table dropped.
+    If the statement is cancelled or the table dropped, reading stops and leaves nothing behind.
     """
     coordinator, style = session.coordinator, text_style(session)
 
@@ -123,7 +123,7 @@ async def read_rows(
 
 
 async def read_beside(coordinator: Coordinator, load: Load, read: Callable[[], T]) -> T:
-    """Run ``read`` on another thread. It is stopped when the statement is cancelled, or the load's table dropped
+    """Run ``read`` on another thread. It is stopped if the statement is cancelled, or the load's table dropped
     (42P01)."""
     there = _is_there(coordinator, load)  # else this transaction has created the table
     reading = asyncio.ensure_future(asyncio.to_thread(read))

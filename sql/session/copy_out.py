@@ -22,7 +22,7 @@ from sql.system.state import CopyInfo
 
 CHUNK_ROWS: Final = 8192
 HERE_ROWS: Final = 200
-"""Rows up to which text is written on the event loop: changing threads would cost more."""
+"""The most rows whose text is written on the event loop, where changing threads would cost more."""
 
 
 async def copy_query(

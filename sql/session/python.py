@@ -10,8 +10,8 @@ from sql.statements.routines import CreateFunction
 
 
 async def allow_python(coordinator: Coordinator, statement: object) -> None:
-    """Run the body of a new aggregate, which defines its function. 42501: the server was started without --python;
-    38000: the body failed."""
+    """Run the body of a new aggregate, which defines its function. 42501: the server runs without --python; 38000: the
+    body failed."""
     if not isinstance(statement, CreateFunction) or statement.python is None:
         return
     if not coordinator.python:

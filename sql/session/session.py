@@ -128,7 +128,7 @@ class Session:
         formats: Sequence[int],
         result_formats: Sequence[int],
     ) -> None:
-        """Make a portal. 42P03: the name is taken; 08P01: the wrong number of parameters."""
+        """Create a portal. 42P03: the name is taken; 08P01: the wrong number of parameters."""
         self._idle.stop()
         named = current(self.state, statement_named(self.state, statement))
         if portal and portal in self.state.portals:
@@ -215,7 +215,7 @@ class Session:
         return result
 
     async def fail(self) -> None:
-        """After an error: a transaction block has failed until its end, any other transaction is rolled back."""
+        """After an error: mark a transaction block as failed; roll back any other transaction."""
         self._idle.cancel()
         self.state.copying = None
         await fail(self.state)
@@ -239,7 +239,7 @@ class Session:
         self.state.interrupts.interrupt(SqlError("57014", "canceling statement due to user request"))
 
     async def close(self) -> None:
-        """The client has gone: roll back, and free everything."""
+        """The client has disconnected: roll back, and free everything."""
         if self._closed:
             return
         self._closed = True

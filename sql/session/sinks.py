@@ -58,7 +58,7 @@ def _remove_unused(coordinator: Coordinator, path: Path, made: list[Path]) -> No
 
 def _remove(made: list[Path]) -> None:
     for folder in made:
-        with suppress(OSError):  # somebody else has begun to use the folder
+        with suppress(OSError):  # the folder has come into use by others
             folder.rmdir()
 
 

@@ -72,7 +72,7 @@ class SessionState:
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]:
-        """As ReadyForQuery tells it: idle, in a transaction block, in a failed one."""
+        """The status for ReadyForQuery: idle, in a transaction block, in a failed one."""
         if self.failed:
             return "E"
         return "T" if self.in_block else "I"
@@ -110,7 +110,7 @@ class SessionState:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalog that names resolve in now."""
+        """The catalog in which names are resolved now."""
         return self.coordinator.engine.published.catalog if self.transaction is None else self.transaction.catalog
 
     @property

@@ -98,7 +98,7 @@ async def end_implicit(session: SessionState) -> None:
 
 
 async def fail(session: SessionState) -> None:
-    """After an error: a transaction block has failed until its end, any other transaction is rolled back."""
+    """After an error: mark a transaction block as failed; roll back any other transaction."""
     transaction = session.transaction
     if transaction is None:
         return

@@ -45,7 +45,7 @@ class Writes:
         return self._changed(statement, changed, request)
 
     def _is_light(self, statement: Change, request: Request) -> bool:
-        """Whether to try on the event loop's thread; not with partitions and foreign keys, which may need a step."""
+        """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
         transaction = self._session.running
         links = self._session.coordinator.keys.links(transaction.catalog)
         if statement.table.partitioning is not None:
@@ -63,7 +63,7 @@ class Writes:
         return RowsResult(statement.columns, changed.returning, tag, dictionary, formats=request.formats)
 
     async def compound(self, statement: Compound, prepared: Prepared, request: Request) -> Result:
-        """Run a statement with changes in its WITH."""
+        """Run a statement with data-modifying statements in its WITH."""
         transaction = self._session.running
 
         def work(writer: Writer) -> Changed:
