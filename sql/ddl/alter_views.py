@@ -46,7 +46,8 @@ class Views:
     def check(self, dropped: Mapping[int, bool], retyped: Sequence[int]) -> None:
         """Check dropped columns (position → whether with CASCADE) and retyped columns (positions) against the views.
 
-        CASCADE drops the dependent views. Raises 0A000, 2BP01."""
+        CASCADE drops the dependent views. Raises 0A000, 2BP01.
+        """
         catalog = self.writer.catalog
         gone: dict[int, str] = {}
         lines: list[str] = []

@@ -1,6 +1,5 @@
 """Histories of joins with PROCTIME(), against a model that replays them commit by commit; with restarts, VACUUM and
-VERIFY. ``python -m tests.programs.proctime_histories --count 1000`` plays that many.
-"""
+VERIFY. ``python -m tests.programs.proctime_histories --count 1000`` plays that many."""
 
 from __future__ import annotations
 

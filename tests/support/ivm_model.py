@@ -269,7 +269,7 @@ def priority(spec: Delay, word: int) -> int:
 
 
 def _combined(path: Path, of: Callable[[NodeId], Collection]) -> Collection:
-    """The definition of a delta join's path: nested loops over all inputs."""
+    """The rows that a delta join's path defines, by nested loops over all inputs."""
     partial = list(of(path.start).items())
     for stage in path.stages:
         extended = [((), row, diff) for row, diff in partial]
