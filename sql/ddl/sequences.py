@@ -23,7 +23,7 @@ def new_sequence(
     owner: tuple[int, str] | None = None,
     kind: str = "default",
 ) -> Sequence:
-    """A sequence of these options. Raises 22023, and the errors of ``owner_of``."""
+    """A sequence of these options. Raises 22023, and 42601 and the like for a wrong owner."""
     if options.restart is not None:
         raise SqlError("42601", 'sequence option "restart" not supported here')
     made = sequence_of(options, _type(options, type_), writer.engine.clock.advance())

@@ -33,7 +33,7 @@ class Counts:
         self._steps: dict[int, _Steps] = {}
 
     def start(self, relation: int) -> None:
-        """Begin counting an empty relation."""
+        """Begin counting a relation, which is empty; ``add`` counts its rows."""
         self._steps[relation] = ((0, 0),)
 
     def forget(self, relation: int) -> None:
