@@ -49,7 +49,7 @@ OURS: Final = {
         "",
     ),
     "CREATE AGGREGATE none() RETURNS int LANGUAGE python AS ''": ("0A000", "aggregates without arguments", ""),
-    "SELECT nth_value(id, 2) OVER () FROM people": ("0A000", "window", "number rows"),
+    "SELECT nth_value(id, 2) OVER () FROM people": ("0A000", "window", "numbering functions"),
     "CREATE TRIGGER x BEFORE INSERT ON people EXECUTE FUNCTION f()": ("0A000", "CREATE TRIGGER", ""),
     "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'": ("0A000", "", ""),
     "CREATE PUBLICATION p FOR ALL TABLES": ("0A000", "CREATE PUBLICATION", ""),
