@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks checked joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -54,6 +54,10 @@ histories: $(VENV)/test.done
 # WITH MUTUALLY RECURSIVE: a thousand histories of nested blocks.
 blocks: $(VENV)/test.done
 	$(PY) -m tests.programs.histories --blocks --count $(or $(COUNT),1000) --steps 6 --shapes batch rows churn
+
+# Kernels' tests with every address and index checked; they are compiled apart, which takes minutes.
+checked: $(VENV)/test.done
+	$(PY) -m tests.checked --long
 
 joins: $(VENV)/test.done
 	$(PY) -m tests.programs.join_histories --count $(or $(COUNT),1000)

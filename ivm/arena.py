@@ -9,21 +9,16 @@ from contextlib import suppress
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
+from ivm.kernels.memory import address
 from ivm.rows import Bytes, Words
 
 _FIRST_SLOTS: Final = 1 << 10
 _FIRST_CHUNK: Final = 1 << 14
 _LARGEST_CHUNK: Final = 1 << 26
 _FIRST_JOURNAL: Final = 1 << 8
-
-
-def _address(array: NDArray[np.int64] | Bytes) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _zeros(words: int) -> Words:
@@ -74,8 +69,8 @@ class Arena:
         self.state = state = np.zeros(interning.STATE_WORDS, np.int64)
         state[interning.KEY0], state[interning.KEY1] = np.frombuffer(secret, np.int64)
         state[interning.ID_MASK] = -1 if id_bits == 63 else (2 << id_bits) - 1
-        state[kernels.TABLE], state[kernels.MASK] = _address(self.table), _FIRST_SLOTS - 1
-        state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = _address(self._journal), _FIRST_JOURNAL
+        state[kernels.TABLE], state[kernels.MASK] = address(self.table), _FIRST_SLOTS - 1
+        state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = address(self._journal), _FIRST_JOURNAL
         self._parent_descriptor: Words | None = None
         self._descriptor = state[:0]
         self._follow_parent()
@@ -165,7 +160,7 @@ class Arena:
         """The ids that a value asks for, round after round."""
         data = np.frombuffer(value + b"\0", np.uint8)
         for turn in range(rounds):
-            yield int(interning.propose(self.state, _address(data), len(value), turn))
+            yield int(interning.propose(self.state, address(data), len(value), turn))
 
     def is_taken(self, ident: int) -> bool:
         """Whether an id is some value's, a dead one's too, or kept free."""
@@ -214,7 +209,7 @@ class Arena:
             self.add_chunk(length)
         if state[interning.JOURNAL_USED] == state[interning.JOURNAL_CAPACITY]:
             self._journal = np.concatenate([self._journal, np.zeros_like(self._journal)])
-            state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = _address(self._journal), len(self._journal)
+            state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = address(self._journal), len(self._journal)
         slots = int(state[kernels.MASK]) + 1
         if (int(state[interning.USED]) + 65) * 3 > slots * 2:
             self.follow_with(slots * 2)
@@ -223,9 +218,9 @@ class Arena:
         """A chunk to copy bytes into, at least so long; with the lock."""
         largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self.chunks), 12))
         chunk = np.empty(max(length + interning.NUMBER_BYTES, largest), np.uint8)
-        assert _address(chunk) + len(chunk) <= kernels.ADDRESS_MASK, "an address that a slot has no room for"
+        assert address(chunk) + len(chunk) <= kernels.ADDRESS_MASK, "an address that a slot has no room for"
         self.chunks = [*self.chunks, chunk]
-        self.state[interning.CHUNK], self.state[interning.CHUNK_USED] = _address(chunk), 0
+        self.state[interning.CHUNK], self.state[interning.CHUNK_USED] = address(chunk), 0
         self.state[interning.CHUNK_CAPACITY] = len(chunk)
 
     def follow_with(self, slots: int) -> None:
@@ -238,7 +233,7 @@ class Arena:
         state[kernels.OLD], state[kernels.OLD_MASK] = state[kernels.TABLE], state[kernels.MASK]
         state[interning.OLD_AT] = 0
         self.table = table
-        state[kernels.TABLE], state[kernels.MASK] = _address(table), slots - 1
+        state[kernels.TABLE], state[kernels.MASK] = address(table), slots - 1
         self.publish()
 
     def move_rest(self) -> None:

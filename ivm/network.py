@@ -40,6 +40,7 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
+from ivm.kernels.memory import address
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import FailingOperator
@@ -72,7 +73,7 @@ from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.replay import replay
 from ivm.runtime.watched import Watched
 from ivm.time import all_bits, check_ordinal
-from ivm.trace.batch import Words, address
+from ivm.trace.batch import Words
 from ivm.trace.pages import small_pages
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ivm.arena import Arena, Generation
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
+from ivm.kernels.memory import address
 from ivm.rows import Words
 
 SLICE: Final = 1 << 16
@@ -121,14 +122,14 @@ class Sweep:
     def _sparse_chunks(self) -> list[object]:
         """The chunks to give up, but for the one that is being filled."""
         arena = self.arena
-        chunks = sorted(arena.chunks[:-1], key=lambda c: c.ctypes.data)
+        chunks = sorted(arena.chunks[:-1], key=address)
         table = arena.table
-        ranges = np.array([(c.ctypes.data, c.ctypes.data + len(c)) for c in chunks], np.int64).reshape(-1)
+        ranges = np.array([(address(c), address(c) + len(c)) for c in chunks], np.int64).reshape(-1)
         sizes = np.zeros(len(chunks), np.int64)
         slots = len(table) // kernels.SLOT_WORDS
         for start in range(0, slots, SLICE):
             stop = min(start + SLICE, slots)
-            interning.weigh(table.ctypes.data, start, stop, ranges, sizes)
+            interning.weigh(address(table), start, stop, ranges, sizes)
         chosen = [i for i, c in enumerate(chunks) if sizes[i] < SPARSE * len(c)]
         self._left = np.array([ranges[2 * i : 2 * i + 2] for i in chosen], np.int64).reshape(-1)
         return [chunks[i] for i in chosen]
@@ -141,7 +142,7 @@ class Sweep:
             slots *= 2
         arena.follow_with(slots)
         self._given_up = sparse
-        state[interning.LEFT], state[interning.LEFT + 1] = self._left.ctypes.data, len(sparse)
+        state[interning.LEFT], state[interning.LEFT + 1] = address(self._left), len(sparse)
         state[interning.USED] = living
         state[interning.DEAD_COUNT] = state[interning.RESERVED_COUNT] = 0
         state[interning.DROPPING] = 1

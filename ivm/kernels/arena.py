@@ -22,18 +22,12 @@ This file is what readers need; ``ivm.kernels.interning`` has what writers do an
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from ivm.kernels.cache import kernel
-
-Words = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
+from ivm.kernels.memory import Bytes, Words, copy_bytes, load_byte, load_word, where_bytes
 
 TABLE: Final = 0
 MASK: Final = 1
@@ -53,56 +47,6 @@ COLOUR_FLAG: Final = 1 << 62
 DEAD_FLAG: Final = 1 << 61
 RESERVED_FLAG: Final = 1 << 60
 FLAGS: Final = COLOUR_FLAG | DEAD_FLAG | RESERVED_FLAG
-
-_WORD = ir.IntType(64)
-_RAW_COPY: Any = cgutils.raw_memcpy
-
-
-def _load_word(_typing: Any, _address: Any) -> Any:
-    """The int64 at an address, which need not be aligned."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.load(builder.inttoptr(args[0], _WORD.as_pointer()), align=1)
-
-    return types.int64(types.int64), codegen
-
-
-def _store_word(_typing: Any, _address: Any, _value: Any) -> Any:
-    """Stores an int64 at an aligned address."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        builder.store(args[1], builder.inttoptr(args[0], _WORD.as_pointer()), align=8)
-        return _context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
-
-
-def _load_byte(_typing: Any, _address: Any) -> Any:
-    """The byte at an address as an int64."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        byte = builder.load(builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
-        return builder.zext(byte, _WORD)
-
-    return types.int64(types.int64), codegen
-
-
-def _copy_bytes(_typing: Any, _target: Any, _source: Any, _length: Any) -> Any:
-    """memcpy between addresses."""
-
-    def codegen(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = ir.IntType(8).as_pointer()
-        target_pointer, source_pointer = (builder.inttoptr(a, pointer) for a in args[:2])
-        _RAW_COPY(builder, target_pointer, source_pointer, args[2], 1)
-        return _context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-load_word: Any = intrinsic(_load_word)
-store_word: Any = intrinsic(_store_word)
-load_byte: Any = intrinsic(_load_byte)
-copy_bytes: Any = intrinsic(_copy_bytes)
 
 
 @kernel
@@ -138,7 +82,7 @@ def resolve(descriptor: Words, ident: int) -> int:
 @kernel
 def bytes_of(slot: int) -> int:
     """Where the bytes of a slot's value are."""
-    return load_word(slot + NAMED) & ADDRESS_MASK  # type: ignore[no-any-return]
+    return load_word(slot + NAMED) & ADDRESS_MASK
 
 
 @kernel
@@ -148,17 +92,17 @@ def length_of(slot: int) -> int:
     length = (named >> ADDRESS_BITS) & MANY
     if length == MANY:
         length = load_word((named & ADDRESS_MASK) - 8)
-    return length  # type: ignore[no-any-return]
+    return length
 
 
 @kernel
 def is_dead(slot: int) -> bool:
-    return (load_word(slot + NAMED) & DEAD_FLAG) != 0  # type: ignore[no-any-return]
+    return (load_word(slot + NAMED) & DEAD_FLAG) != 0
 
 
 @kernel
 def is_reserved(slot: int) -> bool:
-    return (load_word(slot + NAMED) & RESERVED_FLAG) != 0  # type: ignore[no-any-return]
+    return (load_word(slot + NAMED) & RESERVED_FLAG) != 0
 
 
 @kernel
@@ -200,7 +144,7 @@ def measure(descriptor: Words, ids: Words, offsets: Words) -> int:
 @kernel
 def gather(descriptor: Words, ids: Words, offsets: Words, data: Bytes) -> None:
     """Copies the values' bytes to where ``measure`` put them."""
-    base = np.int64(data.ctypes.data)
+    base = where_bytes(data)
     for i in range(len(ids)):
         slot = resolve(descriptor, ids[i])
         copy_bytes(base + offsets[i], bytes_of(slot), offsets[i + 1] - offsets[i])

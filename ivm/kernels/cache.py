@@ -14,12 +14,15 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 from llvmlite.binding import get_host_cpu_name
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+CHECKED: Final = os.environ.get("FRESHET_CHECKED") == "1"
+"""Whether kernels check every address and index (``ivm.kernels.shadow``), for tests."""
 
 _IMPORT = re.compile(r"^from (ivm\.kernels\.\w+) import", re.MULTILINE)
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -50,13 +53,26 @@ def _sources(file: str) -> frozenset[str]:
 
 @cache
 def _folder(file: str) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"checked" if CHECKED else b"")
     for source in sorted(_sources(file) | {__file__}):
         digest.update(Path(source).read_bytes())
     return str(base_folder() / digest.hexdigest()[:16])
 
 
+def inlined(function: F) -> F:
+    """A ``kernel`` that is compiled into each of its callers: for what takes many arrays and has one caller, where
+    passing them costs more than the work."""
+    return _compiled(function, forceinline=True)
+
+
 def kernel(function: F) -> F:
-    """``numba.njit(cache=True, nogil=True)`` with the cache in the folder of the function's file."""
+    """``numba.njit(cache=True, nogil=True)`` with the cache in the folder of the function's file.
+
+    With bounds checks where ``CHECKED``: else an index out of range is silent, and a raw address always is.
+    """
+    return _compiled(function)
+
+
+def _compiled(function: F, forceinline: bool = False) -> F:
     numba.config.CACHE_DIR = _folder(str(Path(sys.modules[function.__module__].__file__ or "").resolve()))  # type: ignore[attr-defined]
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=CHECKED or None, forceinline=forceinline)(function))

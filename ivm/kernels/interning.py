@@ -27,22 +27,16 @@ from ivm.kernels.arena import (
     RESERVED_FLAG,
     SLOT_BYTES,
     TABLE,
-    Bytes,
-    Words,
     bytes_of,
-    copy_bytes,
     find_in,
     find_slot,
     is_dead,
     is_reserved,
     length_of,
-    load_byte,
-    load_word,
     resolve,
-    store_word,
-)
+)  # fmt: skip
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import prefetch
+from ivm.kernels.memory import Bytes, Words, copy_bytes, load_byte, load_word, prefetch, store_word, where_bytes
 
 USED: Final = 8
 JOURNAL: Final = 9
@@ -243,7 +237,7 @@ def _leaves(state: Words, address: int) -> bool:
             low = middle + 1
         else:
             high = middle
-    return low < state[LEFT + 1] and load_word(ranges + low * 16) <= address  # type: ignore[no-any-return]
+    return low < state[LEFT + 1] and load_word(ranges + low * 16) <= address
 
 
 @kernel
@@ -339,7 +333,7 @@ def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: 
     Value i is ``data[offsets[i]:offsets[i+1]]``. Returns how far it came: less than ``len(ids)`` when the value
     there needs room that the table, the journal or the chunk does not have.
     """
-    base = np.int64(data.ctypes.data)
+    base = where_bytes(data)
     proposed = start
     for i in range(start, len(ids)):
         if i == proposed:
@@ -363,7 +357,7 @@ def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: 
 @kernel
 def load_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: int) -> int:
     """Adds values under given ids, as ``intern_values`` does; -1 - i if value i's id is held by other bytes."""
-    base = np.int64(data.ctypes.data)
+    base = where_bytes(data)
     for i in range(start, len(ids)):
         address, length = base + offsets[i], offsets[i + 1] - offsets[i]
         slot = resolve(state, ids[i])

@@ -9,13 +9,13 @@ import numpy as np
 from ivm.graph import Gather
 from ivm.kernels.arrange import arrange
 from ivm.kernels.blocks import SAME
-from ivm.kernels.memory import T_LAYERS
+from ivm.kernels.memory import T_LAYERS, address
 from ivm.kernels.program import ARRANGE, OUTPUT
 from ivm.operators.base import LARGE, UnaryOperator, check_gather, inverse, is_identity, program
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Batch, Block, Words, address
+from ivm.trace.batch import Batch, Block, Words
 from ivm.trace.shards import copied, gathered, sort_into, sorted_block
 from ivm.trace.spine import Spine
 from ivm.trace.trace import Version

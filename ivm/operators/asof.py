@@ -9,10 +9,11 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.graph import AsOf
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
+from ivm.kernels.memory import address
 from ivm.operators.base import LARGE, check_gather, program
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, address
+from ivm.trace.batch import Block
 
 
 class AsOfOperator(Operator):

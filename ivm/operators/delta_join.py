@@ -39,7 +39,7 @@ from ivm.kernels.delta_join import (
     V_WIDTH,
     delta_join,
 )  # fmt: skip
-from ivm.kernels.memory import where
+from ivm.kernels.memory import address, where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
 from ivm.operators.emitting import Shard, collect, emit
@@ -47,7 +47,7 @@ from ivm.operators.join import Side
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import even, piece
 from ivm.trace.spine import EVERYTHING
 from ivm.workers import EXTENDED, parts

@@ -14,14 +14,14 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
-from ivm.kernels.memory import B_ROOM
+from ivm.kernels.memory import B_ROOM, address
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import LARGE, check_gather, program
 from ivm.operators.emitting import Shard, collect, emit
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from ivm.graph import FormulaFunction, Gather, RowFunction
 from ivm.kernels.blocks import SAME
-from ivm.kernels.memory import B_COUNT
+from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
 from ivm.operators.base import FailingOperator, UnaryOperator, check_gather, program, refill
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Held, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
 from ivm.workers import SORTED
 

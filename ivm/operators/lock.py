@@ -15,12 +15,12 @@ from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.codes import MARKER
 from ivm.kernels.lock import lock
-from ivm.kernels.memory import T_KEY_WIDTH
+from ivm.kernels.memory import T_KEY_WIDTH, address
 from ivm.kernels.read import lookup
 from ivm.operators.base import LARGE
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 

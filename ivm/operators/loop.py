@@ -11,6 +11,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.graph import Delay
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
+from ivm.kernels.memory import address
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
 from ivm.kernels.times import all_bits
 from ivm.operators.base import UnaryOperator
@@ -18,7 +19,7 @@ from ivm.rows import Mask
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import IN_RUNNING_LOOP, Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import BIG, Block, Words, address
+from ivm.trace.batch import BIG, Block, Words
 from ivm.trace.shards import copied, sort_into, sorted_block
 
 

@@ -21,7 +21,7 @@ from ivm.kernels.accumulate import FAILED, accumulate_partial, accumulate_total
 from ivm.kernels.blocks import SAME
 from ivm.kernels.codes import WINDOW_DIFFS
 from ivm.kernels.first import first_partial
-from ivm.kernels.memory import B_COUNT
+from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import ACCUMULATE, ACCUMULATE_TOTAL, CALL, COUNT, FIRST
 from ivm.kernels.reduce import (
     count_differences,
@@ -37,7 +37,7 @@ from ivm.operators.picking import EVERYTHING, Picking, pick
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import copied, in_parts, put_together, sort_into, sorted_block
 from ivm.trace.spine import Spine
 from ivm.workers import SEARCHED, parts

@@ -8,13 +8,13 @@ import numpy as np
 
 from ivm.graph import Gather
 from ivm.kernels.blocks import LEAVE, SAME, gather, transfer
-from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_SINCE
+from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_SINCE, address
 from ivm.kernels.read import collect
 from ivm.operators.base import UnaryOperator, program
 from ivm.operators.linear import SourceOperator
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, Words, address
+from ivm.trace.batch import Block, Words
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import EVERYTHING, Spine
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ivm.kernels.memory import address
 from ivm.kernels.program import CALL, F_LEAST, KINDS, NESTED, PROGRAM_HEAD, R_ENTERS, R_NOTED, TAP
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import address
 from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers
 
 SHARED: Final = (SEARCHED, CORRECTED, SORTED, EXTENDED)

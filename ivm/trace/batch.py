@@ -22,9 +22,10 @@ from ivm.kernels.memory import (
     FILTER_MOST,
     L_DIFF_STRIDE,
     L_RANKS,
-    LAYER_WORDS,
-    lay_out,
-    where,
+    address,
+    block_descriptor,
+    lay_out_block,
+    layer_descriptor,
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.rank import extend_ranks
@@ -35,11 +36,6 @@ _ROOM: Final = 32
 BIG: Final = 1 << 15
 _CUT: Final = 1 << 14
 """Rows of a batch from which on unused room is left to it: what was never written takes no memory."""
-
-
-def address(array: Words) -> int:
-    """Where the array's first word lies."""
-    return int(array.ctypes.data)
 
 
 class Block:
@@ -66,7 +62,7 @@ class Block:
         self._times: Words | None = None
         self._diffs: Words | None = None
         self.room = room
-        lay_out(buffer, self.d, self.n, width, diff_width, room)
+        lay_out_block(buffer, self.d, self.n, width, diff_width, room)
 
     @property
     def nbytes(self) -> int:
@@ -111,10 +107,7 @@ class Block:
         block.room = len(times)
         block._buffer = None
         block._rows, block._times, block._diffs = rows, times, diffs
-        block.d = np.array(
-            [block.n, block.width, address(rows), address(times), address(diffs), block.room, block.diff_width],
-            np.int64,
-        )
+        block.d = block_descriptor(rows, times, diffs, block.n, block.room)
         return block
 
     @classmethod
@@ -125,7 +118,7 @@ class Block:
         block._buffer = buffer
         block._rows = block._times = block._diffs = None
         block.d = np.empty(BLOCK_WORDS, np.int64)
-        lay_out(buffer, block.d, n, width, diff_width, room)
+        lay_out_block(buffer, block.d, n, width, diff_width, room)
         return block
 
     @classmethod
@@ -232,19 +225,14 @@ class Batch:
                 fill_fence(d[B_ROWS], n, block.width, self.fence)
             else:
                 self.fence = merged.fence
-            fence = where(self.fence)
+            fence = address(self.fence)
         bits = merged.bits if merged is not None and len(merged.bits) else None
         if bits is None:
             bits = filter_words(n, block.width)
             if len(bits):
                 fill_filter(d[B_ROWS], n, block.width, bits)
         self.bits = bits
-        stride = 0 if single else 8
-        filtered = where(bits) if len(bits) else 0
-        _, _, rows_at, times_at, diffs_at, *_ = d.tolist()
-        layer = n, rows_at, times_at, stride, diffs_at, stride * block.diff_width, fence, 1
-        self.layer = np.array((*layer, filtered, 64 * len(bits) - 1, 0), np.int64)
-        assert len(self.layer) == LAYER_WORDS
+        self.layer = layer_descriptor(d, n, single, fence, bits)
         self.ranks: Words | None = None
         if merged is not None and merged.ranks is not None and not single:
             self._ranked(merged.ranks[: rank_words(n)].copy())

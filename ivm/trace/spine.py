@@ -23,22 +23,14 @@ from ivm.kernels.memory import (
     FENCE,
     HEAD,
     L_COUNT,
-    L_DIFF_STRIDE,
-    L_DIFFS,
-    L_ROWS,
-    L_SIGN,
-    L_TIME_STRIDE,
-    L_TIMES,
     LAYER_WORDS,
     T_DIFF_WIDTH,
-    T_KEY_WIDTH,
     T_LAYERS,
-    T_ORDER,
-    T_ROOM,
-    T_SHAPE,
     T_SINCE,
     T_WIDTH,
+    address,
     freeze,
+    trace_head,
     where,
 )  # fmt: skip
 from ivm.kernels.merge import (
@@ -56,7 +48,7 @@ from ivm.kernels.merge import (
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 from ivm.kernels.shards import cut_merge
-from ivm.trace.batch import BIG, Batch, Block, Merged, Words, address, filter_words, rank_words
+from ivm.trace.batch import BIG, Batch, Block, Merged, Words, filter_words, rank_words
 from ivm.trace.shards import copied, merge_parts, sorted_block
 from ivm.workers import MERGED, parts
 
@@ -205,20 +197,9 @@ class Spine:
         """Begins with an empty small layer, in a buffer of its own; what the descriptor begins with."""
         width, diff_width = self.width, self.diff_width
         self._small = np.empty(ROOM * (width + 1 + diff_width), np.int64)
-        base = where(self._small)
-        head = self._head = np.zeros(HEAD + LAYER_WORDS, np.int64)
-        head[T_WIDTH] = width
-        head[T_KEY_WIDTH] = self.key_width
-        head[T_SHAPE] = self.shape
-        head[T_DIFF_WIDTH] = diff_width
-        head[T_ORDER] = self.order
-        head[T_ROOM] = ROOM
-        head[HEAD + L_ROWS] = base
-        head[HEAD + L_TIMES] = base + 8 * ROOM * width
-        head[HEAD + L_TIME_STRIDE] = 8
-        head[HEAD + L_DIFFS] = base + 8 * ROOM * (width + 1)
-        head[HEAD + L_DIFF_STRIDE] = 8 * diff_width
-        head[HEAD + L_SIGN] = 1
+        head = self._head = trace_head(
+            self._small, width, self.key_width, self.shape, diff_width, self.order, ROOM
+        )  # fmt: skip
         return head
 
     def _refresh(self) -> None:

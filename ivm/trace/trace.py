@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS
+from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, address
 from ivm.kernels.read import collect, lookup
 from ivm.trace.batch import Batch, Block, Words
 from ivm.trace.shards import sorted_block
@@ -70,7 +70,7 @@ class Version:
         desc = self.desc.copy()
         for k in range(int(desc[T_LAYERS])):
             at = HEAD + LAYER_WORDS * k
-            desc[at + L_TIMES] = _ZERO.ctypes.data
+            desc[at + L_TIMES] = address(_ZERO)
             desc[at + L_TIME_STRIDE] = 0
         return desc
 

@@ -32,6 +32,7 @@ from ivm.graph import (
     Reduce,
     Threshold,
 )  # fmt: skip
+from ivm.kernels.memory import address
 from ivm.kernels.program import R_OUT
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
@@ -40,7 +41,6 @@ from ivm.runtime.compile import Compiled
 from ivm.runtime.operator import Operator
 from ivm.runtime.scheduler import run_pass
 from ivm.runtime.steps import FlowRun
-from ivm.trace.batch import address
 from tests.ivm.test_dataflow import run
 from tests.ivm.test_loops import SAME, closure, counting, feed, transitive
 from tests.ivm.test_workers import Recorded

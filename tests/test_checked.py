@@ -1,0 +1,23 @@
+"""A share of the kernels' tests once more, with bounds checks: out-of-range accesses are silent otherwise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.checked import SHORT, run
+
+ENGINE = Path(__file__).resolve().parent.parent / "ivm"
+RAW = re.compile(r"\b(inttoptr|carray|intrinsic|memset)\b|ctypes\.data|__array_interface__")
+
+
+@pytest.mark.timeout(1800)
+def test_kernels_stay_within_their_arrays() -> None:
+    assert run(SHORT, []) == 0
+
+
+def test_one_module_reads_and_writes_by_address() -> None:
+    found = {path.name for path in ENGINE.rglob("*.py") if RAW.search(path.read_text())}
+    assert found == {"memory.py", "shadow.py"}
