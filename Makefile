@@ -57,7 +57,7 @@ blocks: $(VENV)/test.done
 
 # Kernels' tests with every address and index checked; they are compiled apart, which takes minutes.
 checked: $(VENV)/test.done
-	$(PY) -m tests.checked --long
+	$(PY) -m tests.programs.checked --long
 
 joins: $(VENV)/test.done
 	$(PY) -m tests.programs.join_histories --count $(or $(COUNT),1000)

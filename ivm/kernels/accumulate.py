@@ -1,7 +1,8 @@
-"""Sums of each touched group, and what a formula makes of them: count, sum and the like without a call of Python.
+"""Sums of each touched group, and what a formula makes of them: count, sum and the like.
 
-Groups have no values, only diffs of several words. A formula takes a group's sums for a row, and keeps it where the
-group has a result. Inside loops differences are mixed ones, as in ``ivm.kernels.first``: the output is not read.
+Groups have no values, only diffs of one or more words. A formula (``ivm.kernels.formula``) takes a group's sums as a
+row, and keeps it where the group has a result. ``accumulate_total`` is the whole operator outside loops; the rest is
+the tactic SUMS of ``ivm.kernels.interesting``, which emits mixed differences and does not read the output.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ from typing import Final
 
 import numpy as np
 
-from ivm.kernels.arrange import put_small
-from ivm.kernels.cache import kernel
+from ivm.kernels.cache import inlined, kernel
 from ivm.kernels.codes import H_WIDTH
 from ivm.kernels.first import sort_tail, times_less
 from ivm.kernels.formula import apply_formula
-from ivm.kernels.history import close, least_ordinal, longer, next_row, put_times, rows_from
+from ivm.kernels.history import rows_from
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
     B_COUNT,
@@ -45,16 +45,20 @@ from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.times import advance, loops
 
+FULL: Final = -1
 FAILED: Final = -2
 
 
-@kernel
-def _history(
-    table: Words, count: int, cursors: Words, width: int, order: int, key: int, since: int, shape: int, diff_width: int,
-    times: Words, diffs: Words,
+@inlined
+def sums_history(
+    trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, times: Words, diffs: Words
 ) -> tuple[int, int]:  # fmt: skip
-    """(count, updates visited): a key's updates by time, those of one time added up in ``diffs``, ``diff_width`` words
-    each; the count is -1 where the lists are too short."""
+    """(entries, updates visited): a key's history in the order of time, consolidated; -1 where a list is too short.
+
+    ``diffs`` int64[n * diff words] for ``times`` int64[n].
+    """
+    width, diff_width = trace[T_WIDTH], trace[T_DIFF_WIDTH]
+    order, shape = trace[T_ORDER], trace[T_SHAPE]
     found = 0
     visited = 0
     for k in range(count):
@@ -229,20 +233,30 @@ def _emit_total(delta: Words, width: int, out: Words, values: Words, out_width: 
         sort_tail(out, start, 0)
 
 
-@kernel
-def _corners(
-    sums: Words, head: int, corners: int, diff_width: int, time: int, shape: int, times: Words, diffs: Words, n: int
+@inlined
+def sum_corners(
+    key: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, trace: Words, n_heads: int, heads: Words,
+    sums: Words,
 ) -> None:  # fmt: skip
-    """The sums at a time and at each of the corners just below it: a corner is a set of coordinates."""
-    base = head * corners * diff_width
-    sums[base : base + corners * diff_width] = 0
-    for k in range(n):
-        less = times_less(times[k], time, shape)
-        if less >= 0:
-            for corner in range(corners):
-                if corner & ~less == 0:
-                    for d in range(diff_width):
-                        sums[base + corner * diff_width + d] += diffs[k * diff_width + d]
+    """Adds a head (the key's address and a time) for each time of ``now`` behind ``n_heads`` others, with its sums.
+
+    ``times``, ``diffs``: the key's history, n entries. ``heads`` int64[2 * n]; ``sums`` int64[n * corners * diff
+    words]: a corner is the set of coordinates, as bits, that are one less than the time's.
+    """
+    diff_width, shape = trace[T_DIFF_WIDTH], trace[T_SHAPE]
+    corners = 2 << loops(shape)
+    for e in range(n_now):
+        heads[2 * (n_heads + e)] = key
+        heads[2 * (n_heads + e) + 1] = now[e]
+        base = (n_heads + e) * corners * diff_width
+        sums[base : base + corners * diff_width] = 0
+        for k in range(n):
+            less = times_less(times[k], now[e], shape)
+            if less >= 0:
+                for corner in range(corners):
+                    if corner & ~less == 0:
+                        for d in range(diff_width):
+                            sums[base + corner * diff_width + d] += diffs[k * diff_width + d]
 
 
 @kernel
@@ -273,94 +287,21 @@ def _emit(
 
 
 @kernel
-def _owe(owed_out: Words, key: int, width: int, later: Words, count: int) -> None:
-    """Appends a key at each of some later times."""
-    for k in range(count):
-        to = owed_out[B_COUNT]
-        copy_words(key, owed_out[B_ROWS] + 8 * width * to, width)
-        store(owed_out[B_TIMES] + 8 * to, later[k])
-        store(owed_out[B_DIFFS] + 8 * to, 1)
-        owed_out[B_COUNT] = to + 1
-
-
-@kernel
-def accumulate_partial(
-    trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, formula: Words,
-    vector: int, stats: Words,
-) -> int:  # fmt: skip
-    """At one loop vector: the differences of [key | result] at the delta's and the owed times, and at their joins with
-    history.
-
-    ``trace`` holds the delta already; ``owed``, keys alone, is sorted like it. Appends to ``out`` (empty before, sorted
-    in the end), and keys at later times to ``owed_out``; returns both blocks' counts, the second shifted by 32 bits,
-    with bit 31 set where ``out`` is in the output already; or, with both as found, -1 when there is no room, FAILED
-    where the formula fails. Cost: the histories of the touched groups.
-    """
-    width = trace[T_WIDTH]
-    order = trace[T_ORDER]
-    shape = trace[T_SHAPE]
-    diff_width = trace[T_DIFF_WIDTH]
-    corners = 2 << loops(shape)
-    table, count = layers(trace, nothing, nothing)
-    cursors = np.zeros(count, np.int64)
-    times = np.empty(32, np.int64)
-    diffs = np.empty(32 * diff_width, np.int64)
-    now = np.empty(32, np.int64)
-    later = np.empty(32, np.int64)
-    most = delta[B_COUNT] + owed[B_COUNT] + 8
-    sums = np.empty(most * corners * diff_width, np.int64)
-    head_keys = np.empty(most, np.int64)
-    head_times = np.empty(most, np.int64)
-    owed_found = owed_out[B_COUNT]
-    heads, i, j = 0, 0, 0
-    while i < delta[B_COUNT] or j < owed[B_COUNT]:
-        key = next_row(delta, i, owed, j, width, width, order)
-        first, i = i, rows_from(delta, i, key, width, width)
-        first_owed, j = j, rows_from(owed, j, key, width, width)
-        if i - first + j - first_owed > len(now):
-            now = np.empty(2 * (i - first + j - first_owed), np.int64)
-        n_now = put_times(owed, first_owed, j, now, put_times(delta, first, i, now, 0))
-        since = least_ordinal(now, n_now, shape) - 1
-        n, visited = _history(table, count, cursors, width, order, key, since, shape, diff_width, times, diffs)
-        while n < 0:
-            times, diffs = longer(times, 0), longer(diffs, 0)
-            n, visited = _history(table, count, cursors, width, order, key, since, shape, diff_width, times, diffs)
-        stats[S_SEEKS] += count
-        stats[S_HISTORY] += visited
-        counts = close(now, n_now, later, times, n, shape, vector)
-        while counts < 0:
-            now = longer(now, n_now)
-            later = longer(later, 0)
-            counts = close(now, n_now, later, times, n, shape, vector)
-        n_now = counts & 0xFFFFFFFF
-        n_later = counts >> 32
-        if owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
-            owed_out[B_COUNT] = owed_found
-            return -1
-        while heads + n_now > len(head_keys):
-            head_keys, head_times = longer(head_keys, heads), longer(head_times, heads)
-            sums = longer(sums, heads * corners * diff_width)
-        for e in range(n_now):
-            head_keys[heads] = key
-            head_times[heads] = now[e]
-            _corners(sums, heads, corners, diff_width, now[e], shape, times, diffs, n)
-            heads += 1
-        _owe(owed_out, key, width, later, n_later)
-    place = np.empty(heads * corners, np.int64)
-    values = np.empty(heads * corners * formula[H_WIDTH], np.int64)
-    if not _results(formula, sums, diff_width, heads * corners, values, place):
-        owed_out[B_COUNT] = owed_found
+def emit_results(out: Words, heads: Words, n_heads: int, sums: Words, trace: Words, formula: Words) -> int:
+    """Appends the mixed differences of the results of all heads, sorted; 0, or FULL or FAILED with some of them."""
+    width, diff_width = trace[T_WIDTH], trace[T_DIFF_WIDTH]
+    corners = 2 << loops(trace[T_SHAPE])
+    place = np.empty(n_heads * corners, np.int64)
+    values = np.empty(n_heads * corners * formula[H_WIDTH], np.int64)
+    if not _results(formula, sums, diff_width, n_heads * corners, values, place):
         return FAILED
-    stats[S_SEGMENTS] += heads
     start = 0
-    for h in range(heads):
-        if h != 0 and head_keys[h] != head_keys[h - 1]:
+    for h in range(n_heads):
+        key, time = heads[2 * h], heads[2 * h + 1]
+        if h != 0 and key != heads[2 * h - 2]:
             sort_tail(out, start, 0)
             start = out[B_COUNT]
-        if not _emit(out, head_keys[h], width, head_times[h], values, formula[H_WIDTH], place, h * corners, corners):
-            out[B_COUNT] = 0
-            owed_out[B_COUNT] = owed_found
-            return -1
+        if not _emit(out, key, width, time, values, formula[H_WIDTH], place, h * corners, corners):
+            return FULL
     sort_tail(out, start, 0)
-    kept = out[B_COUNT] == 0 or put_small(output, out)
-    return int(out[B_COUNT] | int(kept) << 31 | owed_out[B_COUNT] << 32)
+    return 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ivm.kernels.accumulate import accumulate_partial
 from ivm.kernels.blocks import extract, least_vector
 from ivm.kernels.cache import kernel
-from ivm.kernels.first import first_partial
 from ivm.kernels.formula import map_block
+from ivm.kernels.interesting import FIRSTS, SUMS, reduce_partial
 from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, Words, load, store, words_at
 from ivm.kernels.program import (
     ACCUMULATE,
@@ -93,12 +92,10 @@ def run_groups(
     start = later[B_COUNT]
     words = words_at(program[at + G_WORDS], program[at + G_WORD_COUNT])
     output = trace_at(program[at + D_OUTPUT])
-    if accumulates:
-        counts = accumulate_partial(trace, delta, times, output, nothing, out, later, words, vector, stats)
-    else:
-        counts = first_partial(
-            trace, delta, times, output, nothing, out, later, words, program[at + G_COMPLEMENT] != 0, vector, stats
-        )
+    counts = reduce_partial(
+        SUMS if accumulates else FIRSTS, trace, delta, times, output, nothing, out, later, nothing, nothing, words,
+        0 if accumulates else program[at + G_COMPLEMENT], vector, False, stats,
+    )  # fmt: skip
     if counts < 0:
         ordered[B_COUNT] = 0
         return UNDONE

@@ -1,23 +1,17 @@
-"""The first value of each touched group, in a loop: min, max and the like without a call of Python.
+"""The tactic FIRSTS of ``ivm.kernels.interesting``: each group's first value, for min, max and the like.
 
-What is emitted sums up to F(ordinal, round, …), the group's first value with a positive count up to there, so that the
-difference at a time is F's mixed difference (Möbius inversion, as in ``ivm.kernels.threshold``): the output's own
-history is not read. Each coordinate doubles the corners of that difference: for loops that are not nested deep.
+F is the first value, in the trace's order, whose count is positive. What is emitted at a time is F's mixed difference
+over the time's corners (a Möbius inversion), so the output is not read. Each coordinate doubles the corners: this is
+for loops that are not nested deep.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from ivm.kernels.arrange import put_small
-from ivm.kernels.cache import kernel
+from ivm.kernels.cache import inlined, kernel
 from ivm.kernels.codes import WIDTH_BITS
-from ivm.kernels.history import close, least_ordinal, longer, next_row, put, put_times, rows_from
-from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
-    B_ROOM,
     B_ROWS,
     B_TIMES,
     B_WIDTH,
@@ -39,9 +33,9 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import absent, layers, seek
+from ivm.kernels.seek import absent, seek
 from ivm.kernels.sort import compare_updates
-from ivm.kernels.times import advance, last_mask, loops, unwrap
+from ivm.kernels.times import advance, last_mask, unwrap
 
 
 @kernel
@@ -203,12 +197,13 @@ def times_less(then: int, time: int, shape: int) -> int:
 
 @kernel
 def _nested_difference(
-    out: Words, time: int, shape: int, rows: Words, times: Words, diffs: Words, count: int, firsts: Words, sums: Words,
+    out: Words, time: int, shape: int, rows: Words, times: Words, diffs: Words, count: int, room: Words,
     key_width: int, words: Words, complement: bool,
 ) -> None:  # fmt: skip
-    """``_difference`` at any depth. A corner is the set of coordinates that are just below the time's; ``firsts`` and
-    ``sums`` have a word for each."""
-    corners = len(firsts)
+    """``_difference`` at any depth. A corner is the set of coordinates, as bits, that are one less than the time's;
+    ``room`` has two words for each."""
+    corners = len(room) >> 1
+    firsts, sums = room[:corners], room[corners:]
     firsts[:] = 0
     missing = corners
     k = 0
@@ -264,84 +259,38 @@ def sort_tail(block: Words, start: int, order: int) -> None:
             j -= 1
 
 
-@kernel
-def first_partial(
-    trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, words: Words,
-    complement: bool, vector: int, stats: Words,
-) -> int:  # fmt: skip
-    """At one loop vector: the differences of [key | the first value's ``words``] at the delta's and the owed times, and
-    at their joins with history. ``words`` is a permutation of the values' words, each complemented where so said.
+@inlined
+def first_history(
+    trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, rows: Words, times: Words,
+    diffs: Words,
+) -> tuple[int, int]:  # fmt: skip
+    """(entries, updates visited): a key's updates in the order of values, consolidated; -1 where a list is too short.
 
-    ``trace`` holds the delta already; ``owed``, keys alone, is sorted like it. Appends to ``out`` (empty
-    before, sorted in the end), and keys at later times to ``owed_out``; returns both blocks' counts, the second shifted
-    by 32 bits, with bit 31 set where ``out`` is in the output already; or -1, with both as found, when there is no
-    room. Cost: the touched groups.
+    ``rows`` gets the address of a row for each entry, the same one for all entries of a value. ``cursors`` int64[3 *
+    count]: where the search of each layer begins, then room to work in.
     """
-    width = trace[T_WIDTH]
-    key_width = trace[T_KEY_WIDTH]
-    order = trace[T_ORDER]
-    shape = trace[T_SHAPE]
-    corners = 2 << loops(shape)
-    firsts = np.empty(corners, np.int64)
-    sums = np.empty(corners, np.int64)
-    table, count = layers(trace, nothing, nothing)
-    cursors = np.zeros(count, np.int64)
-    active = np.empty(2 * count + 2, np.int64)
-    rows = np.empty(64, np.int64)
-    times = np.empty(64, np.int64)
-    diffs = np.empty(64, np.int64)
-    seen = np.empty(64, np.int64)
-    now = np.empty(32, np.int64)
-    later = np.empty(32, np.int64)
-    owed_found = owed_out[B_COUNT]
-    i, j = 0, 0
-    while i < delta[B_COUNT] or j < owed[B_COUNT]:
-        key = next_row(delta, i, owed, j, width, key_width, order)
-        first, i = i, rows_from(delta, i, key, width, key_width)
-        first_owed, j = j, rows_from(owed, j, key, key_width, key_width)
-        if i - first + j - first_owed > len(now):
-            now = np.empty(2 * (i - first + j - first_owed), np.int64)
-        n_now = put_times(delta, first, i, now, 0)
-        n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, shape) - 1
-        found = _start(table, count, cursors, active, width, key, key_width, order)
-        n, visited = _group(table, active, found, width, key, key_width, order, since, shape, rows, times, diffs)
-        while n < 0:
-            rows, times, diffs = longer(rows, 0), longer(times, 0), longer(diffs, 0)
-            seen = longer(seen, 0)
-            found = _start(table, count, cursors, active, width, key, key_width, order)
-            n, visited = _group(table, active, found, width, key, key_width, order, since, shape, rows, times, diffs)
-        stats[S_SEEKS] += count
-        stats[S_HISTORY] += visited
-        n_seen = 0
-        for k in range(n):
-            n_seen = put(seen, n_seen, times[k])
-        counts = close(now, n_now, later, seen, n_seen, shape, vector)
-        while counts < 0:
-            now = longer(now, n_now)
-            later = longer(later, 0)
-            counts = close(now, n_now, later, seen, n_seen, shape, vector)
-        n_now = counts & 0xFFFFFFFF
-        n_later = counts >> 32
-        if out[B_COUNT] + corners * n_now > out[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]:
-            out[B_COUNT] = 0
-            owed_out[B_COUNT] = owed_found
-            return -1
-        start = out[B_COUNT]
-        for e in range(n_now):
-            if shape >> WIDTH_BITS == 0:
-                _difference(out, now[e], shape, rows, times, diffs, n, key_width, words, complement)
-            else:
-                _nested_difference(
-                    out, now[e], shape, rows, times, diffs, n, firsts, sums, key_width, words, complement
-                )
-        stats[S_SEGMENTS] += n_now
-        sort_tail(out, start, output[T_ORDER])
-        for k in range(n_later):
-            to = owed_out[B_COUNT]
-            copy_words(key, owed_out[B_ROWS] + 8 * key_width * to, key_width)
-            store(owed_out[B_TIMES] + 8 * to, later[k])
-            store(owed_out[B_DIFFS] + 8 * to, 1)
-            owed_out[B_COUNT] = to + 1
-    kept = out[B_COUNT] == 0 or put_small(output, out)
-    return int(out[B_COUNT] | int(kept) << 31 | owed_out[B_COUNT] << 32)
+    width, key_width = trace[T_WIDTH], trace[T_KEY_WIDTH]
+    order, shape = trace[T_ORDER], trace[T_SHAPE]
+    active = cursors[count:]
+    found = _start(table, count, cursors, active, width, key, key_width, order)
+    return _group(table, active, found, width, key, key_width, order, since, shape, rows, times, diffs)
+
+
+@inlined
+def emit_firsts(
+    out: Words, now: Words, n_now: int, rows: Words, times: Words, diffs: Words, n: int, trace: Words, words: Words,
+    complement: int, sums: Words, order: int,
+) -> None:  # fmt: skip
+    """Appends the mixed differences of a key's first value at each time of ``now``, sorted by ``order``.
+
+    ``rows``, ``times``, ``diffs``: the key's history, n entries; ``sums``: int64[2 * corners] to work in. ``out`` has
+    room for an update at each corner of each time.
+    """
+    shape, key_width = trace[T_SHAPE], trace[T_KEY_WIDTH]
+    start = out[B_COUNT]
+    for e in range(n_now):
+        if shape >> WIDTH_BITS == 0:
+            _difference(out, now[e], shape, rows, times, diffs, n, key_width, words, complement != 0)
+        else:
+            _nested_difference(out, now[e], shape, rows, times, diffs, n, sums, key_width, words, complement != 0)
+    sort_tail(out, start, order)

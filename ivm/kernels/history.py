@@ -1,8 +1,8 @@
-"""A row's history: the times and diffs that a trace holds of it, and the times at which an operator owes output.
+"""A key's history: the times and diffs that a trace holds of it, in short lists.
 
-At partially ordered times an operator's output changes at the joins of new times with old ones (McSherry et al.,
-Differential dataflow, CIDR 2013, section 3.3). New times of one pass share their loop vector; a join either has that
-vector too, or a later one, and is then owed for the pass at that vector.
+A list is an int64 array and a count that is kept apart; entries behind the count mean nothing. Kernels never return
+the arrays: counting references to them costs more than the lists. Instead they say that a list is too short, and the
+caller begins again with a ``longer`` one.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
+    T_ORDER,
+    T_SHAPE,
+    T_WIDTH,
     Words,
     load,
 )  # fmt: skip
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, seek
-from ivm.kernels.times import advance, all_bits, lub, rounds
+from ivm.kernels.times import advance
 
 
 @kernel
 def longer(array: Words, count: int) -> Words:
-    """A copy with twice the room, of which the first ``count`` entries count."""
+    """A list with twice the room and the same first ``count`` entries."""
     result = np.empty(2 * len(array), np.int64)
     result[:count] = array[:count]
     return result
@@ -41,7 +44,7 @@ def longer(array: Words, count: int) -> Words:
 
 @kernel
 def put(array: Words, count: int, value: int) -> int:
-    """Adds a value to a short list without doubles, which has room; the new count."""
+    """Adds a value to a list of distinct values, which has room; returns the new count. Cost: the list's length."""
     for i in range(count):
         if array[i] == value:
             return count
@@ -51,7 +54,7 @@ def put(array: Words, count: int, value: int) -> int:
 
 @kernel
 def sort_few(array: Words, count: int) -> None:
-    """Sorts a short list in place; numpy's sort costs more than the list."""
+    """Sorts the first ``count`` entries in place; for a few of them numpy's sort takes longer than insertion."""
     if count > 64:
         array[:count].sort()
         return
@@ -69,10 +72,11 @@ def gather_history(
     table: Words, layers: int, cursors: Words, width: int, key_width: int, order: int, key: int, since: int,
     shape: int, times: Words, diffs: Words,
 ) -> int:  # fmt: skip
-    """How many rows with the key a table of layers has (diffs of one word); what fits goes to ``times`` and ``diffs``.
+    """Writes a key's updates, of one diff word, to ``times`` and ``diffs``, as far as they have room; returns how many
+    there are.
 
-    Times are raised to the ordinal ``since``. Cursors move on: keys come in ascending order. Arrays are never returned:
-    counting references to them costs more than the lists.
+    ``table``: ``layers`` layers, see ``ivm.kernels.seek``; ``cursors`` int64[layers]: where the searches begin, moved
+    on to the key, since keys come in ascending order; ``key``: an address. Times are raised to the ordinal ``since``.
     """
     count = 0
     room = len(times)
@@ -95,7 +99,7 @@ def gather_history(
 
 @kernel
 def consolidate_history(times: Words, diffs: Words, count: int) -> int:
-    """Sorts by time, adds equal times up and drops zeros, in place; returns the new count."""
+    """Sorts by time, adds up diffs of equal times and drops zeros, in place; returns the new count."""
     if count > 64:
         perm = np.argsort(times[:count])
         times[:count] = times[:count][perm]
@@ -127,18 +131,8 @@ def consolidate_history(times: Words, diffs: Words, count: int) -> int:
 
 
 @kernel
-def next_row(delta: Words, i: int, owed: Words, j: int, width: int, key_width: int, order: int) -> int:
-    """The address of the lesser key of a delta's row i and the row j of what is owed, of ``key_width`` words a row."""
-    row: int = delta[B_ROWS] + 8 * width * i
-    other: int = owed[B_ROWS] + 8 * key_width * j
-    if i >= delta[B_COUNT] or (j < owed[B_COUNT] and compare(other, row, 0, key_width, order) < 0):
-        return other
-    return row
-
-
-@kernel
 def rows_from(block: Words, i: int, key: int, width: int, key_width: int) -> int:
-    """The index after the block's rows from ``i`` on that have the key."""
+    """The index of the first row from ``i`` on, or the count, that does not begin with the key (an address)."""
     while i < block[B_COUNT] and compare(key, block[B_ROWS] + 8 * width * i, 0, key_width, 0) == 0:
         i += 1
     return i
@@ -146,41 +140,26 @@ def rows_from(block: Words, i: int, key: int, width: int, key_width: int) -> int
 
 @kernel
 def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> int:
-    """Adds the distinct times of a block's updates to a list that has room; its new count."""
+    """Adds the distinct times of a block's updates from ``start`` to before ``stop`` to a list with room; its count."""
     for i in range(start, stop):
         count = put(now, count, load(block[B_TIMES] + 8 * i))
     return count
 
 
 @kernel
-def least_ordinal(now: Words, count: int, shape: int) -> int:
-    """The least ordinal of some times."""
-    shift = all_bits(shape)
-    least = now[0] >> shift
-    for k in range(1, count):
-        least = min(least, now[k] >> shift)
-    return int(least)
-
-
-@kernel
-def close(
-    now: Words, now_count: int, owed: Words, history: Words, history_count: int, shape: int, vector: int,
+def put_history_times(
+    table: Words, layers: int, trace: Words, key: int, key_width: int, since: int, times: Words, count: int
 ) -> int:  # fmt: skip
-    """Closes the times of this pass under joins with a history, sorted in ``now``; later joins go to ``owed``.
-
-    Returns both counts, the second shifted by 32 bits; -1 when a list is full.
-    """
-    owed_count = 0
-    i = 0
-    while i < now_count:
-        for j in range(history_count):
-            if now_count == len(now) or owed_count == len(owed):
+    """Adds the distinct times, raised to ``since``, of a key's rows in a table of layers to a list; its new count, -1
+    when it is full. Cost: a search from the start of each layer."""
+    width, order, shape = trace[T_WIDTH], trace[T_ORDER], trace[T_SHAPE]
+    for k in range(layers):
+        at = k * LAYER_WORDS
+        rows, total = table[at + L_ROWS], table[at + L_COUNT]
+        p = seek(rows, total, width, table[at + L_FENCE], 0, key, key_width, order)
+        while p < total and compare(rows + 8 * width * p, key, 0, key_width, 0) == 0:
+            if count == len(times):
                 return -1
-            time = lub(now[i], history[j], shape)
-            if rounds(time, shape) == vector:
-                now_count = put(now, now_count, time)
-            else:
-                owed_count = put(owed, owed_count, time)
-        i += 1
-    sort_few(now, now_count)
-    return now_count | owed_count << 32
+            count = put(times, count, advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape))
+            p += 1
+    return count

@@ -16,6 +16,7 @@ from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.compute import block_at, out_of, run_groups, run_map, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
+from ivm.kernels.interesting import THRESHOLDS, reduce_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, S_OVERFLOWS, join
 from ivm.kernels.memory import (
     B_COUNT,
@@ -106,7 +107,7 @@ from ivm.kernels.program import (
 )  # fmt: skip
 from ivm.kernels.reduce import count_differences
 from ivm.kernels.sort import sort_block
-from ivm.kernels.threshold import threshold_partial, threshold_total
+from ivm.kernels.threshold import threshold_total
 from ivm.kernels.times import last_mask
 
 
@@ -232,9 +233,9 @@ def _threshold(
         sort_block(owed, ordered, trace[T_ORDER])
         times = ordered
     start = later[B_COUNT]
-    counts = threshold_partial(
-        trace, delta, times, trace_at(program[at + D_OUTPUT]), nothing, out, later, program[at + D_KEEP], vector, again,
-        stats,
+    counts = reduce_partial(
+        THRESHOLDS, trace, delta, times, trace_at(program[at + D_OUTPUT]), nothing, out, later, nothing, nothing,
+        nothing, program[at + D_KEEP], vector, again, stats,
     )  # fmt: skip
     if counts < 0:
         return UNDONE

@@ -366,7 +366,7 @@ def layer_descriptor(block: Words, count: int, once: bool, fence: int, bits: Wor
     ``once``: one time and diff stand for all. ``fence``: its address or 0. ``bits``: a filter of a power of two of
     words, or of none.
     """
-    assert 0 <= count
+    assert count >= 0
     assert len(bits) & (len(bits) - 1) == 0
     stride = 0 if once else 8
     layer = np.zeros(LAYER_WORDS, np.int64)

@@ -1,17 +1,20 @@
-"""Reduce: gathers each touched key's accumulated values into segments, and turns a reducer's rows into differences.
+"""Reduce: a key's accumulated values, gathered for a reducer in Python, and what the reducer's rows change.
 
-A *segment* is a key's distinct values with their summed diffs at one time. The gathering kernels write
-``heads`` (a block: rows = the keys, times, diffs = (sign, next time or -1)), ``offsets`` and ``vals`` (a block: rows =
-the values, times unused, diffs = the sums). They return False when a block is full: the caller makes room and starts
-anew.
+A *segment* is a key's distinct values with their summed diffs at one time, or just a *head* (key, time) where it has
+none. The gathering kernels write three blocks: ``heads`` (rows: the keys; times; diffs, two words: sign, and the next
+time or -1), ``offsets`` (rows: where each head's values begin in ``vals``, one more at the end) and ``vals`` (rows: the
+values; diffs: the sums; times unused). They return False when a block is full: the caller makes room and begins again.
+
+``*_total`` are for outside loops. Inside loops ``segments_history`` and ``emit_segments`` are the tactic SEGMENTS of
+``ivm.kernels.interesting``, and ``differences_partial`` subtracts what was emitted before.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.cache import kernel
-from ivm.kernels.history import close, least_ordinal, longer, next_row, put, put_times, rows_from, sort_few
+from ivm.kernels.cache import inlined, kernel
+from ivm.kernels.history import put, put_times, rows_from, sort_few
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
     B_COUNT,
@@ -347,17 +350,23 @@ def differences_total(heads: Words, segment: Words, vals: Words, target: Words) 
     return int(n)
 
 
-@kernel
-def _times_of_key(
-    table: Words, count: int, starts: Words, width: int, key: int, key_width: int, since: int, shape: int,
-    times: Words,
+@inlined
+def segments_history(
+    trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, times: Words
 ) -> tuple[int, int]:  # fmt: skip
-    """(count, rows visited): the distinct times of a key's rows, raised to ``since``; count -1 when they do not fit."""
+    """(entries, updates visited): the distinct times of a key's updates, raised to ``since``; -1 when they do not fit.
+
+    ``cursors`` int64[count or more]: moved on to the key's first row in each layer.
+    """
+    width, key_width = trace[T_WIDTH], trace[T_KEY_WIDTH]
+    order, shape = trace[T_ORDER], trace[T_SHAPE]
     n = 0
     visited = 0
     for k in range(count):
         at = k * LAYER_WORDS
-        p = starts[k]
+        rows, total = table[at + L_ROWS], table[at + L_COUNT]
+        p = seek(rows, total, width, table[at + L_FENCE], cursors[k], key, key_width, order)
+        cursors[k] = p
         while live(table, k, p, width, key, key_width):
             time = advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape)
             visited += 1
@@ -368,88 +377,24 @@ def _times_of_key(
     return n, visited
 
 
-@kernel
-def segments_partial(
-    trace: Words, delta: Words, owed: Words, nothing: Words, heads: Words, offsets: Words, vals: Words,
-    owed_out: Words, limit: int, vector: int, stats: Words,
+@inlined
+def emit_segments(
+    heads: Words, offsets: Words, vals: Words, key: int, now: Words, n_now: int, trace: Words, table: Words, count: int,
+    cursors: Words, limit: int, sums: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Inside loops, at one loop vector: for each key of the delta or of ``owed`` (rows = keys, sorted) a segment, maybe
-    empty, at each time of the closure; later times go to ``owed_out``."""
-    width = trace[T_WIDTH]
-    key_width = trace[T_KEY_WIDTH]
-    shape = trace[T_SHAPE]
-    order = trace[T_ORDER]
-    table, count = layers(trace, nothing, nothing)
-    starts = np.zeros(count, np.int64)
-    positions = np.zeros(count, np.int64)
-    sums = np.zeros(trace[T_DIFF_WIDTH], np.int64)
-    now = np.empty(32, np.int64)
-    later = np.empty(32, np.int64)
-    times = np.empty(64, np.int64)
-    owed_found = owed_out[B_COUNT]
-    heads[B_COUNT] = 0
-    vals[B_COUNT] = 0
-    store(offsets[B_ROWS], 0)
-    i = 0
-    j = 0
-    while i < delta[B_COUNT] or j < owed[B_COUNT]:
-        key = next_row(delta, i, owed, j, width, key_width, order)
-        first, i = i, rows_from(delta, i, key, width, key_width)
-        first_owed, j = j, rows_from(owed, j, key, key_width, key_width)
-        if i - first + j - first_owed > len(now):
-            now = np.empty(2 * (i - first + j - first_owed), np.int64)
-        n_now = put_times(delta, first, i, now, 0)
-        n_now = put_times(owed, first_owed, j, now, n_now)
-        since = least_ordinal(now, n_now, shape)
-        _seek_all(table, count, starts, width, key, key_width, order)
-        n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, shape, times)
-        while n_times < 0:
-            times = longer(times, 0)
-            n_times, visited = _times_of_key(table, count, starts, width, key, key_width, since, shape, times)
-        stats[S_SEEKS] += count
-        stats[S_HISTORY] += visited
-        counts = close(now, n_now, later, times, n_times, shape, vector)
-        while counts < 0:
-            now = longer(now, n_now)
-            later = longer(later, 0)
-            counts = close(now, n_now, later, times, n_times, shape, vector)
-        n_now = counts & 0xFFFFFFFF
-        n_later = counts >> 32
-        full = heads[B_COUNT] + n_now >= heads[B_ROOM] or owed_out[B_COUNT] + n_later > owed_out[B_ROOM]
-        for e in range(n_now):
-            if full:
-                break
-            visited = _walk(trace, table, count, starts, positions, key, now[e], limit, vals, sums)
-            full = visited < 0
-            if not full:
-                stats[S_HISTORY] += visited
-                head(heads, offsets, vals, key, key_width, now[e], 1, -1)
-        if full:
-            owed_out[B_COUNT] = owed_found
+    """Appends a segment, maybe an empty one, for each time of ``now``; False when ``vals`` has no room.
+
+    ``heads`` has room, ``offsets`` for one more. ``cursors``: what ``segments_history`` left, and as many words again
+    to work in; ``sums``: a word or more for each diff word, to work in.
+    """
+    positions = cursors[count:]
+    for e in range(n_now):
+        visited = _walk(trace, table, count, cursors, positions, key, now[e], limit, vals, sums)
+        if visited < 0:
             return False
-        for k in range(n_later):
-            _owe(owed_out, key, key_width, later[k])
-    stats[S_SEGMENTS] += heads[B_COUNT]
+        stats[S_HISTORY] += visited
+        head(heads, offsets, vals, key, trace[T_KEY_WIDTH], now[e], 1, -1)
     return True
-
-
-@kernel
-def _owe(owed_out: Words, key: int, key_width: int, time: int) -> None:
-    n = owed_out[B_COUNT]
-    copy_words(key, owed_out[B_ROWS] + 8 * key_width * n, key_width)
-    store(owed_out[B_TIMES] + 8 * n, time)
-    store(owed_out[B_DIFFS] + 8 * n, 1)
-    owed_out[B_COUNT] = n + 1
-
-
-@kernel
-def _seek_all(table: Words, count: int, starts: Words, width: int, key: int, key_width: int, order: int) -> None:
-    """Moves every layer's start on to the key."""
-    for k in range(count):
-        at = k * LAYER_WORDS
-        starts[k] = seek(
-            table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], starts[k], key, key_width, order
-        )
 
 
 @kernel

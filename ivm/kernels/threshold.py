@@ -1,4 +1,8 @@
-"""Threshold: a row's count c becomes 1 if c > 0 (distinct), or max(c, 0) (positive)."""
+"""Threshold: a row's count c becomes 1 if c > 0 (DISTINCT), or max(c, 0) (POSITIVE).
+
+``threshold_total`` is the whole operator outside loops; the rest is the tactic THRESHOLDS of
+``ivm.kernels.interesting``.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from ivm.kernels.arrange import put_small
-from ivm.kernels.cache import kernel
-from ivm.kernels.codes import WIDTH_BITS
-from ivm.kernels.history import (
-    close,
-    consolidate_history,
-    gather_history,
-    least_ordinal,
-    longer,
-    next_row,
-    put_times,
-    rows_from,
-)
+from ivm.kernels.cache import inlined, kernel
+from ivm.kernels.history import consolidate_history, gather_history
 from ivm.kernels.join import S_HISTORY, S_SEEKS
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFFS,
-    B_ROOM,
     B_ROWS,
     B_TIMES,
     T_ORDER,
@@ -35,8 +27,8 @@ from ivm.kernels.memory import (
     store,
 )  # fmt: skip
 from ivm.kernels.order import compare
-from ivm.kernels.seek import AHEAD, aim, hints, layers
-from ivm.kernels.times import below
+from ivm.kernels.seek import layers
+from ivm.kernels.times import all_bits, below
 
 DISTINCT: Final = 0
 POSITIVE: Final = 1
@@ -96,12 +88,44 @@ def threshold_total(trace: Words, delta: Words, nothing: Words, out: Words, keep
     return int(out[B_COUNT])
 
 
+@inlined
+def threshold_history(
+    trace: Words, table: Words, count: int, cursors: Words, row: int, since: int, times: Words, diffs: Words
+) -> tuple[int, int]:  # fmt: skip
+    """(entries, updates visited): a row's history in the order of time, consolidated; -1 where it has no room."""
+    width = trace[T_WIDTH]
+    order, shape = trace[T_ORDER], trace[T_SHAPE]
+    visited = gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
+    if visited > len(times):
+        return -1, visited
+    return consolidate_history(times, diffs, visited), visited
+
+
 @kernel
-def _correct(
-    row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out_times: Words, out_diffs: Words,
-    n_out: int, out: Words, keep: int, width: int, shape: int,
+def correct_row(
+    out: Words, row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, keep: int, trace: Words,
+    emitted: Words, emitted_count: int, cursors: Words, fresh: bool, stats: Words,
 ) -> None:  # fmt: skip
-    """Emits f(input) - output for one row at each time of ``now``; the output's history has room and grows."""
+    """Appends f(input) minus what was emitted before, for one row at each time of ``now``, ascending.
+
+    ``times``, ``diffs``: the row's history, n entries. ``emitted``: the output's layers; ``fresh``: they have nothing
+    of the row, or what adds up to nothing.
+    """
+    width, shape = trace[T_WIDTH], trace[T_SHAPE]
+    since = (now[0] >> all_bits(shape)) - 1
+    order = trace[T_ORDER]
+    earlier_times, earlier = np.empty(32 + n_now, np.int64), np.empty(32 + n_now, np.int64)
+    found = 0 if fresh else len(earlier)
+    while found + n_now > len(earlier):
+        found = gather_history(
+            emitted, emitted_count, cursors, width, width, order, row, since, shape, earlier_times, earlier
+        )
+        if found + n_now > len(earlier):
+            earlier_times, earlier = np.empty(2 * (found + n_now), np.int64), np.empty(2 * (found + n_now), np.int64)
+            found = len(earlier)
+    if not fresh:
+        stats[S_SEEKS] += emitted_count
+        stats[S_HISTORY] += found
     for e in range(n_now):
         time = now[e]
         total = 0
@@ -109,26 +133,24 @@ def _correct(
             if below(times[k], time, shape):
                 total += diffs[k]
         change = _kept(total, keep)
-        for k in range(n_out):
-            if below(out_times[k], time, shape):
-                change -= out_diffs[k]
+        for k in range(found):
+            if below(earlier_times[k], time, shape):
+                change -= earlier[k]
         if change != 0:
             _append(out, row, width, time, change)
-            out_times[n_out] = time
-            out_diffs[n_out] = change
-            n_out += 1
+            earlier_times[found] = time
+            earlier[found] = change
+            found += 1
 
 
-@kernel
-def _inverse(
-    row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, out: Words, keep: int, width: int,
-    bits: int,
+@inlined
+def emit_row(
+    out: Words, row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, keep: int, width: int, bits: int
 ) -> None:  # fmt: skip
-    """Emits one row's differences at each time of ``now``, of one round of so many bits, from its input's
-    history alone.
+    """Appends one row's mixed difference at each time of ``now``, of one loop of ``bits`` bits; the output is not read.
 
-    What is emitted sums up to F(ordinal, round) = f(input up to there) at every time, so the difference at a time is
-    F's mixed difference there (Möbius inversion): F(o, r) - F(before o, r) - F(o, before r) + F(before o, before r).
+    ``times``, ``diffs``: the row's history, n entries in the order of time. With F(o, r) = f(input up to there) the
+    difference is F(o, r) - F(before o, r) - F(o, before r) + F(before o, before r): a Möbius inversion.
     """
     mask = (1 << bits) - 1
     for e in range(n_now):
@@ -154,91 +176,3 @@ def _inverse(
         change = _kept(here, keep) - _kept(earlier, keep) - _kept(inner, keep) + _kept(both, keep)
         if change != 0:
             _append(out, row, width, now[e], change)
-
-
-@kernel
-def _diff(block: Words, i: int) -> int:
-    return load(block[B_DIFFS] + 8 * i)
-
-
-@kernel
-def threshold_partial(
-    trace: Words, delta: Words, owed: Words, output: Words, nothing: Words, out: Words, owed_out: Words, keep: int,
-    vector: int, again: bool, stats: Words,
-) -> int:  # fmt: skip
-    """Inside loops, at one loop vector: corrections at the delta's and the owed times, and at their joins with history.
-
-    ``trace`` holds the delta already, ``output`` what was emitted before; ``owed`` is sorted like the delta. Appends
-    corrections to ``out`` (empty before) and later times to ``owed_out``; returns both blocks' counts, the second
-    shifted by 32 bits, with bit 31 set where ``out`` is in the output already; or -1, with both as found, when there
-    is no room. The output is read only in nested loops, and where ``again`` says that something may have been emitted
-    at these very times before.
-    """
-    width = trace[T_WIDTH]
-    shape = trace[T_SHAPE]
-    order = trace[T_ORDER]
-    inverting = shape >> WIDTH_BITS == 0 and not again
-    table, count = layers(trace, nothing, nothing)
-    out_table, out_count = layers(output, nothing, nothing)
-    cursors = np.zeros(count, np.int64)
-    out_cursors = np.zeros(out_count, np.int64)
-    times = np.empty(64, np.int64)
-    diffs = np.empty(64, np.int64)
-    out_times = np.empty(128, np.int64)
-    out_diffs = np.empty(128, np.int64)
-    now = np.empty(32, np.int64)
-    later = np.empty(32, np.int64)
-    found, owed_found = out[B_COUNT], owed_out[B_COUNT]
-    ahead = hints(table, count, delta[B_COUNT], order)
-    window, i, j = -AHEAD, 0, 0
-    while i < delta[B_COUNT] or j < owed[B_COUNT]:
-        row = next_row(delta, i, owed, j, width, width, order)
-        if len(ahead) != 0 and row == delta[B_ROWS] + 8 * width * i:
-            window = aim(table, count, width, delta, i, width, ahead, window, cursors)
-        first, i = i, rows_from(delta, i, row, width, width)
-        first_owed, j = j, rows_from(owed, j, row, width, width)
-        if i - first + j - first_owed > len(now):
-            now = np.empty(2 * (i - first + j - first_owed), np.int64)
-        n_now = put_times(owed, first_owed, j, now, put_times(delta, first, i, now, 0))
-        since = least_ordinal(now, n_now, shape) - (1 if inverting else 0)
-        n = gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
-        if n > len(times):
-            times = np.empty(2 * n, np.int64)
-            diffs = np.empty(2 * n, np.int64)
-            gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
-        stats[S_SEEKS] += count
-        stats[S_HISTORY] += n
-        # A row that only this delta knows has emitted nothing, or what it emitted has cancelled out.
-        new = n == 1 and j == first_owed and i == first + 1 and times[0] == now[0] and diffs[0] == _diff(delta, first)
-        n = consolidate_history(times, diffs, n)
-        counts = close(now, n_now, later, times, n, shape, vector)
-        while counts < 0:
-            now = longer(now, n_now)
-            later = longer(later, 0)
-            counts = close(now, n_now, later, times, n, shape, vector)
-        n_now = counts & 0xFFFFFFFF
-        n_out = 0
-        if not new and not inverting:
-            n_out = gather_history(
-                out_table, out_count, out_cursors, width, width, order, row, since, shape, out_times, out_diffs
-            )
-            stats[S_SEEKS] += out_count
-            stats[S_HISTORY] += n_out
-        if n_out + n_now > len(out_times):
-            out_times = np.empty(2 * (n_out + n_now), np.int64)
-            out_diffs = np.empty(2 * (n_out + n_now), np.int64)
-            gather_history(
-                out_table, out_count, out_cursors, width, width, order, row, since, shape, out_times, out_diffs
-            )
-        if out[B_COUNT] + n_now > out[B_ROOM] or owed_out[B_COUNT] + (counts >> 32) > owed_out[B_ROOM]:
-            out[B_COUNT] = found
-            owed_out[B_COUNT] = owed_found
-            return -1
-        if inverting:
-            _inverse(row, now, n_now, times, diffs, n, out, keep, width, shape)
-        else:
-            _correct(row, now, n_now, times, diffs, n, out_times, out_diffs, n_out, out, keep, width, shape)
-        for k in range(counts >> 32):
-            _append(owed_out, row, width, later[k], 1)
-    kept = out[B_COUNT] == 0 or put_small(output, out)
-    return int(out[B_COUNT] | int(kept) << 31 | owed_out[B_COUNT] << 32)

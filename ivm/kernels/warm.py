@@ -11,15 +11,15 @@ from typing import Any, Final, TypeVar, get_type_hints
 from numba.core import types
 from numba.core.caching import IndexDataCacheFile
 
-from ivm.kernels.accumulate import accumulate_partial, accumulate_total
+from ivm.kernels.accumulate import accumulate_total
 from ivm.kernels.arrange import arrange
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.cache import base_folder
 from ivm.kernels.delay import delay
 from ivm.kernels.delta_join import delta_join
-from ivm.kernels.first import first_partial
 from ivm.kernels.formula import map_block
+from ivm.kernels.interesting import reduce_partial
 from ivm.kernels.join import join
 from ivm.kernels.lock import lock
 from ivm.kernels.memory import Words, freeze, lay_out, where
@@ -31,13 +31,12 @@ from ivm.kernels.reduce import (
     counts_total,
     differences_partial,
     differences_total,
-    segments_partial,
     segments_total,
 )
 from ivm.kernels.run import run_program
 from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
-from ivm.kernels.threshold import threshold_partial, threshold_total
+from ivm.kernels.threshold import threshold_total
 from ivm.kernels.windows import changes_total, windows_total
 
 T = TypeVar("T")
@@ -63,17 +62,14 @@ KERNELS: Final[tuple[Any, ...]] = (
     join,
     delta_join,
     threshold_total,
-    threshold_partial,
+    reduce_partial,
     count_differences,
     counts_total,
     segments_total,
-    segments_partial,
     differences_total,
     differences_partial,
-    first_partial,
     map_block,
     accumulate_total,
-    accumulate_partial,
     delay,
     run_program,
     collect,

@@ -17,10 +17,10 @@ from ivm.graph import (
     WatchedReducer,
     Window,
 )  # fmt: skip
-from ivm.kernels.accumulate import FAILED, accumulate_partial, accumulate_total
+from ivm.kernels.accumulate import FAILED, accumulate_total
 from ivm.kernels.blocks import SAME
 from ivm.kernels.codes import WINDOW_DIFFS
-from ivm.kernels.first import first_partial
+from ivm.kernels.interesting import FIRSTS, SEGMENTS, SUMS, reduce_partial
 from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import ACCUMULATE, ACCUMULATE_TOTAL, CALL, COUNT, FIRST
 from ivm.kernels.reduce import (
@@ -28,7 +28,6 @@ from ivm.kernels.reduce import (
     counts_total,
     differences_partial,
     differences_total,
-    segments_partial,
     segments_total,
 )  # fmt: skip
 from ivm.kernels.windows import changes_total, windows_total
@@ -329,10 +328,11 @@ class ReduceOperator(FailingOperator):
         start = later.block.n
         self._prepare(delta.n + owed.n)
         later.block.reserve(start + delta.n + owed.n + 8)
-        while not segments_partial(
-            source.spine.desc, delta.d, owed.d, self.context.nothing, self._heads.d, self._offsets.d, self._vals.d,
-            later.block.d, self._limit, vector, self.context.stats,
-        ):  # fmt: skip
+        context = self.context
+        while reduce_partial(
+            SEGMENTS, source.spine.desc, delta.d, owed.d, self.spine.desc, context.nothing, self._heads.d, later.block.d,
+            self._offsets.d, self._vals.d, self._error_spine.desc, self._limit, vector, context.again, context.stats,
+        ) < 0:  # fmt: skip
             self._grow()
             later.block.grow()
         self._owed.clear()
@@ -378,15 +378,19 @@ class ReduceOperator(FailingOperator):
         return placed
 
     def _partial_kernel(self, delta: Block, owed: Block, vector: int) -> int:
-        """See ``ivm.kernels.first`` and ``ivm.kernels.accumulate``."""
+        """See ``ivm.kernels.interesting``."""
         assert self.source.spine is not None
         assert self.spine is not None
-        given = (self.source.spine.desc, delta.d, owed.d, self.spine.desc, self.context.nothing, self.out.d)
-        later, stats = self.later.block.d, self.context.stats
-        if self._first is not None:
-            return int(first_partial(*given, later, self._first, self._complements, vector, stats))
-        assert self._formula is not None
-        return int(accumulate_partial(*given, later, self._formula, vector, stats))
+        context = self.context
+        given = self._first if self._first is not None else self._formula
+        assert given is not None
+        tactic, option = (SUMS, 0) if self._first is None else (FIRSTS, int(self._complements))
+        return int(
+            reduce_partial(
+                tactic, self.source.spine.desc, delta.d, owed.d, self.spine.desc, context.nothing, self.out.d,
+                self.later.block.d, context.nothing, context.nothing, given, option, vector, False, context.stats,
+            )
+        )  # fmt: skip
 
     @property
     def _complements(self) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ivm.graph import Keep
+from ivm.kernels.interesting import THRESHOLDS, reduce_partial
 from ivm.kernels.memory import B_COUNT, T_ROOM, address
 from ivm.kernels.program import THRESHOLD, THRESHOLD_TOTAL
-from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_partial, threshold_total
+from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_total
 from ivm.operators.base import UnaryOperator
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Later, Operator, Scope
@@ -107,6 +108,19 @@ class ThresholdOperator(UnaryOperator):
         if later.block.n > start:
             later.added(start)
 
+    def _correct(
+        self, delta: Words, owed: Words, trace: Spine, output: Words, out: Words, later: Words, vector: int,
+        stats: Words,
+    ) -> int:  # fmt: skip
+        """See ``ivm.kernels.interesting``; all but the trace are descriptors."""
+        nothing = self.context.nothing
+        return int(
+            reduce_partial(
+                THRESHOLDS, trace.desc, delta, owed, output, nothing, out, later, nothing, nothing, nothing, self._keep,
+                vector, self.context.again, stats,
+            )
+        )  # fmt: skip
+
     def _partial_at_once(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
         out = self.out
         later = self.later
@@ -117,10 +131,9 @@ class ThresholdOperator(UnaryOperator):
             if room > block.room:
                 block.reserve(room)
         while True:
-            counts = threshold_partial(
-                trace.desc, delta.d, owed.d, self.spine.desc, self.context.nothing, out.d, later.block.d, self._keep,
-                vector, self.context.again, self.context.stats,
-            )  # fmt: skip
+            counts = self._correct(
+                delta.d, owed.d, trace, self.spine.desc, out.d, later.block.d, vector, self.context.stats
+            )
             if counts >= 0:
                 break
             out.grow()
@@ -144,10 +157,7 @@ class ThresholdOperator(UnaryOperator):
             out, later = Block(self.width, 1, room), Block(self.width, 1, room)
             counts = -1
             while counts < 0:
-                counts = threshold_partial(
-                    trace.desc, given, due, full, context.nothing, out.d, later.d, self._keep, vector, context.again,
-                    stats,
-                )  # fmt: skip
+                counts = self._correct(given, due, trace, full, out.d, later.d, vector, stats)
                 if counts < 0:
                     out.grow()
                     later.grow()

@@ -1,7 +1,7 @@
 """Runs tests of kernels with bounds checks: every address and index that a kernel uses is checked.
 
-python -m tests.checked          the short form
-python -m tests.checked --long   all tests of kernels and of dataflows, random histories too
+python -m tests.programs.checked          the short form
+python -m tests.programs.checked --long   all tests of kernels and of dataflows, random histories too
 
 Checked kernels are compiled apart, since FRESHET_CHECKED changes the folders of the cache: the first run takes minutes
 more. Each block's rows, times and diffs stand apart with gaps between them that no kernel may touch.
@@ -16,8 +16,8 @@ import sys
 from typing import Final
 
 SHORT: Final = (
-    "tests/ivm/test_kernels.py", "tests/ivm/test_seek.py", "tests/ivm/test_combine.py",
-    "tests/checked_memory.py",
+    "tests/ivm/test_interesting_times.py", "tests/ivm/test_kernels.py", "tests/ivm/test_seek.py",
+    "tests/ivm/test_combine.py", "tests/programs/checked_memory.py",
 )  # fmt: skip
 LONG: Final = (
     *SHORT, "tests/ivm/test_dataflow.py", "tests/ivm/test_loops.py", "tests/ivm/test_steps.py",
@@ -34,7 +34,7 @@ def run(files: tuple[str, ...], flags: list[str]) -> int:
         "-q",
         "--noconftest",
         "-p",
-        "tests.checked_blocks",
+        "tests.support.checked_blocks",
         "--timeout",
         "1800",
         *flags,

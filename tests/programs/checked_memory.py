@@ -1,4 +1,4 @@
-"""Checked kernels raise at a stray access; ``tests.checked`` runs these, with FRESHET_CHECKED=1."""
+"""Checked kernels raise at a stray access; ``tests.programs.checked`` runs these, with FRESHET_CHECKED=1."""
 
 from __future__ import annotations
 

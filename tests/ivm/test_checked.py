@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.checked import SHORT, run
+from tests.programs.checked import SHORT, run
+from tests.support.paths import ROOT
 
-ENGINE = Path(__file__).resolve().parent.parent / "ivm"
+ENGINE = ROOT / "ivm"
 RAW = re.compile(r"\b(inttoptr|carray|intrinsic|memset)\b|ctypes\.data|__array_interface__")
 
 
