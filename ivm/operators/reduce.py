@@ -330,8 +330,9 @@ class ReduceOperator(FailingOperator):
         later.block.reserve(start + delta.n + owed.n + 8)
         context = self.context
         while reduce_partial(
-            SEGMENTS, source.spine.desc, delta.d, owed.d, self.spine.desc, context.nothing, self._heads.d, later.block.d,
-            self._offsets.d, self._vals.d, self._error_spine.desc, self._limit, vector, context.again, context.stats,
+            SEGMENTS, source.spine.desc, delta.d, owed.d, self.spine.desc, context.nothing, self._heads.d,
+            later.block.d, self._offsets.d, self._vals.d, self._error_spine.desc, self._limit, vector,
+            context.again, context.stats,
         ) < 0:  # fmt: skip
             self._grow()
             later.block.grow()
