@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 from numba.typed import List
 
-from ivm.kernels.memory import HEAD, L_DIFFS, L_ROWS, L_TIMES, LAYER_WORDS, Words, address, load
+from ivm.kernels.memory import HEAD, L_DIFFS, L_ROWS, L_TIMES, LAYER_WORDS, address, load
+from ivm.rows import Words
 
 LAYERS: Final = 6
 ROWS: Final = 64

@@ -6,7 +6,7 @@ from typing import Final
 
 from ivm.budget import give_back
 from ivm.dataflow import Dataflow
-from ivm.trace.batch import Words
+from ivm.rows import Words
 from ivm.trace.spine import Spine
 
 _LARGE: Final = 64 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.kernels.join import S_HISTORY, S_MATCHES, S_SEEKS, S_SEGMENTS
-from ivm.trace.batch import Words
+from ivm.rows import Words
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from ivm.operators.feedback_alias import alias_variables
 from ivm.operators.linear import InputOperator
 from ivm.operators.lock import LockOperator
 from ivm.operators.trace_import import RecordOperator
+from ivm.rows import Words
 from ivm.runtime.context import Mode
 from ivm.runtime.operator import Operator
 from ivm.runtime.ranks import rank
@@ -30,7 +31,7 @@ from ivm.runtime.root import Root
 from ivm.runtime.scheduler import run_pass
 from ivm.runtime.steps import FlowRun
 from ivm.time import check_ordinal
-from ivm.trace.batch import Batch, Block, Words
+from ivm.trace.batch import Batch, Block
 from ivm.trace.spine import Spine
 from ivm.trace.trace import Version
 

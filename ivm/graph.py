@@ -14,12 +14,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ivm.rows import Words
 
 if TYPE_CHECKING:
     from ivm.trace.trace import Version
 
-Words = NDArray[np.int64]
 NodeId = NewType("NodeId", int)
 ScopeId = NewType("ScopeId", int)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.graph import Reduced, Words
+from ivm.graph import Reduced
+from ivm.rows import Words
 
 Value = tuple[int, ...]
 Function = Callable[[Value, Sequence[tuple[Value, int]]], Iterable[Value]]

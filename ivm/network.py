@@ -68,12 +68,12 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.threshold import ThresholdOperator
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.replay import replay
 from ivm.runtime.watched import Watched
 from ivm.time import all_bits, check_ordinal
-from ivm.trace.batch import Words
 from ivm.trace.pages import small_pages
 
 

@@ -2,9 +2,9 @@
 
 Every SQL value is one int64 *word*. Its codec depends on the type's storage:
 
-- ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; a label's place in its
-  enum; date in days and
-  timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved words
+- ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; a label's place in its enum;
+  date in days and timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved
+  words
   ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value * 10**s;
   float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
 - ``NUMERIC``: an unconstrained (or wide) numeric, tagged: an even word holds it inline,

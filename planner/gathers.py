@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from ivm.graph import Gather, Words
+from ivm.graph import Gather
+from ivm.rows import Words
 from ivm.words import Schema, null_words, row_width
 
 FEW: Final = 64

@@ -35,15 +35,15 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.times import advance, loops
+from ivm.rows import Words
 
 FULL: Final = -1
 FAILED: Final = -2

@@ -27,7 +27,8 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import Bytes, Words, copy_bytes, load_byte, load_word, where_bytes
+from ivm.kernels.memory import Bytes, copy_bytes, load_byte, load_word, where_bytes
+from ivm.rows import Words
 
 TABLE: Final = 0
 MASK: Final = 1

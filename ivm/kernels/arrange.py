@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import T_ROOM, Words
+from ivm.kernels.memory import T_ROOM
 from ivm.kernels.merge import insert_small
 from ivm.kernels.sort import sort_block
+from ivm.rows import Words
 
 
 @kernel

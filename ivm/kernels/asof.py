@@ -39,13 +39,13 @@ from ivm.kernels.memory import (
     T_KEY_WIDTH,
     T_ORDER,
     T_WIDTH,
-    Words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, layers, seek
 from ivm.kernels.skip import FEW, Skip, aim, last_there, moved_to, next_there, skip_of
+from ivm.rows import Words
 
 ALWAYS: Final = (1 << 63) - 1
 """After every time."""

@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import (
-    B_COUNT,
-    B_DIFF_WIDTH,
-    B_DIFFS,
-    B_ROWS,
-    B_TIMES,
-    B_WIDTH,
-    Words,
-    copy_words,
-    load,
-    store,
-)  # fmt: skip
+from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, B_WIDTH, copy_words, load, store
 from ivm.kernels.times import rounds, unwrap, wrap
+from ivm.rows import Words
 
 # A gather program: counts of words, bits and drops, the left row's width, the key width, then the entries.
 P_WORDS: Final = 0

@@ -16,12 +16,12 @@ from ivm.kernels.memory import (
     B_TIMES,
     B_WIDTH,
     SPREAD,
-    Words,
     copy_words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
+from ivm.rows import Words
 
 COMBINED: Final = 1 << 15
 """Updates under which it is not tried."""

@@ -6,7 +6,7 @@ from ivm.kernels.blocks import extract, least_vector
 from ivm.kernels.cache import kernel
 from ivm.kernels.formula import map_block
 from ivm.kernels.interesting import FIRSTS, SUMS, reduce_partial
-from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, Words, load, store, words_at
+from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, load, store, words_at
 from ivm.kernels.program import (
     ACCUMULATE,
     D_OUTPUT,
@@ -31,6 +31,7 @@ from ivm.kernels.program import (
 )  # fmt: skip
 from ivm.kernels.sort import sort_block
 from ivm.kernels.times import loops
+from ivm.rows import Words
 
 
 @kernel

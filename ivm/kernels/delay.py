@@ -5,19 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import (
-    B_COUNT,
-    B_DIFF_WIDTH,
-    B_DIFFS,
-    B_ROWS,
-    B_TIMES,
-    B_WIDTH,
-    Words,
-    copy_words,
-    load,
-    store,
-)  # fmt: skip
+from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, B_WIDTH, copy_words, load, store
 from ivm.kernels.times import last_mask, rounds
+from ivm.rows import Words
 
 # A delay's program: the row's word, what its priority is, the rounds of a priority, the last round, whether a row
 # past it does not exist (otherwise it comes at the last round).

@@ -34,14 +34,14 @@ from ivm.kernels.memory import (
     L_TIMES,
     LAYER_WORDS,
     T_LAYERS,
-    Words,
     load,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import add_block, lacks, seek
 from ivm.kernels.times import lub, rounds, wrap
+from ivm.rows import Words
 
 # A path: a head, SLOT_WORDS for each slot, then lists. A reference to a word is its slot << SLOT_SHIFT | word.
 G_SLOTS: Final = 0

@@ -27,15 +27,15 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, seek
 from ivm.kernels.sort import compare_updates
 from ivm.kernels.times import advance, last_mask, unwrap
+from ivm.rows import Words
 
 
 @kernel

@@ -44,7 +44,8 @@ from ivm.kernels.codes import (
     SUBTRACT,
     TO_DECIMAL,
 )  # fmt: skip
-from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, B_WIDTH, Words, load, store
+from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, B_WIDTH, load, store
+from ivm.rows import Words
 
 STRIP: Final = 256
 """How many rows are evaluated at once."""

@@ -26,12 +26,12 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     load,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import absent, seek
 from ivm.kernels.times import advance
+from ivm.rows import Words
 
 
 @kernel

@@ -18,16 +18,7 @@ from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
 from ivm.kernels.interesting import THRESHOLDS, reduce_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, S_OVERFLOWS, join
-from ivm.kernels.memory import (
-    B_COUNT,
-    B_ROOM,
-    T_ORDER,
-    Words,
-    load,
-    store,
-    where,
-    words_at,
-)
+from ivm.kernels.memory import B_COUNT, B_ROOM, T_ORDER, load, store, where, words_at
 from ivm.kernels.program import (
     A_GATHER,
     A_GATHER_WORDS,
@@ -109,6 +100,7 @@ from ivm.kernels.reduce import count_differences
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_total
 from ivm.kernels.times import last_mask
+from ivm.rows import Words
 
 
 @kernel

@@ -82,18 +82,18 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     borrowed,
     copy_words,
     load,
     part,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.reduce import emit_segments, segments_history
 from ivm.kernels.seek import AHEAD, aim, hints, layers
 from ivm.kernels.threshold import correct_row, emit_row, threshold_history
 from ivm.kernels.times import all_bits, loops, lub, rounds
+from ivm.rows import Words
 
 __all__ = ["FAILED", "FIRSTS", "FULL", "SEGMENTS", "SUMS", "THRESHOLDS", "reduce_partial"]
 

@@ -36,7 +36,8 @@ from ivm.kernels.arena import (
     resolve,
 )  # fmt: skip
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import Bytes, Words, copy_bytes, load_byte, load_word, prefetch, store_word, where_bytes
+from ivm.kernels.memory import Bytes, copy_bytes, load_byte, load_word, prefetch, store_word, where_bytes
+from ivm.rows import Words
 
 USED: Final = 8
 JOURNAL: Final = 9

@@ -26,13 +26,13 @@ from ivm.kernels.memory import (
     LAYER_WORDS,
     T_ORDER,
     T_WIDTH,
-    Words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import AHEAD, absent, aim, hints, layers, seek
 from ivm.kernels.times import last_mask, lub, rounds, wrap
+from ivm.rows import Words
 
 J_DELTA: Final = 0
 J_LAYER: Final = 1

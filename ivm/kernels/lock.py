@@ -28,14 +28,14 @@ from ivm.kernels.memory import (
     T_KEY_WIDTH,
     T_ORDER,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.seek import layers, seek
 from ivm.kernels.skip import FEW, Skip, moved_to, next_there, skip_of
+from ivm.rows import Words
 
 
 @kernel

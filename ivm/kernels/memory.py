@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from ivm.kernels.cache import CHECKED, kernel
 from ivm.kernels.shadow import ADDRESSES, BASE, GRANULE_BITS, admit
+from ivm.rows import Words
 
-Words = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 # Block: how many updates, words a row, addresses of rows, times and diffs, room, diff words an update.

@@ -31,15 +31,15 @@ from ivm.kernels.memory import (
     T_SHAPE,
     T_SINCE,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     move_words,
     spread,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.times import advance, all_bits
+from ivm.rows import Words
 
 M_LEFT: Final = 0
 M_RIGHT: Final = 1

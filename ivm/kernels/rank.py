@@ -25,11 +25,11 @@ from ivm.kernels.memory import (
     L_ROWS,
     L_SIGN,
     LAYER_WORDS,
-    Words,
     load,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import bisect
+from ivm.rows import Words
 
 # What a search keeps of each layer: the key's first row and the one after its last, where it is now, the bounds while
 # it searches, where its running sums start (-1: the layer has sums, or one diff for all rows), the sum before its

@@ -24,14 +24,14 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import seek
 from ivm.kernels.times import advance, all_bits
+from ivm.rows import Words
 
 
 @kernel

@@ -37,15 +37,15 @@ from ivm.kernels.memory import (
     T_ORDER,
     T_SHAPE,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import AHEAD, absent, aim, hints, layers, seek
 from ivm.kernels.sort import permutation
 from ivm.kernels.times import advance, below
+from ivm.rows import Words
 
 
 @kernel

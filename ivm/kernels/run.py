@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ivm.kernels.cache import kernel
 from ivm.kernels.instructions import run_row
-from ivm.kernels.memory import Words, load, store
+from ivm.kernels.memory import load, store
 from ivm.kernels.program import (
     CALLED_EMITTED,
     DONE,
@@ -51,6 +51,7 @@ from ivm.kernels.program import (
     UNPLACED,
 )  # fmt: skip
 from ivm.kernels.times import unwrap, wrap
+from ivm.rows import Words
 
 
 @kernel

@@ -32,14 +32,14 @@ from ivm.kernels.memory import (
     L_TIMES,
     LAYER_WORDS,
     T_LAYERS,
-    Words,
     load,
     prefetch,
     spread,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
+from ivm.rows import Words
 
 # Keys that are searched together, where a layer has at least so many rows: they are not in the caches near a core.
 AHEAD: Final = 16

@@ -14,12 +14,12 @@ from ivm.kernels.memory import (
     L_ROWS,
     T_ORDER,
     T_WIDTH,
-    Words,
     move_words,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.seek import bisect
 from ivm.kernels.sort import is_sorted
+from ivm.rows import Words
 
 
 @kernel

@@ -31,12 +31,11 @@ from ivm.kernels.memory import (
     T_KEY_WIDTH,
     T_ORDER,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.rank import (
     SEARCH_WORDS,
@@ -51,6 +50,7 @@ from ivm.kernels.rank import (
     select,
 )  # fmt: skip
 from ivm.kernels.seek import bisect, seek
+from ivm.rows import Words
 
 FEW: Final = 32
 """Rows that are passed one by one before a search begins."""

@@ -22,13 +22,13 @@ from ivm.kernels.memory import (
     B_TIMES,
     B_WIDTH,
     BLOCK_WORDS,
-    Words,
     copy_words,
     lay_out,
     load,
     store,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
+from ivm.rows import Words
 
 _INSERTION: Final = 24
 _RADIX: Final = 1024

@@ -13,22 +13,11 @@ import numpy as np
 from ivm.kernels.cache import inlined, kernel
 from ivm.kernels.history import consolidate_history, gather_history
 from ivm.kernels.join import S_HISTORY, S_SEEKS
-from ivm.kernels.memory import (
-    B_COUNT,
-    B_DIFFS,
-    B_ROWS,
-    B_TIMES,
-    T_ORDER,
-    T_SHAPE,
-    T_WIDTH,
-    Words,
-    copy_words,
-    load,
-    store,
-)  # fmt: skip
+from ivm.kernels.memory import B_COUNT, B_DIFFS, B_ROWS, B_TIMES, T_ORDER, T_SHAPE, T_WIDTH, copy_words, load, store
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers
 from ivm.kernels.times import all_bits, below
+from ivm.rows import Words
 
 DISTINCT: Final = 0
 POSITIVE: Final = 1

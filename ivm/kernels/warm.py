@@ -22,7 +22,7 @@ from ivm.kernels.formula import map_block
 from ivm.kernels.interesting import reduce_partial
 from ivm.kernels.join import join
 from ivm.kernels.lock import lock
-from ivm.kernels.memory import Words, freeze, lay_out, where
+from ivm.kernels.memory import freeze, lay_out, where
 from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect, lookup
@@ -38,6 +38,7 @@ from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_s
 from ivm.kernels.sort import sort_block
 from ivm.kernels.threshold import threshold_total
 from ivm.kernels.windows import changes_total, windows_total
+from ivm.rows import Words
 
 T = TypeVar("T")
 

@@ -35,12 +35,11 @@ from ivm.kernels.memory import (
     T_KEY_WIDTH,
     T_ORDER,
     T_WIDTH,
-    Words,
     copy_words,
     load,
     store,
     where,
-)  # fmt: skip
+)
 from ivm.kernels.order import compare
 from ivm.kernels.rank import (
     SEARCH_WORDS,
@@ -58,6 +57,7 @@ from ivm.kernels.rank import (
 from ivm.kernels.reduce import head, live
 from ivm.kernels.seek import layers, seek
 from ivm.kernels.sort import permutation
+from ivm.rows import Words
 
 ROWS: Final = 0
 CONTINUOUS: Final = 1

@@ -12,10 +12,11 @@ from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import T_LAYERS, address
 from ivm.kernels.program import ARRANGE, OUTPUT
 from ivm.operators.base import LARGE, UnaryOperator, check_gather, inverse, is_identity, program
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Batch, Block, Words
+from ivm.trace.batch import Batch, Block
 from ivm.trace.shards import copied, gathered, sort_into, sorted_block
 from ivm.trace.spine import Spine
 from ivm.trace.trace import Version

@@ -9,9 +9,10 @@ import numpy as np
 
 from ivm.graph import Gather
 from ivm.kernels.memory import B_COUNT
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 
 LARGE: Final = 1 << 20
 """Rows of a block from which on it grows only if memory and cancels allow; in a query, where a slice ends."""

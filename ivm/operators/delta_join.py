@@ -44,10 +44,11 @@ from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
 from ivm.operators.emitting import Shard, collect, emit
 from ivm.operators.join import Side
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import even, piece
 from ivm.trace.spine import EVERYTHING
 from ivm.workers import EXTENDED, parts

@@ -13,7 +13,8 @@ import numpy as np
 
 from ivm.kernels.join import LATER_FULL, OUT_FULL, STATS
 from ivm.kernels.memory import B_COUNT, B_ROOM
-from ivm.trace.batch import Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import put_together
 from ivm.workers import run
 

@@ -18,10 +18,11 @@ from ivm.kernels.memory import B_ROOM, address
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import LARGE, check_gather, program
 from ivm.operators.emitting import Shard, collect, emit
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
 

@@ -12,10 +12,11 @@ from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
 from ivm.operators.base import FailingOperator, UnaryOperator, check_gather, program, refill
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Held, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
 from ivm.workers import SORTED
 

@@ -18,9 +18,10 @@ from ivm.kernels.lock import lock
 from ivm.kernels.memory import T_KEY_WIDTH, address
 from ivm.kernels.read import lookup
 from ivm.operators.base import LARGE
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 

@@ -33,10 +33,11 @@ from ivm.kernels.reduce import (
 from ivm.kernels.windows import changes_total, windows_total
 from ivm.operators.base import FailingOperator, refill
 from ivm.operators.picking import EVERYTHING, Picking, pick
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import copied, in_parts, put_together, sort_into, sorted_block
 from ivm.trace.spine import Spine
 from ivm.workers import SEARCHED, parts

@@ -8,10 +8,11 @@ from ivm.kernels.memory import B_COUNT, T_ROOM, address
 from ivm.kernels.program import THRESHOLD, THRESHOLD_TOTAL
 from ivm.kernels.threshold import DISTINCT, POSITIVE, threshold_total
 from ivm.operators.base import UnaryOperator
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import in_parts, in_parts_of_both, put_together, sort_into
 from ivm.trace.spine import Spine
 from ivm.workers import CORRECTED, SEARCHED, parts

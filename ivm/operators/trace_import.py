@@ -12,9 +12,10 @@ from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS, T_LAYERS, T_ORDER, T_
 from ivm.kernels.read import collect
 from ivm.operators.base import UnaryOperator, program
 from ivm.operators.linear import SourceOperator
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import EVERYTHING, Spine
 

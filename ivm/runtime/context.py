@@ -14,7 +14,8 @@ import numpy as np
 from ivm.budget import NO_BUDGET, Share, out_of_memory
 from ivm.errors import SqlError
 from ivm.kernels.join import S_OVERFLOWS, STATS
-from ivm.trace.batch import Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Block
 from ivm.trace.spine import Spine
 
 LOOK_SECONDS: Final = 0.02

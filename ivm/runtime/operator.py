@@ -15,10 +15,11 @@ from typing import ClassVar, Self
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Gather, NodeId
 from ivm.kernels.blocks import extract, least_vector
+from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.program import Instruction, Program
 from ivm.time import deeper, last_width, max_round, some_width
-from ivm.trace.batch import BIG, Block, Words
+from ivm.trace.batch import BIG, Block
 from ivm.trace.spine import Spine
 
 Held = Callable[["Operator"], Block]

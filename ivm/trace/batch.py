@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ivm.kernels.blocks import SAME, transfer
 from ivm.kernels.memory import (
@@ -29,8 +28,7 @@ from ivm.kernels.memory import (
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
 from ivm.kernels.rank import extend_ranks
-
-Words = NDArray[np.int64]
+from ivm.rows import Words
 
 _ROOM: Final = 32
 BIG: Final = 1 << 15

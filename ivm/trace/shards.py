@@ -35,7 +35,8 @@ from ivm.kernels.memory import (
 from ivm.kernels.merge import M_LEFT, M_MIXED, M_RIGHT, MERGE_WORDS, merge
 from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
 from ivm.kernels.sort import sort_block
-from ivm.trace.batch import Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Block
 from ivm.workers import COPIED, CORRECTED, SEARCHED, SORTED, parts, run
 
 T = TypeVar("T")

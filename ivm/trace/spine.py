@@ -48,7 +48,8 @@ from ivm.kernels.merge import (
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 from ivm.kernels.shards import cut_merge
-from ivm.trace.batch import BIG, Batch, Block, Merged, Words, filter_words, rank_words
+from ivm.rows import Words
+from ivm.trace.batch import BIG, Batch, Block, Merged, filter_words, rank_words
 from ivm.trace.shards import copied, merge_parts, sorted_block
 from ivm.workers import MERGED, parts
 

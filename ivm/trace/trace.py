@@ -6,7 +6,8 @@ import numpy as np
 
 from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, address
 from ivm.kernels.read import collect, lookup
-from ivm.trace.batch import Batch, Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Batch, Block
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 

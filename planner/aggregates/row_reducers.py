@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Picks, Rank, Reduced, Reducer, Window, Words
+from ivm.graph import Picks, Rank, Reduced, Reducer, Window
 from ivm.operators.picking import pick
-from ivm.rows import unpack
+from ivm.rows import Words, unpack
 from ivm.words import Schema
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant, evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.graph import Words
+from ivm.rows import Words
 
 
 def parts_of(rows: Words, key_width: int, parts: int) -> Words:

@@ -42,7 +42,7 @@ from planner.distributed.spark_work import (
 from planner.distributed.unfold import Unfolded, unfold
 from planner.expr.context import Context
 from planner.physical.nodes import Group, Plan, innermost_loops, inputs
-from planner.physical.required_words import words_read
+from planner.physical.required_words import required_words
 from storage.dictionary import Dictionary, Entries
 from storage.load.paths import spark_path
 from storage.spark.blocks import read_block, read_blocks
@@ -132,7 +132,7 @@ class Hydration:
         weights = {source: given[node].diff_width for node, source in found.items()}
         self._cut = cut(unfolded.plan, unfolded.kept, weights)
         self._sources = Sources(self.plan, self.context.dictionary, self.folder, self.check)
-        read = words_read(unfolded.plan, unfolded.kept)
+        read = required_words(unfolded.plan, unfolded.kept)
         for node, source in found.items():
             self.progress("write", self._cut.levels - 1, 0, self._sources.updates)
             self._sources.write(source, node, given[node], tuple(sorted(read[source])) or (0,))

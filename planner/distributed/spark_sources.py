@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivm.graph import Arrange, NodeId, Project, Words
+from ivm.graph import Arrange, NodeId, Project
 from ivm.hydration.adopt import Standing
+from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.words import Storage
 from planner.distributed.spark_work import Slice, values_folder

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Words
+from ivm.rows import Words
 from storage.dictionary import Dictionary
 
 

@@ -24,7 +24,7 @@ from planner.lower.state import Lowering
 from planner.physical.arrangement_programs import Keyed
 from planner.physical.nodes import Flow
 
-Words = list[tuple[Scalar, Order]]
+OrderWords = list[tuple[Scalar, Order]]
 
 
 def lower_asof(low: Lowering, rel: AsOf) -> Flow:
@@ -55,11 +55,11 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
 
 
 def _arranged(
-    low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], point: int, later: bool, ties: Words
+    low: Lowering, flow: Flow, keys: tuple[tuple[int, bool], ...], point: int, later: bool, ties: OrderWords
 ) -> tuple[NodeId, int, int]:
     """Arranges [key | point | ties | row]; returns (node, words of the key, words of the point)."""
     own = own_columns(flow.schema)
-    front: Words = []
+    front: OrderWords = []
     for column, null_safe in keys:
         if null_safe:
             front.append((Call(IS_NULL, (own[column],), BOOL, False), Order.WORD))
@@ -95,7 +95,7 @@ def _is_plain(expr: Scalar) -> bool:
     return expr.type.storage is Storage.DIRECT and not expr.type.has_equality_class
 
 
-def _ties(row: Schema, used: tuple[int, ...]) -> Words:
+def _ties(row: Schema, used: tuple[int, ...]) -> OrderWords:
     """The words that order rows of one key and point by their other columns; [] if the row's own words do."""
     rest = [c for c in own_columns(row) if c.index not in used and c.type.kind is not Kind.UNKNOWN]
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):

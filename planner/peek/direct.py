@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold, Words
+from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold
+from ivm.rows import Words
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, NodeId, Threshold, Words
+from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, NodeId, Threshold
+from ivm.rows import Words
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.expr.scalar import Literal, Parameter, Scalar

@@ -12,8 +12,8 @@ from ivm import graph
 from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import Arrange, Join, NodeId, Words
-from ivm.rows import RowSet
+from ivm.graph import Arrange, Join, NodeId
+from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ivm.graph import Join, NodeId, Words
+from ivm.graph import Join, NodeId
+from ivm.rows import Words
 from ivm.trace.trace import Version
 from planner import gathers
 from planner.physical.layouts import table_layout

@@ -7,8 +7,8 @@ from typing import assert_never
 
 import numpy as np
 
-from ivm.graph import Mapped, Words
-from ivm.rows import pack
+from ivm.graph import Mapped
+from ivm.rows import Words, pack
 from ivm.words import INT8, ColumnType, Schema, null_words
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Gather, Overflow, Reduced, Reducer, Words
+from ivm.graph import Gather, Overflow, Reduced, Reducer
+from ivm.rows import Words
 from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.expr.context import Context

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ivm.graph import Words
+from ivm.rows import Words
 from ivm.words import Schema
 from planner import gathers
 from planner.expr.context import Context
@@ -23,7 +23,7 @@ from planner.physical.row_programs import MapFilter
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class KeyCheck:
     """Rows of ``schema`` arranged by ``columns``. ``program`` appends the equality classes if there are any.
 
     ``plain``: the arrangement is the one that lookups and joins by these columns use.
@@ -37,7 +37,7 @@ class Guard:
 
     @property
     def key(self) -> tuple[tuple[int, ...], bool]:
-        """Identifies the guard among those of a relation."""
+        """Identifies the key check among those of a relation."""
         return self.columns, self.null_safe
 
     @property
@@ -67,8 +67,8 @@ class Guard:
 
 
 @lru_cache(maxsize=4096)
-def guard(schema: Schema, columns: tuple[int, ...], null_safe: bool = False) -> Guard:
-    """The guard of a key. ``null_safe``: NULLs are equal to each other."""
+def key_check(schema: Schema, columns: tuple[int, ...], null_safe: bool = False) -> KeyCheck:
+    """The key check of a key. ``null_safe``: NULLs are equal to each other."""
     classed = [c for c in columns if schema[c].type.has_equality_class]
     program = None
     places = dict(zip(classed, range(len(schema), len(schema) + len(classed)), strict=True))
@@ -78,4 +78,4 @@ def guard(schema: Schema, columns: tuple[int, ...], null_safe: bool = False) -> 
     laid = schema if program is None else program.output
     keys = [places.get(c, c) for c in columns]
     layout = arranged(laid, keys, [null_safe and laid[k].nullable for k in keys])
-    return Guard(schema, columns, null_safe, program, layout)
+    return KeyCheck(schema, columns, null_safe, program, layout)

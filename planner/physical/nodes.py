@@ -32,8 +32,8 @@ from ivm.graph import (
     Project,
     Reducer,
     Threshold,
-    Words,
-)  # fmt: skip
+)
+from ivm.rows import Words
 from ivm.time import deeper, last_width, max_round
 from ivm.words import Schema
 from planner import gathers

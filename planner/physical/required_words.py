@@ -19,7 +19,7 @@ from planner.physical.row_programs import SHOWN_COLUMNS, MapFilter
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
-def words_read(plan: Plan, kept: Collection[NodeId]) -> list[set[int]]:
+def required_words(plan: Plan, kept: Collection[NodeId]) -> list[set[int]]:
     """For each node, the words of its rows that the plan reads. ``kept``: nodes whose rows are needed whole."""
     roots = {plan.rows, plan.errors, *kept, *(i for connection in plan.connections for i in connection)}
     found: list[set[int]] = [set(range(width)) if NodeId(i) in roots else set() for i, width in enumerate(plan.widths)]

@@ -7,8 +7,8 @@ from functools import reduce
 from typing import Final
 
 from ivm.formula import EQUAL, NOT_EQUAL, NOT_NULL, TRUE, Formula, Register
-from ivm.graph import Words
 from ivm.kernels.codes import BITS_AND, SHIFT
+from ivm.rows import Words
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Gather, Mapped, Words
-from ivm.rows import Vector, pack, unpack
+from ivm.graph import Gather, Mapped
+from ivm.rows import Vector, Words, pack, unpack
 from ivm.words import Schema
 from planner import gathers
 from planner.expr.context import Context

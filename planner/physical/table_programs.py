@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ivm.graph import Mapped, Words
-from ivm.rows import Vector, pack, unpack
+from ivm.graph import Mapped
+from ivm.rows import Vector, Words, pack, unpack
 from ivm.words import Kind, Schema, SqlType
 from planner import gathers
 from planner.expr.context import Context

@@ -33,9 +33,8 @@ from ivm.graph import (
     Project,
     ScopeId,
     Threshold,
-    Words,
-)  # fmt: skip
-from ivm.rows import Mask, Vector, pack
+)
+from ivm.rows import Mask, Vector, Words, pack
 from ivm.time import last_width
 from ivm.words import Schema, SqlType
 from planner import gathers
@@ -43,7 +42,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Literal, Scalar
-from planner.physical.key_checks import Guard
+from planner.physical.key_checks import KeyCheck
 from planner.physical.layouts import table_layout
 from planner.physical.nodes import (
     Constants,
@@ -102,7 +101,7 @@ class Stored:
     arrangements: dict[tuple[int, ...], NodeId] = field(default_factory=dict)
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
-    guards: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    key_checks: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
     """Arrangements by keys' equality class that no plan looks up, by (columns, null_safe)."""
     locks: dict[int, Kept] = field(default_factory=dict)
     """What a view's locked joins keep, by name."""
@@ -142,50 +141,50 @@ class Renderer:
         stored.nodes = (*stored.nodes, node)
         return node
 
-    def add_guard(self, relation: int, guard: Guard) -> NodeId:
-        """Adds the arrangement in which a guard looks up equal keys; kept like the others."""
-        if guard.plain:
-            return self.add_arrangement(relation, guard.columns)
+    def add_key_check(self, relation: int, key_check: KeyCheck) -> NodeId:
+        """Adds the arrangement in which a key check looks up equal keys; kept like the others."""
+        if key_check.plain:
+            return self.add_arrangement(relation, key_check.columns)
         stored = self.stored[relation]
-        found = stored.guards.get(guard.key)
+        found = stored.key_checks.get(key_check.key)
         if found is not None:
             return found
         rows = stored.rows
-        if guard.program is not None:
-            rows = self.add(graph.FlatMap(rows, Bound(guard.program, self.context)))
+        if key_check.program is not None:
+            rows = self.add(graph.FlatMap(rows, Bound(key_check.program, self.context)))
             stored.nodes = (*stored.nodes, rows)
-        node = self.add(Arrange(rows, guard.layout.gather, guard.layout.key_width))
+        node = self.add(Arrange(rows, key_check.layout.gather, key_check.layout.key_width))
         self.dataflow.retain(node)
-        stored.guards[guard.key] = node
+        stored.key_checks[key_check.key] = node
         stored.nodes = (*stored.nodes, node)
         return node
 
-    def has_guard(self, relation: int, guard: Guard) -> bool:
+    def has_key_check(self, relation: int, key_check: KeyCheck) -> bool:
         stored = self.stored[relation]
-        return guard.columns in stored.arrangements if guard.plain else guard.key in stored.guards
+        return key_check.columns in stored.arrangements if key_check.plain else key_check.key in stored.key_checks
 
-    def drop_guard(self, relation: int, guard: Guard) -> None:
-        """Releases a guard's arrangement.
+    def drop_key_check(self, relation: int, key_check: KeyCheck) -> None:
+        """Releases a key check's arrangement.
 
         A table's arrangement by primary key stays, and so do nodes that views share.
         """
         stored = self.stored[relation]
-        if guard.plain and guard.columns == stored.primary_key:
+        if key_check.plain and key_check.columns == stored.primary_key:
             return
-        if guard.plain:
-            node = stored.arrangements[guard.columns]
+        if key_check.plain:
+            node = stored.arrangements[key_check.columns]
             stored.arrangements = {k: n for k, n in stored.arrangements.items() if n != node}
         else:
-            node = stored.guards[guard.key]
-            stored.guards = {k: n for k, n in stored.guards.items() if n != node}
+            node = stored.key_checks[key_check.key]
+            stored.key_checks = {k: n for k, n in stored.key_checks.items() if n != node}
         stored.nodes = tuple(n for n in stored.nodes if n != node)
         self.dataflow.release(node)
         self._forget()
 
-    def guard_node(self, relation: int, guard: Guard) -> NodeId:
-        """The guard's arrangement, which must exist."""
+    def key_check_node(self, relation: int, key_check: KeyCheck) -> NodeId:
+        """The key check's arrangement, which must exist."""
         stored = self.stored[relation]
-        return stored.arrangements[guard.columns] if guard.plain else stored.guards[guard.key]
+        return stored.arrangements[key_check.columns] if key_check.plain else stored.key_checks[key_check.key]
 
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> Installed:
         """Adds a view's nodes and Outputs, not yet hydrated.
@@ -233,11 +232,11 @@ class Renderer:
         """Drops a relation and releases its nodes. Nodes shared with other views stay."""
         stored = self.stored.pop(relation)
         if stored.installed is None:
-            roots = (*stored.arrangements.values(), *stored.guards.values(), stored.rows)
+            roots = (*stored.arrangements.values(), *stored.key_checks.values(), stored.rows)
         else:
             views = [n for n in (stored.installed.output, stored.installed.errors) if n is not None]
             locks = (kept.output for kept in stored.locks.values())
-            roots = (*views, *locks, *(n for k, n in stored.arrangements.items() if k), *stored.guards.values())
+            roots = (*views, *locks, *(n for k, n in stored.arrangements.items() if k), *stored.key_checks.values())
         for node in roots:
             self.dataflow.release(node)
         self._forget()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.graph import Mapped, Words
+from ivm.graph import Mapped
+from ivm.rows import Words
 from planner.expr.context import Context
 from planner.physical.nodes import Program
 from planner.physical.row_formulas import formula_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.physical.key_checks import Guard, guard
+from planner.physical.key_checks import KeyCheck, key_check
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import ForeignKey, Index
 
@@ -25,12 +25,12 @@ class Link:
         return tuple(names.index(name) for name in self.key.keys)
 
     @property
-    def child_guard(self) -> Guard:
-        return guard(self.child.schema, self.key.columns)
+    def child_check(self) -> KeyCheck:
+        return key_check(self.child.schema, self.key.columns)
 
     @property
-    def parent_guard(self) -> Guard:
-        return guard(self.parent.schema, self.places)
+    def parent_check(self) -> KeyCheck:
+        return key_check(self.parent.schema, self.places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ivm.errors import SqlError, unsupported
-from planner.physical.key_checks import guard
+from planner.physical.key_checks import key_check
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of
@@ -116,7 +116,7 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     """23505 if two rows have the same key."""
     published = writer.snapshot()
     rows, diffs = published.rows(table.id, published.ordinal)
-    keys, source = guard(table.schema, index.columns, not index.nulls_distinct).keys(rows, writer.engine.context)
+    keys, source = key_check(table.schema, index.columns, not index.nulls_distinct).keys(rows, writer.engine.context)
     own = diffs if source is None else diffs[source]
     if not len(keys):
         return

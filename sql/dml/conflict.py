@@ -72,7 +72,7 @@ def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fre
     """The existing row in conflict with each of the ``fresh`` rows."""
     wanted = fresh if probed.source is None else fresh[probed.source]
     sought = np.ascontiguousarray(probed.keys[wanted])
-    found, place = keys.holders(table, key.guard, sought, settle)
+    found, place = keys.holders(table, key.key_check, sought, settle)
     result = np.zeros((len(sought), found.shape[1]), np.int64)
     result[place] = found
     return result

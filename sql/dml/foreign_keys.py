@@ -54,11 +54,11 @@ class References:
 
     def check_present(self, link: Link, rows: Words) -> None:
         """23503 for the first row whose key matches no row of the parent."""
-        keys, source = link.child_guard.keys(rows, self.context)
+        keys, source = link.child_check.keys(rows, self.context)
         if not len(keys):
             return
         settle = self.writer.settle
-        missing = self.keys.counts(link.parent, link.parent_guard, keys, settle) <= 0
+        missing = self.keys.counts(link.parent, link.parent_check, keys, settle) <= 0
         if missing.any():
             place = int(np.flatnonzero(missing)[0])
             row = rows[place if source is None else int(source[place])]
@@ -71,16 +71,16 @@ class References:
 
     def _following(self, link: Link, old: Words, replaced: Words | None) -> Iterator[Follows]:
         """The referential actions on rows that refer to removed keys."""
-        keys, source = link.parent_guard.keys(old, self.context)
+        keys, source = link.parent_check.keys(old, self.context)
         rows = np.arange(len(old)) if source is None else source
         first = first_of_each(keys)
         keys, rows = np.ascontiguousarray(keys[first]), rows[first]
         settle = self.writer.settle
-        gone = self.keys.counts(link.parent, link.parent_guard, keys, settle) <= 0
+        gone = self.keys.counts(link.parent, link.parent_check, keys, settle) <= 0
         if not gone.any():
             return
         keys, rows = np.ascontiguousarray(keys[gone]), rows[gone]
-        children, place = self.keys.holders(link.child, link.child_guard, keys, settle)
+        children, place = self.keys.holders(link.child, link.child_check, keys, settle)
         if not len(children):
             return
         action = link.key.on_delete if replaced is None else link.key.on_update

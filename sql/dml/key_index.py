@@ -11,7 +11,7 @@ import numpy as np
 from ivm.rows import Mask, Words
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
-from planner.physical.key_checks import Guard, guard
+from planner.physical.key_checks import KeyCheck, key_check
 from sql.bind.constraints import check_conditions
 from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation
@@ -33,13 +33,13 @@ class TableKey:
     """A unique index and the arrangement by which its keys are looked up."""
 
     index: Index
-    guard: Guard
+    key_check: KeyCheck
 
     def is_kept(self, old: Words, new: Words, context: Context) -> bool:
         """Whether each new row keeps the key of the old row at its position, as in most updates."""
         if len(old) != len(new):
             return False
-        (before, dropped), (after, missing) = self.guard.keys(old, context), self.guard.keys(new, context)
+        (before, dropped), (after, missing) = self.key_check.keys(old, context), self.key_check.keys(new, context)
         return dropped is None and missing is None and bool((before == after).all())
 
 
@@ -49,7 +49,7 @@ class Rules:
 
     table: Relation
     keys: tuple[TableKey, ...]
-    tracked: tuple[Guard, ...]
+    tracked: tuple[KeyCheck, ...]
     """The arrangements for key lookups: those of its unique keys and of its own foreign keys."""
     conditions: tuple[Scalar, ...]
 
@@ -110,9 +110,9 @@ class KeyIndex:
         """A table's constraints."""
         known = self._known.get(table.id)
         if known is None or known.table is not table:
-            keys = tuple(TableKey(i, guard_of(table, i)) for i in table.keys)
-            foreign = (guard(table.schema, k.columns) for k in table.foreign_keys)
-            tracked = tuple(dict.fromkeys((*(k.guard for k in keys), *foreign)))
+            keys = tuple(TableKey(i, key_check_of(table, i)) for i in table.keys)
+            foreign = (key_check(table.schema, k.columns) for k in table.foreign_keys)
+            tracked = tuple(dict.fromkeys((*(k.key_check for k in keys), *foreign)))
             known = Rules(table, keys, tracked, check_conditions(table) if table.checks else ())
             self._known[table.id] = known
         return known
@@ -131,37 +131,37 @@ class KeyIndex:
         if table.id in self._bulk or len(rows) > FEW:
             settle()
         self._renew()
-        keys, source = key.guard.keys(rows, context)
-        held = self._stored(table, key.guard, keys)
+        keys, source = key.key_check.keys(rows, context)
+        held = self._stored(table, key.key_check, keys)
         if len(keys) > FEW:
-            return Probed(keys, source, held - _gone(keys, key.guard.keys(removed, context)[0]))
-        gone = _counted(key.guard.keys(removed, context)[0]) if len(removed) else {}
-        since = self._since.get(_name(table, key.guard), {})
+            return Probed(keys, source, held - _gone(keys, key.key_check.keys(removed, context)[0]))
+        gone = _counted(key.key_check.keys(removed, context)[0]) if len(removed) else {}
+        since = self._since.get(_name(table, key.key_check), {})
         if gone or since:
             for i, row in enumerate(keys):
                 name = row.tobytes()
                 held[i] += since.get(name, 0) - gone.get(name, 0)
         return Probed(keys, source, held)
 
-    def counts(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> Words:
+    def counts(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> Words:
         """The number of the table's rows with each key, int64[n], pending changes included."""
         if table.id in self._bulk or len(keys) > FEW:
             settle()
         self._renew()
-        held = self._stored(table, guard, keys)
-        since = self._since.get(_name(table, guard))
+        held = self._stored(table, key_check, keys)
+        since = self._since.get(_name(table, key_check))
         if since:
             held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
         return held
 
-    def holders(self, table: Relation, guard: Guard, keys: Words, settle: Settle) -> tuple[Words, Words]:
+    def holders(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> tuple[Words, Words]:
         """(the table's rows with these keys, each one's position in ``keys``), pending changes included."""
-        if table.id in self._bulk or self._since.get(_name(table, guard)):
+        if table.id in self._bulk or self._since.get(_name(table, key_check)):
             settle()
             self._renew()
-        found, diffs, place = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
+        found, diffs, place = self._engine.key_arrangement(table.id, key_check).lookup(keys, LATEST)
         times = np.maximum(diffs, 0)
-        return np.repeat(guard.restore(found), times, axis=0), np.repeat(place, times)
+        return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
     def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
         """Record rows that a statement adds or removes and that are not stepped yet."""
@@ -178,10 +178,10 @@ class KeyIndex:
                 name = row.tobytes()
                 since[name] = since.get(name, 0) + diff
 
-    def _stored(self, table: Relation, guard: Guard, keys: Words) -> Words:
+    def _stored(self, table: Relation, key_check: KeyCheck, keys: Words) -> Words:
         """The number of stepped rows with each key, int64[n]."""
         counts = np.zeros(len(keys), np.int64)
-        _, diffs, index = self._engine.guarded(table.id, guard).lookup(keys, LATEST)
+        _, diffs, index = self._engine.key_arrangement(table.id, key_check).lookup(keys, LATEST)
         np.add.at(counts, index, diffs)
         return counts
 
@@ -192,9 +192,9 @@ class KeyIndex:
             self._bulk.clear()
 
 
-def guard_of(table: Relation, index: Index) -> Guard:
+def key_check_of(table: Relation, index: Index) -> KeyCheck:
     """The arrangement by which a unique index looks up its keys."""
-    return guard(table.schema, index.columns, not index.nulls_distinct)
+    return key_check(table.schema, index.columns, not index.nulls_distinct)
 
 
 def chosen(probed: Sequence[Probed], count: int) -> Mask:
@@ -259,8 +259,8 @@ def _gone(keys: Words, removed: Words) -> Words:
     return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
 
 
-def _name(table: Relation, guard: Guard) -> tuple[int, tuple[int, ...], bool]:
-    return table.id, guard.columns, guard.null_safe
+def _name(table: Relation, key_check: KeyCheck) -> tuple[int, tuple[int, ...], bool]:
+    return table.id, key_check.columns, key_check.null_safe
 
 
 def _counted(keys: Words) -> dict[bytes, int]:

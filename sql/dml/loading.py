@@ -43,7 +43,7 @@ def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: t
 
 def _check_keys(changer: Changer, table: Relation, rows: Sorted) -> None:
     for key in changer.keys.of(table):
-        if key.index.columns == table.primary_key and key.guard.plain:
+        if key.index.columns == table.primary_key and key.key_check.plain:
             if rows.twice is not None:
                 raise duplicate_key(table, key.index, rows.twice, changer.context.dictionary)
         else:
@@ -55,7 +55,7 @@ def _check_keys(changer: Changer, table: Relation, rows: Sorted) -> None:
 
 def _check_among(changer: Changer, table: Relation, key: TableKey, rows: Sorted) -> None:
     whole = np.concatenate([rows.rows, rows.more.rows]) if len(rows.more.rows) else rows.rows
-    keys, source = key.guard.keys(whole, changer.context)
+    keys, source = key.key_check.keys(whole, changer.context)
     first = first_of_each(keys)
     if not first.all():
         place = int(np.argmin(first))
@@ -66,11 +66,11 @@ def _check_among(changer: Changer, table: Relation, key: TableKey, rows: Sorted)
 def _check_stored(changer: Changer, table: Relation, key: TableKey, rows: Words) -> None:
     """23505 for the first row of a slice whose key is in the table."""
     changer.writer.settle()
-    version = changer.writer.engine.guarded(table.id, key.guard)
+    version = changer.writer.engine.key_arrangement(table.id, key.key_check)
     if not version.count:
         return
     for part in slices(len(rows), CHECKED_ROWS):
-        keys, source = key.guard.keys(rows[part], changer.context)
+        keys, source = key.key_check.keys(rows[part], changer.context)
         _, diffs, index = version.lookup(keys, LATEST)
         held = np.bincount(index, weights=diffs, minlength=len(keys)) > 0
         if held.any():

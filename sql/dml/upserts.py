@@ -9,7 +9,7 @@ from ivm.rows import Mask, Words
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.changes import Changer
-from sql.dml.key_index import guard_of, single
+from sql.dml.key_index import key_check_of, single
 
 
 def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, gone: Mask) -> int:
@@ -18,14 +18,14 @@ def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, 
     ``rows``: of the table's layout, in order of arrival; for deleted rows only the key columns matter. Raises 23502 for
     a NULL in the key, and the errors of the table's other constraints. Unchanged rows cause no updates.
     """
-    guard, settle = guard_of(table, index), changer.writer.settle
-    keys, source = guard.keys(rows, changer.context)
+    key_check, settle = key_check_of(table, index), changer.writer.settle
+    keys, source = key_check.keys(rows, changer.context)
     if source is not None and len(source) < len(rows):
         names = ", ".join(table.columns[i].name for i in index.columns)
         raise SqlError("23502", f'null value in the key ({names}) of a row for relation "{table.name}"')
     last = _last_of_each(keys)
     keys, rows, gone = np.ascontiguousarray(keys[last]), np.ascontiguousarray(rows[last]), gone[last]
-    held, place = changer.keys.holders(table, guard, keys, settle)
+    held, place = changer.keys.holders(table, key_check, keys, settle)
     changer.apply(table, held[gone[place]], rows[:0])
     held, place = held[~gone[place]], place[~gone[place]]
     same = (held == rows[place]).all(axis=1)

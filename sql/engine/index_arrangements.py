@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.physical.key_checks import Guard, guard
+from planner.physical.key_checks import KeyCheck, key_check
 from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Catalog, Relation
 
@@ -14,13 +14,13 @@ class IndexArrangements:
     """``made``: the arrangements that exist only for an index, by relation."""
 
     renderer: Renderer
-    made: set[tuple[int, Guard]] = field(default_factory=set)
+    made: set[tuple[int, KeyCheck]] = field(default_factory=set)
 
     def add(self, relation: Relation) -> None:
         """Add the missing arrangements of a relation's indexes; they have rows after ``hydrate``."""
-        for wanted in guards_of(relation):
-            if not self.renderer.has_guard(relation.id, wanted):
-                self.renderer.add_guard(relation.id, wanted)
+        for wanted in key_checks_of(relation):
+            if not self.renderer.has_key_check(relation.id, wanted):
+                self.renderer.add_key_check(relation.id, wanted)
                 self.made.add((relation.id, wanted))
 
     def forget(self, relation: int) -> None:
@@ -32,18 +32,18 @@ class IndexArrangements:
         found = False
         for relation, arranged in list(self.made):
             known = catalog.relations.get(relation)
-            if known is not None and arranged not in guards_of(known):
+            if known is not None and arranged not in key_checks_of(known):
                 self.made.discard((relation, arranged))
-                self.renderer.drop_guard(relation, arranged)
+                self.renderer.drop_key_check(relation, arranged)
                 found = True
         return found
 
 
-def guards_of(relation: Relation) -> list[Guard]:
+def key_checks_of(relation: Relation) -> list[KeyCheck]:
     """The arrangements that a relation's indexes and foreign keys need.
 
     For columns with equality classes plans compare by class, so that an index of such columns serves UNIQUE only.
     """
-    found = [(i, guard(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
-    outgoing = [guard(relation.schema, k.columns) for k in relation.foreign_keys]
+    found = [(i, key_check(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
+    outgoing = [key_check(relation.schema, k.columns) for k in relation.foreign_keys]
     return [*(g for i, g in found if i.unique or g.plain), *outgoing]

@@ -18,7 +18,7 @@ from ivm.runtime.root import Root
 from ivm.trace.batch import Batch as ArrangedBatch
 from ivm.trace.trace import Version
 from planner.expr.context import Context
-from planner.physical.key_checks import Guard
+from planner.physical.key_checks import KeyCheck
 from planner.physical.nodes import Plan
 from planner.render.dataflow import Renderer, Stored
 from sql.catalog.catalog import Catalog, Relation
@@ -224,9 +224,9 @@ class EngineState:
         assert node is not None, "a table has its arrangement"
         return self.head[node]
 
-    def guarded(self, relation: int, guard: Guard) -> Version:
+    def key_arrangement(self, relation: int, key_check: KeyCheck) -> Version:
         """The arrangement that holds a table's keys, as of the last step."""
-        return self.head[self.renderer.guard_node(relation, guard)]
+        return self.head[self.renderer.key_check_node(relation, key_check)]
 
     def forget_history(self) -> None:
         """Forget all history in memory."""

@@ -86,7 +86,7 @@ def _column(published: Published, origin: Origin | None, position: int) -> str:
 def _relation(found: Arrangement, published: Published) -> int | None:
     """The relation whose rows an arrangement holds unchanged."""
     for relation, stored in published.stored.items():
-        if found.node in stored.arrangements.values() or found.node in stored.guards.values():
+        if found.node in stored.arrangements.values() or found.node in stored.key_checks.values():
             return relation
     return None
 
@@ -101,5 +101,5 @@ def _users(found: Arrangement, relation: int, published: Published, names: Looku
 
 def _keys(stored: Stored) -> Iterator[tuple[tuple[int, ...], int]]:
     yield from stored.arrangements.items()
-    for (columns, _), node in stored.guards.items():
+    for (columns, _), node in stored.key_checks.items():
         yield columns, node

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.errors import SqlError
-from ivm.trace.batch import Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Block
 from storage.dictionary import Dictionary, Entries
 
 ENTRIES: Final = -1

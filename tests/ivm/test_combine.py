@@ -10,7 +10,8 @@ import pytest
 from ivm.kernels.combine import COMBINED, combine, most_groups
 from ivm.kernels.memory import SPREAD
 from ivm.kernels.sort import sort_block
-from ivm.trace.batch import Block, Words
+from ivm.rows import Words
+from ivm.trace.batch import Block
 
 COUNT = 2 * COMBINED
 

@@ -12,9 +12,10 @@ from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Concat, FlatMap, Gather, Input, Mapped, Order, Project
 from ivm.kernels.memory import address
 from ivm.operators import loop
+from ivm.rows import Words
 from ivm.runtime import operator
 from ivm.trace import batch, spine
-from ivm.trace.batch import BIG, Block, Words
+from ivm.trace.batch import BIG, Block
 from ivm.trace.spine import Spine
 from storage.dictionary import Dictionary
 from tests.support.ivm_random import CONSTANT, Pair

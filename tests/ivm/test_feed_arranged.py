@@ -9,7 +9,8 @@ import pytest
 
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, Gather, Input, NodeId
-from ivm.trace.batch import Batch, Words
+from ivm.rows import Words
+from ivm.trace.batch import Batch
 from tests.ivm.test_dataflow import run
 from tests.support.ivm_random import SWAP, Pair
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from ivm.dataflow import Dataflow
-from ivm.graph import FlatMap, Input, Mapped, Words
+from ivm.graph import FlatMap, Input, Mapped
 from ivm.operators import linear
 from ivm.operators.linear import FlatMapOperator
+from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 

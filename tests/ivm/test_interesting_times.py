@@ -26,8 +26,9 @@ from ivm.kernels.join import STATS
 from ivm.kernels.reduce import differences_partial
 from ivm.kernels.threshold import DISTINCT, POSITIVE
 from ivm.kernels.times import WIDTH_BITS
+from ivm.rows import Words
 from ivm.time import pack, unpack, widths
-from ivm.trace.batch import Block, Words
+from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 

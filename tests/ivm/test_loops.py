@@ -29,9 +29,9 @@ from ivm.graph import (
     Reduce,
     Threshold,
     Variable,
-    Words,
-)  # fmt: skip
+)
 from ivm.kernels import run as kernels
+from ivm.rows import Words
 from ivm.runtime import program_run as running
 from ivm.trace.spine import Spine
 from tests.support.ivm_model import Least

@@ -29,8 +29,8 @@ from ivm.graph import (
     Scan,
     Static,
     Threshold,
-    Words,
-)  # fmt: skip
+)
+from ivm.rows import Words
 from storage.dictionary import Dictionary
 from tests.support.ivm_model import Count, Least
 

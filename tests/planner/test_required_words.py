@@ -9,7 +9,7 @@ from benchmarks.flow import Tables
 from planner.lower.plan import lower
 from planner.lower.state import KnownIndexes
 from planner.physical.nodes import Arrange, Plan, Table
-from planner.physical.required_words import words_read
+from planner.physical.required_words import required_words
 from planner.transform.pipeline import maintained
 from sql.bind.statement import bind_statement
 from sql.statements import queries
@@ -37,7 +37,7 @@ def read(text: str) -> dict[str, set[int]]:
     """By the tables' names."""
     plan = plan_of(text)
     names = {relation.id: name for name, relation in TABLES.relations.items()}
-    found = words_read(plan, ())
+    found = required_words(plan, ())
     return {names[node.relation]: found[i] for i, node in enumerate(plan.nodes) if isinstance(node, Table)}
 
 
@@ -69,5 +69,5 @@ def test_an_error_shows_the_row() -> None:
 def test_what_is_kept_is_kept_whole() -> None:
     plan = plan_of("SELECT t.x, u.size FROM t JOIN u ON t.k = u.k")
     kept = [i for i, node in enumerate(plan.nodes) if isinstance(node, Arrange)]
-    found = words_read(plan, kept)
+    found = required_words(plan, kept)
     assert all(found[i] == set(range(plan.widths[i])) for i in kept)

@@ -39,8 +39,8 @@ from ivm.graph import (
     ScopeId,
     Threshold,
     Variable,
-    Words,
-)  # fmt: skip
+)
+from ivm.rows import Words
 
 Row = tuple[int, ...]
 Collection = Counter[Row]

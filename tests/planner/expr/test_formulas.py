@@ -10,9 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from ivm import workers
-from ivm.graph import Words
 from ivm.kernels.formula import map_block
-from ivm.rows import Vector, pack
+from ivm.rows import Vector, Words, pack
 from ivm.trace import shards
 from ivm.trace.batch import Block
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, Schema, SqlType
