@@ -15,13 +15,12 @@ import subprocess
 import sys
 from typing import Final
 
-SHORT: Final = (
-    "tests/ivm/test_interesting_times.py", "tests/ivm/test_kernels.py", "tests/ivm/test_seek.py",
-    "tests/ivm/test_combine.py", "tests/programs/checked_memory.py",
-)  # fmt: skip
+SHORT: Final = ("tests/ivm/test_seek.py", "tests/ivm/test_combine.py", "tests/programs/checked_memory.py")
+"""Kernels that are compiled in well under a minute."""
 LONG: Final = (
-    *SHORT, "tests/ivm/test_dataflow.py", "tests/ivm/test_loops.py", "tests/ivm/test_steps.py",
-    "tests/ivm/test_asof.py", "tests/ivm/test_lock.py", "tests/storage/test_dictionary.py", "tests/ivm/test_workers.py",
+    *SHORT, "tests/ivm/test_interesting_times.py", "tests/ivm/test_kernels.py", "tests/ivm/test_dataflow.py",
+    "tests/ivm/test_loops.py", "tests/ivm/test_steps.py", "tests/ivm/test_asof.py", "tests/ivm/test_lock.py",
+    "tests/storage/test_dictionary.py", "tests/ivm/test_workers.py",
 )  # fmt: skip
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from hypothesis import settings
 
 from ivm.kernels.cache import CHECKED
 from ivm.kernels.memory import address
 from ivm.trace.batch import Block
+from tests.support.profiles import NAME
 
 GAP: Final = 8
 """Words; what precedes the buffer and what follows it are gaps too."""
@@ -27,5 +29,6 @@ def allocate(block: Block, room: int) -> None:
     block.d[:] = (block.n, block.width, address(rows), address(times), address(diffs), room, block.diff_width)
 
 
+settings.load_profile(NAME)
 assert CHECKED, "FRESHET_CHECKED=1"
 Block._allocate = allocate  # type: ignore[method-assign]
