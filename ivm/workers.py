@@ -20,9 +20,9 @@ from typing import Any, Final, TypeVar, cast
 T = TypeVar("T")
 
 # Updates under which one thread does it all: by what one costs, so that all of them cost several times what waking
-# another thread does (15 to 60 µs; docs/cores.md). Extended along the path of a delta join: 10 µs and more; corrected
-# at the times of a loop: about 800 ns; searched for in another's layers: 200 ns and more; merged: 30 ns; sorted:
-# dealing out to the parts comes on top; copied: 3 ns.
+# another thread does (15 to 60 µs; docs/internals/parallel-steps.md). Extended along the path of a delta join: 10 µs
+# and more; corrected at the times of a loop: about 800 ns; searched for in another's layers: 200 ns and more; merged:
+# 30 ns; sorted: dealing out to the parts comes on top; copied: 3 ns.
 EXTENDED: Final = 32
 CORRECTED: Final = 512
 SEARCHED: Final = 512

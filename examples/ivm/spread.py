@@ -1,4 +1,7 @@
-"""An operator of one's own: the spread of each group, its largest value less its smallest. ``docs/ivm-api.md``."""
+"""A reduce of your own: the spread of each group, its largest value less its smallest.
+
+``docs/how-to/write-an-operator.md`` explains it.
+"""
 
 from __future__ import annotations
 

@@ -116,6 +116,30 @@ def test_links(name: str) -> None:
     assert not broken_links(PAGES[name])
 
 
+FOLDERS = ("ivm", "planner", "storage", "sql", "tests", "benchmarks", "examples", "docs")
+NAMED = re.compile(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+?(?:\.\w+|/))`")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_named_files_exist(name: str) -> None:
+    """Every file or folder of the repository that a page names exists. A folder's README may name its own."""
+    page = PAGES[name]
+    named = NAMED.findall(page.read_text())
+    assert not [path for path in named if not (ROOT / path).exists() and not (page.parent / path).exists()]
+
+
+def test_code_names_pages_that_exist() -> None:
+    """Docstrings and comments point to pages that exist."""
+    wrong = [
+        f"{file.relative_to(ROOT)}: {page}"
+        for folder in FOLDERS[:-1]
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for page in re.findall(r"\bdocs/[\w/-]+\.md\b", file.read_text())
+        if not (ROOT / page).exists()
+    ]
+    assert not wrong
+
+
 def test_broken_links_are_found(tmp_path: Path) -> None:
     """What the check of links accepts and refuses."""
     other = tmp_path / "other.md"
