@@ -33,7 +33,7 @@ from ivm.rows import Words
 _ROOM: Final = 32
 BIG: Final = 1 << 15
 _CUT: Final = 1 << 14
-"""Rows of a batch from which on unused room is left to it: what was never written takes no memory."""
+"""From this many rows on a batch keeps its unused room: pages never written take no memory."""
 
 
 class Block:
@@ -94,7 +94,7 @@ class Block:
 
     @classmethod
     def of(cls, rows: Words, times: Words, diffs: Words) -> Block:
-        """A block of these arrays, which it then owns (copied only when they are not contiguous int64)."""
+        """A block of these arrays, which it takes over (copied only if they are not contiguous int64)."""
         rows = np.ascontiguousarray(rows, np.int64)
         diffs = np.ascontiguousarray(diffs, np.int64).reshape(len(rows), -1 if len(rows) else diffs.size or 1)
         block = cls.__new__(cls)
@@ -110,7 +110,7 @@ class Block:
 
     @classmethod
     def over(cls, buffer: Words, width: int, diff_width: int, room: int, n: int) -> Block:
-        """A block whose n updates are in a buffer that is laid out as its own would be, and which it then owns."""
+        """A block whose n updates are in a buffer with the layout of a block's own, which it takes over."""
         block = cls.__new__(cls)
         block.width, block.diff_width, block.room, block.n = width, diff_width, room, n
         block._buffer = buffer
@@ -121,7 +121,7 @@ class Block:
 
     @classmethod
     def apart(cls, width: int, diff_width: int, room: int) -> Block:
-        """An empty block whose rows, times and diffs are arrays of their own, so that one may outlive the others."""
+        """An empty block whose rows, times and diffs are separate arrays, so that one may outlive the others."""
         block = cls.of(
             np.empty((room, width), np.int64), np.empty(room, np.int64), np.empty((room, diff_width), np.int64)
         )
@@ -129,7 +129,7 @@ class Block:
         return block
 
     def reserve(self, room: int) -> None:
-        """Makes room for as many updates in all; those that are there stay."""
+        """Makes room for ``room`` updates in all, keeping those it has."""
         if room <= self.room:
             return
         n = self.n
@@ -152,27 +152,27 @@ class Block:
         self.d[B_COUNT] = 0
 
     def clear(self) -> None:
-        """Empties the block, and gives a large buffer back."""
+        """Empties the block and frees a large buffer."""
         self.n = 0
         self.d[B_COUNT] = 0
         if self.room > BIG:
             self._allocate(_ROOM)
 
     def shifted(self, bits: int) -> Block:
-        """Its updates at times shifted to the left, in a block that reads this one's rows and diffs and is not to be
-        written to."""
+        """Its updates with times shifted left by ``bits``, in a read-only block that shares this one's rows and
+        diffs."""
         rows, times, diffs = self.arrays()
         block = Block.of(rows, times << bits, diffs)
         block.d[B_ROOM] = 0
         return block
 
     def renew(self) -> None:
-        """Empties the block and leaves its buffer to whoever has taken ``arrays``."""
+        """Empties the block and leaves its buffer to the caller that took ``arrays``."""
         self.n = 0
         self._allocate(min(self.room, 1024))
 
     def sync(self) -> int:
-        """Takes the count from the descriptor after a kernel has written it."""
+        """Reads the count back from the descriptor after a kernel has written it."""
         n = self.n = int(self.d[0])
         return n
 
@@ -183,8 +183,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge knows of its block: filter and fence (of no words: not made), sums of diffs, and
-    whether times and diffs are alike."""
+    """What a merge knows of its block: the bloom filter and fence (empty: not made), sums of diffs, and whether all
+    times and diffs are equal."""
 
     bits: Words
     fence: Words
@@ -195,16 +195,15 @@ class Merged:
 class Batch:
     """Immutable sorted, consolidated updates: a layer of a spine.
 
-    A snapshot (one time, every diff 1) keeps ``times`` and ``diffs`` as one entry for all its rows. ``layer`` is what
-    a trace descriptor holds of it.
+    A snapshot (one time, every diff 1) keeps ``times`` and ``diffs`` as one entry for all its rows. ``layer`` is its
+    entry in a trace descriptor.
     """
 
     __slots__ = ("_block", "bits", "fence", "layer", "n", "ranks")
 
     def __init__(self, block: Block, fenced: bool, merged: Merged | None = None) -> None:
-        """Takes the block's arrays over; ``fenced``: whether the first word compares as an integer.
-
-        Cost: reading the block, and mostly a copy; next to nothing where a merge has made ``merged`` too.
+        """Takes over the block's arrays. ``fenced``: whether the first word compares as an integer. Cost: reading the
+        block, and usually a copy; almost none if a merge supplies ``merged``.
         """
         n = block.n
         single = n > 64 and (bool(uniform(block.d)) if merged is None else merged.uniform)
@@ -237,14 +236,14 @@ class Batch:
 
     @classmethod
     def of_rows(cls, rows: Words, fenced: bool) -> Batch:
-        """Ascending, distinct rows, each once, at time 0 until it is ``stamped``. They are read where they are, in a
-        file for example. Cost: a look at each row for the filter, where one is worth while."""
+        """A batch of ascending, distinct rows, each with diff 1, at time 0 until ``stamp``. Rows are not copied and may
+        be memory-mapped from a file. Cost: reading each row for the bloom filter, if one is worthwhile."""
         block = _once(rows, 0)
         block.n = len(rows)
         return cls(block, fenced, Merged(_NO_BITS, _NO_BITS, None, uniform=True))
 
     def stamp(self, time: int) -> None:
-        """Gives all its updates another time, before anybody reads them."""
+        """Sets the time of all its updates, before anything reads them."""
         self._block.times[:] = time
 
     def _ranked(self, ranks: Words) -> None:
@@ -252,7 +251,7 @@ class Batch:
         self.layer[L_RANKS] = address(ranks)
 
     def rank(self) -> None:
-        """Makes the sums of diffs that searches by rank use, where they are worth while and not made already.
+        """Makes the sums of diffs for searches by rank, if they are worthwhile and not made already.
 
         Cost: a pass over the updates.
         """
@@ -274,7 +273,7 @@ class Batch:
         return 8 * (self.n * self._block.width + once * (1 + self._block.diff_width) + extra)
 
     def arrays(self) -> tuple[Words, Words, Words]:
-        """(rows, times, diffs), one of each for every update."""
+        """(rows, times, diffs), with an entry of each for every update."""
         block, n = self._block, self.n
         if block.room < n:
             return block.rows[:n], np.full(n, block.times[0]), np.full((n, block.diff_width), block.diffs[0])
@@ -282,12 +281,11 @@ class Batch:
 
     @property
     def at_once(self) -> bool:
-        """Whether all times are one. Cost: reading them, where they are not known to be."""
+        """Whether all times are equal. Cost: reading them, unless already known."""
         return self._block.room < self.n or bool((self._block.times[: self.n] == self._block.times[0]).all())
 
     def timeless(self, most: int) -> Iterator[Block]:
-        """Its updates with all times 0, in order, in blocks of up to ``most`` that read its rows and are not to be
-        written to."""
+        """Its updates with all times 0, in order, in read-only blocks of up to ``most`` that share its rows."""
         block, n = self._block, self.n
         for start in range(0, n, most):
             stop = min(start + most, n)
@@ -296,7 +294,7 @@ class Batch:
             yield Block.of(block.rows[start:stop], np.zeros(count, np.int64), diffs)
 
     def check(self) -> None:
-        """Asserts the invariants, for tests, where words compare as integers: strictly ascending, no zero diffs."""
+        """Asserts the invariants (strictly ascending, no zero diffs), for tests; words must compare as integers."""
         rows, times, diffs = self.arrays()
         keys = [(*row, time) for row, time in zip(rows.tolist(), times.tolist(), strict=True)]
         assert all(a < b for a, b in pairwise(keys))
@@ -309,7 +307,7 @@ def rank_words(n: int) -> int:
 
 
 def filter_words(n: int, width: int) -> Words:
-    """An empty filter for so many rows; of no words where none is worth while."""
+    """An empty bloom filter for ``n`` rows; of no words if one is not worthwhile."""
     if width == 0 or not FILTER_LEAST <= n <= FILTER_MOST:
         return _NO_BITS
     return np.zeros(1 << (n * FILTER_BITS // 64).bit_length(), np.int64)
@@ -319,7 +317,7 @@ _NO_BITS: Final = np.zeros(0, np.int64)
 
 
 def _once(rows: Words, time: int) -> Block:
-    """Rows with one time, and one diff of 1, for all of them."""
+    """A block of rows that share one time and one diff of 1."""
     block = Block(rows.shape[1], 1, 1)
     block.times[0] = time
     block.diffs[0] = 1

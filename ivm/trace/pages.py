@@ -1,9 +1,9 @@
-"""What pages memory is made of.
+"""The page size of numpy's memory.
 
-numpy asks the system for huge pages where an array takes 4 MiB or more. Large blocks here are written from end to end
-once, and often do not live longer than a pass: that is no faster with huge pages, and to find and clear one costs far
-more than the small ones of its size, above all where the machine is a virtual one and its host has to provide it (2.6
-GB of small pages a second there, 0.4 GB of huge ones). Searches in large layers gain 1 to 2 % by huge pages.
+numpy asks the system for huge pages for arrays of 4 MiB or more. Large blocks here are written once from end to end and
+often live no longer than a pass. Huge pages do not make that faster, and finding and clearing one costs far more than
+the same memory in small pages, above all in a virtual machine whose host has to provide it (2.6 GB/s of small pages
+there, 0.4 GB/s of huge ones). Searches in large layers gain 1 to 2 % from huge pages.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from numpy._core import multiarray
 
 
 def small_pages() -> None:
-    """Lets numpy's arrays be of small pages from now on, in the whole process."""
+    """Makes numpy use small pages from now on, in the whole process."""
     multiarray._set_madvise_hugepage(False)  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""Large blocks in parts, one for each worker: each part is the work of the kernel that does the whole otherwise.
+"""Processing large blocks in parts, one per worker; each part is a call of the kernel that otherwise does the whole.
 
-Cuts lie between keys, parts are put together in the order of their keys: what comes out is bit for bit what one thread
-makes. Parts write to blocks, counters and regions of their own; what they share they only read.
+Cuts lie between keys and results are concatenated in key order, so the output equals one thread's bit for bit. Parts
+write to blocks, counters and regions of their own; shared data is only read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NONE: Final = np.zeros(0, np.int64)
 
 
 def piece(block: Block, low: int, high: int) -> Words:
-    """The descriptor of updates low … high − 1, with room for no others; those of the block that stand there."""
+    """The descriptor of the block's updates low … high − 1, in place, with no room for more."""
     d = block.d
     found = d.copy()
     found[:] = (
@@ -56,12 +56,13 @@ def piece(block: Block, low: int, high: int) -> Words:
 
 
 def even(count: int, number: int) -> list[int]:
-    """Where to cut so many updates into parts of one size: number + 1 places."""
+    """Where to cut ``count`` updates into parts of equal size: number + 1 indexes."""
     return [count * k // number for k in range(number + 1)]
 
 
 def cuts(block: Block, key_width: int, number: int) -> list[int]:
-    """Where to cut a sorted block between keys into parts of about one size: number + 1 places, some may be equal."""
+    """Where to cut a sorted block between keys into parts of about equal size: number + 1 indexes, some may be
+    equal."""
     places = even(block.n, number)
     for k in range(1, number):
         places[k] = int(key_start(block.d, key_width, max(places[k], places[k - 1])))
@@ -69,7 +70,7 @@ def cuts(block: Block, key_width: int, number: int) -> list[int]:
 
 
 def ranges_of(block: Block, key_width: int, number: int) -> list[tuple[int, int]]:
-    """The parts of a sorted block, cut between keys: where each begins and ends, none of them empty."""
+    """The parts (start, end) of a sorted block, cut between keys; none is empty."""
     return [(low, high) for low, high in pairwise(cuts(block, key_width, number)) if low < high]
 
 
@@ -87,8 +88,8 @@ def cuts_of_both(a: Block, b: Block, key_width: int, order: int, number: int) ->
 
 
 def in_parts(delta: Block, key_width: int, work: Callable[[Words, Words], T], stats: Words) -> list[T]:
-    """What ``work`` makes of each part of a sorted delta, cut between keys: it gets the part's descriptor and counters
-    of its own, which are added to ``stats``. There are several parts (``ivm.workers.parts``); none of them is empty."""
+    """The results of ``work`` on each part of a sorted delta, cut between keys. It gets the part's descriptor and its
+    own counters, which are added to ``stats``. There are several parts (``ivm.workers.parts``); none is empty."""
     ranges = ranges_of(delta, key_width, parts(delta.n, SEARCHED))
     counted = np.zeros((len(ranges), len(stats)), np.int64)
     made = run([partial(work, piece(delta, *ends), counted[k]) for k, ends in enumerate(ranges)])
@@ -99,7 +100,8 @@ def in_parts(delta: Block, key_width: int, work: Callable[[Words, Words], T], st
 def in_parts_of_both(
     a: Block, b: Block, key_width: int, order: int, work: Callable[[Words, Words, Words], T], stats: Words
 ) -> list[T]:
-    """``in_parts`` of two blocks of one layout, sorted in one order: ``work`` gets a part of each, one may be empty."""
+    """``in_parts`` of two blocks of one layout, sorted in one order: ``work`` gets a part of each, either may be
+    empty."""
     of_a, of_b = cuts_of_both(a, b, key_width, order, parts(a.n + b.n, CORRECTED))
     ranges = [(x, y) for x, y in zip(pairwise(of_a), pairwise(of_b), strict=True) if x[0] < x[1] or y[0] < y[1]]
     counted = np.zeros((len(ranges), len(stats)), np.int64)
@@ -109,7 +111,7 @@ def in_parts_of_both(
 
 
 def put_together(made: Sequence[Block], target: Block) -> None:
-    """Appends blocks to the target, each on a thread."""
+    """Appends blocks to the target, each block on its own thread."""
     ends = [target.n]
     for block in made:
         ends.append(ends[-1] + block.n)
@@ -127,7 +129,7 @@ def put_together(made: Sequence[Block], target: Block) -> None:
 
 
 def copied(source: Block, target: Block, sign: int, change: int, shape: int, to_shape: int) -> int:
-    """``transfer`` of a block to the end of another, which has room; the target's count."""
+    """Appends a block to the target, which has room, by ``transfer``. Returns the target's count."""
     number = parts(source.n, COPIED)
     if number == 1:
         return int(transfer(source.d, target.d, sign, change, shape, to_shape))
@@ -145,17 +147,19 @@ def copied(source: Block, target: Block, sign: int, change: int, shape: int, to_
 
 
 def gathered(source: Block, target: Block, program: Words) -> int:
-    """``gather`` of a block to the end of another, which has room; the target's count."""
+    """Appends a block to the target, which has room, by ``gather``. Returns the target's count."""
     return _appended(source, target, gather, program)
 
 
 def mapped(source: Block, target: Block, formula: Words) -> int:
-    """``map_block`` of a block to the end of another, which has room; the target's count, -1 where a row fails."""
+    """Appends a block to the target, which has room, by ``map_block``. Returns the target's count, -1 if a row
+    fails."""
     return _appended(source, target, map_block, formula)
 
 
 def _appended(source: Block, target: Block, kernel: Callable[[Words, Words, Words], int], how: Words) -> int:
-    """What the kernel appends for each part of the source: up to as many updates as it has, or -1 for none at all."""
+    """Runs an appending kernel on each part of the source. It appends at most as many updates as the part has, or
+    returns -1 if it fails."""
     number = parts(source.n, COPIED)
     if number == 1:
         return int(kernel(source.d, target.d, how))
@@ -176,7 +180,8 @@ def _appended(source: Block, target: Block, kernel: Callable[[Words, Words, Word
 
 
 def sort_into(source: Block, target: Block, order: int) -> int:
-    """``sort_block``: the source's updates sorted and consolidated in the target, which has room; how many."""
+    """``sort_block`` in parts: sorts and consolidates the source's updates into the target, which has room. Returns how
+    many."""
     number = parts(source.n, SORTED)
     if number == 1 or in_order(source.d, order):
         return int(sort_block(source.d, target.d, order))
@@ -197,7 +202,7 @@ def _run_of(source: Block, order: int, low: int, high: int) -> Block:
 
 
 def _merged(a: Block, b: Block, target: Block, order: int, number: int) -> int:
-    """Two sorted blocks as one, consolidated, in the target; how many."""
+    """Merges two sorted blocks into the target, consolidated. Returns how many updates it has."""
     trace = np.zeros(HEAD + 2 * LAYER_WORDS, np.int64)
     trace[T_WIDTH], trace[T_DIFF_WIDTH], trace[T_ORDER] = a.width, a.diff_width, order
     for k, block in enumerate((a, b)):
@@ -214,8 +219,8 @@ def _merged(a: Block, b: Block, target: Block, order: int, number: int) -> int:
 def merge_parts(
     trace: Words, lefts: Words, rights: Words, target: Block, at: int, since: int
 ) -> bool:  # fmt: skip
-    """Merges the trace's two layers in the parts that ``cut_merge`` has made, into the target from place ``at`` on.
-    Whether what is there now has several times, or another diff than 1; as far as these parts tell."""
+    """Merges the trace's two layers, in the parts made by ``cut_merge``, into the target from index ``at`` on. Returns
+    whether the merged updates have several times or a diff other than 1, judging by these parts."""
     reads = np.diff(lefts) + np.diff(rights)
     starts = at + np.cumsum(reads) - reads
     calls, regions, states = [], [], []

@@ -1,12 +1,12 @@
 """Spines: layers of batches, merged with fuel.
 
-Layer 0 is a small buffer that is updated in place (256 rows; with 64, spilling cost more than the moves saved).
-Above it are levels of capacity ``ROOM * RATIO**(k+1)``, each holding
-one batch or the merge of two. A batch that comes to an occupied level starts a merge there; every insertion then spends
-fuel in proportion to its size on each merge in progress, so that no insertion pays for a cascade; a merge that is not
-done when the next batch comes to its level is finished first. A merged batch too large for its level moves up, one
-that compaction has shrunk moves down. After TimelyDataflow/differential-dataflow, ``spine_fueled.rs``; batches
-need not be adjacent in time here, since nothing reads a spine by ranges of time.
+Layer 0 is a small buffer that is updated in place (256 rows; with 64, spilling cost more than the moves saved). Above
+it are levels of capacity ``ROOM * RATIO**(k+1)``, each holding one batch or the merge of two. A batch that arrives at
+an occupied level starts a merge there. Every insertion then spends fuel in proportion to its size on each merge in
+progress, so that no insertion pays for a cascade. A merge that is not done when the next batch arrives at its level is
+finished first. A merged batch too large for its level moves up, one that compaction has shrunk moves down. After
+TimelyDataflow/differential-dataflow, ``spine_fueled.rs``; batches need not be adjacent in time here, since nothing
+reads a spine by ranges of time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
 MOST_FILLED: Final = 8
-"""Large layers that ``fill`` leaves."""
+"""The most large layers that ``fill`` leaves."""
 
 
 class Merge:
@@ -75,7 +75,7 @@ class Merge:
         self.state = np.zeros(MERGE_WORDS, np.int64)
         self.trace = np.concatenate([head[:HEAD], left.layer, right.layer])
         most = left.n + right.n
-        make = Block if most <= _AT_ONCE else Block.apart  # what is large may keep its rows only
+        make = Block if most <= _AT_ONCE else Block.apart  # a large batch may keep only its rows
         self.block = make(int(head[T_WIDTH]), int(head[T_DIFF_WIDTH]), most)
         self.bits = filter_words(most, self.block.width)
         self.fence = np.empty((most + FENCE - 1) // FENCE if fenced else 0, np.int64)
@@ -83,7 +83,7 @@ class Merge:
         self._ranked = 1
 
     def work(self, fuel: int) -> int:
-        """Reads at least ``fuel`` updates, or all that are left; returns how many."""
+        """Continues the merge: reads at least ``fuel`` updates, or all that are left. Returns how many."""
         number = parts(min(fuel, self.left.n + self.right.n), MERGED)
         read = -1
         if number > 1:
@@ -97,8 +97,8 @@ class Merge:
         return int(read)
 
     def _in_parts(self, fuel: int, number: int) -> int:
-        """``work`` cut between rows, each part into a region of its own; -1, and nothing done, where it is not worth
-        while."""
+        """``work`` in parallel, cut between rows, each part into a region of its own. Returns -1, having done nothing,
+        if that is not worthwhile."""
         i, j = int(self.state[M_LEFT]), int(self.state[M_RIGHT])
         fuel = min(fuel, self.left.n - i + self.right.n - j)
         lefts, rights = np.zeros((2, number + 1), np.int64)
@@ -115,7 +115,7 @@ class Merge:
         return int((lefts[-1] - i) + (rights[-1] - j))
 
     def _describe(self, start: int, stop: int) -> None:
-        """The filter and the fence of updates start … stop − 1."""
+        """Adds updates start … stop − 1 to the filter and the fence."""
         rows, width = int(self.block.d[B_ROWS]), self.block.width
         if len(self.bits):
             fill_filter(rows + 8 * width * start, stop - start, width, self.bits)
@@ -124,7 +124,7 @@ class Merge:
             fill_fence(rows + 8 * width * FENCE * first, stop - start, width, self.fence[first:end])
 
     def batch(self, fenced: bool) -> Batch:
-        """What it has made, once it is done."""
+        """The merged batch, once it is done."""
         self.block.sync()
         return Batch(self.block, fenced, Merged(self.bits, self.fence, self.ranks, not self.state[M_MIXED]))
 
@@ -153,7 +153,7 @@ class Spine:
 
     FUEL: ClassVar[int] = 20
     READ_ONLY: ClassVar[bool] = False
-    """Whether its batches are another spine's, which merges them."""
+    """Whether its batches belong to another spine, which merges them."""
 
     __slots__ = (
         "_head", "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
@@ -170,8 +170,8 @@ class Spine:
         order: Words | None = None,
         since_word: Words | None = None,
     ) -> None:
-        """``order``: as ``ivm.kernels.order`` wants it, None for integers throughout. ``since_word``: int64[1], shared:
-        times up to that ordinal may become it."""
+        """``order``: see ``ivm.kernels.order``; None if all words compare as integers. ``since_word``: int64[1],
+        shared: the since, an ordinal to which lesser times may be advanced."""
         self.width = width
         self.key_width = key_width
         self.shape = shape
@@ -195,7 +195,7 @@ class Spine:
         self._refresh()
 
     def _renew_small(self) -> Words:
-        """Begins with an empty small layer, in a buffer of its own; what the descriptor begins with."""
+        """Starts an empty small layer in a new buffer. Returns the first words of the descriptor."""
         width, diff_width = self.width, self.diff_width
         self._small = np.empty(ROOM * (width + 1 + diff_width), np.int64)
         head = self._head = trace_head(
@@ -221,7 +221,7 @@ class Spine:
         self.describe(np.concatenate([head, *(part.layer for part in parts)]))
 
     def rank(self) -> None:
-        """Keeps sums of diffs for searches by rank from now on. Cost: a pass over all updates, the first time."""
+        """Keeps sums of diffs for searches by rank from now on. Cost: a pass over all updates on the first call."""
         if not self.ranked:
             self.ranked = True
             for part in self.parts:
@@ -229,20 +229,20 @@ class Spine:
             self._refresh()
 
     def describe(self, desc: Words) -> None:
-        """Takes a descriptor as its own."""
+        """Installs a descriptor."""
         self.desc = desc
         self.cell[0] = where(desc)
 
     @property
     def nbytes(self) -> int:
-        """Memory held by its updates, in bytes, those that merges in progress have written so far too."""
+        """Memory held by its updates, in bytes, including the output so far of merges in progress."""
         written = sum(level.merge.block.sync() for level in self._levels if level.merge is not None)
         small = int(self.desc[HEAD + L_COUNT])
         return 8 * (small + written) * (self.width + 1 + self.diff_width) + sum(part.nbytes for part in self.parts)
 
     @property
     def count(self) -> int:
-        """How many updates are held, those of unfinished merges as they were before."""
+        """How many updates are held, counting the inputs of unfinished merges."""
         return int(self.desc[HEAD + L_COUNT]) + sum(part.n for part in self.parts)
 
     @property
@@ -252,18 +252,18 @@ class Spine:
 
     @property
     def since(self) -> int:
-        """Times up to this ordinal may become it."""
+        """The since: times up to this ordinal may be advanced to it."""
         return int(self.since_word[0])
 
     def move(self, since_word: Words, cell: Words) -> None:
-        """Belongs to another dataflow from now on: reads its since, and its arena's descriptor, from these cells."""
+        """Moves to another dataflow: reads its since, and its arena's descriptor, from these cells from now on."""
         self.since_word = since_word
         self.desc[T_SINCE] = address(since_word)
         if self.order_words is not None:
             self.order_words[0] = address(cell)
 
     def touched(self, count: int) -> None:
-        """Notes that a kernel has put so many updates into the small layer, or that they are about to come there.
+        """Notes that a kernel has put ``count`` updates into the small layer, or is about to.
 
         Merges get most of their fuel here, in small portions, so that spilling the layer does not cost all of it.
         """
@@ -278,7 +278,8 @@ class Spine:
             self._unpaid = 0
 
     def placed(self) -> None:
-        """Notes that kernels have put updates into the small layer without ``touched``; between their calls."""
+        """Notes that kernels have put updates into the small layer without ``touched``. Call it between kernel
+        calls."""
         if not self.changed and self.watch is not None:
             self.changed = True
             self.watch.append(self)
@@ -286,15 +287,15 @@ class Spine:
             self._pay()
 
     def _pay(self) -> None:
-        """Gives merges the fuel for what stands in the small layer and was not paid for."""
+        """Gives merges the fuel for updates in the small layer that were not paid for yet."""
         count = int(self.desc[HEAD + L_COUNT]) - self._paid - self._unpaid
         if count >= _PORTION:
             self.touched(count)
 
     def insert(self, block: Block, lasting: bool = False) -> None:
-        """Adds a sorted, consolidated block; large ones by taking a copy of it as a batch.
+        """Adds a sorted, consolidated block; a large one is copied and becomes a batch.
 
-        ``lasting``: nothing is written to a large block any more, so that what fills it mostly need not be copied."""
+        ``lasting``: a large block will not be written to again, so it need not be copied if mostly full."""
         n = block.n
         self.touched(n if n <= _DIRECT else 0)
         if n <= _DIRECT:
@@ -319,12 +320,11 @@ class Spine:
         self._refresh()
 
     def fill(self, blocks: Iterable[Block]) -> None:
-        """Adds sorted, consolidated blocks, to which nothing is written any more, to a spine that holds nothing.
+        """Adds sorted, consolidated blocks, which must not be written to again, to an empty spine.
 
-        Large ones are not merged here: they become layers, two of a size on a level, whose merges go on with later
-        insertions and between steps. So what many runs make is there after little more than a copy of them; a read
-        looks into a few layers more until then. Cost: a pass over the blocks, and merging what would be more than
-        ``MOST_FILLED`` layers.
+        Large blocks are not merged here: they become layers, two of a size on a level, and their merges proceed with
+        later insertions and between steps. So filling from many runs costs little more than a copy; until then reads
+        search a few more layers. Cost: a pass over the blocks, and merging whatever exceeds ``MOST_FILLED`` layers.
         """
         batches: list[Batch] = []
         for block in blocks:
@@ -348,7 +348,7 @@ class Spine:
         self._refresh()
 
     def _spill(self) -> None:
-        """Makes a batch of the small layer."""
+        """Turns the small layer into a batch."""
         n = int(compact(self.desc))
         if n:
             block = Block.over(self._small, self.width, self.diff_width, ROOM, n)
@@ -363,7 +363,7 @@ class Spine:
         self._refresh()
 
     def _work(self, fuel: int) -> bool:
-        """Goes on with all merges; whether one of them is done."""
+        """Continues all merges. Returns whether one of them is done."""
         settled = False
         for k in range(len(self._levels) - 1, -1, -1):
             level = self._levels[k]
@@ -375,8 +375,8 @@ class Spine:
         return settled
 
     def lend(self, fuel: int) -> int:
-        """Goes on with the largest merge in progress, between steps: how many updates it has read, at least about
-        ``fuel`` or all that were left; 0 when nothing is being merged. What it makes finds its level free."""
+        """Continues the largest merge in progress, between steps. Returns how many updates it has read: at least about
+        ``fuel``, or all that were left; 0 when nothing is being merged. The merged batch finds its level free."""
         for k in range(len(self._levels) - 1, -1, -1):
             merge = self._levels[k].merge
             if merge is not None:
@@ -390,7 +390,7 @@ class Spine:
         return 0
 
     def _place(self, batch: Batch, k: int) -> None:
-        """Puts a batch on level k; what is merging there is finished first."""
+        """Puts a batch on level k; a merge in progress there is finished first."""
         while len(self._levels) <= k:
             self._levels.append(Level())
         level = self._levels[k]
@@ -410,7 +410,7 @@ class Spine:
             self._place(batch, k)
 
     def _settle(self, k: int) -> None:
-        """Moves a finished merge's batch to where its size belongs."""
+        """Moves a finished merge's batch to the level of its size."""
         level = self._levels[k]
         assert level.merge is not None
         merge, level.merge = level.merge, None
@@ -428,12 +428,12 @@ class Spine:
             level.batch = batch
 
     def forget(self) -> None:
-        """Holds nothing from now on, and is not to be used any more."""
+        """Drops all contents; the spine must not be used after this."""
         self._levels = []
         self.parts = ()
 
     def compact(self) -> None:
-        """Makes one batch of everything, at the cost of reading it all."""
+        """Merges everything into one batch. Cost: reading all updates."""
         if self.count == 0:
             return
         block = self.contents(self.since)
@@ -447,14 +447,14 @@ class Spine:
             self._refresh()
 
     def contents(self, since: int) -> Block:
-        """All updates with ordinals raised to ``since``, sorted and consolidated, in a block of its own."""
+        """All updates with ordinals raised to ``since``, sorted and consolidated, in a new block."""
         block = Block(self.width, self.diff_width, max(self.count, 1))
         collect(self.desc, block.d, EVERYTHING, since)
         block.sync()
         return sorted_block(block, self.order)
 
     def frozen(self) -> tuple[Words, tuple[Batch, ...]]:
-        """(descriptor, and behind it a copy of the small layer; batches): what a published version holds."""
+        """The contents of a published version: (the descriptor followed by a copy of the small layer, the batches)."""
         desc = self.desc
         held = np.empty(len(desc) + int(desc[HEAD + L_COUNT]) * (self.width + 1 + self.diff_width), np.int64)
         freeze(desc, held)
@@ -462,14 +462,14 @@ class Spine:
 
 
 def most_merged(updates: int, levels: int) -> int:
-    """How many updates merges read at most when so many come to a spine of so many levels at once; beyond that only
-    the rest of a group of equal rows, which is never split."""
+    """The most updates that merges read when ``updates`` are inserted at once into a spine of ``levels`` levels; they
+    exceed it only by the rest of a group of equal rows, which is never split."""
     return levels * (Spine.FUEL * (updates + ROOM + _PORTION) + _AT_ONCE)
 
 
 def lend(spines: list[Spine], fuel: int) -> None:
-    """Goes on with the merges of the last of some spines until about so many updates are read; those that have none
-    left are taken off the list."""
+    """Continues merges, starting with the last of the spines, until about ``fuel`` updates are read. Spines with no
+    merges left are removed from the list."""
     while spines and fuel > 0:
         read = spines[-1].lend(fuel)
         if not read:

@@ -15,8 +15,8 @@ from ivm.trace.spine import Spine
 class Version:
     """An arrangement as it was when it was published.
 
-    ``width`` and ``key_width`` in words; ``since``: the least ordinal that can be read; ``upper``: the newest ordinal
-    when it was published. Diffs have one word.
+    ``width`` and ``key_width`` are in words; ``since`` is the least readable ordinal, ``upper`` the newest ordinal at
+    publication. Diffs have one word.
     """
 
     __slots__ = ("_batches", "desc", "key_width", "order_address", "order_words", "since", "upper", "width")
@@ -37,7 +37,7 @@ class Version:
 
     @property
     def count(self) -> int:
-        """How many updates are held, an upper bound of the rows at any time."""
+        """How many updates are held: an upper bound on the rows at any time."""
         return int(self.desc[HEAD + L_COUNT]) + sum(batch.n for batch in self._batches)
 
     def rows_at(self, at: int) -> tuple[Words, Words]:
@@ -67,7 +67,7 @@ class Version:
         return rows, diffs[:, 0], index
 
     def timeless(self) -> Words:
-        """A trace descriptor of the same contents with every time 0; keep this version alive while it is used."""
+        """A trace descriptor of the same contents with every time 0. Keep this version alive while using it."""
         desc = self.desc.copy()
         for k in range(int(desc[T_LAYERS])):
             at = HEAD + LAYER_WORDS * k
