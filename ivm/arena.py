@@ -1,4 +1,4 @@
-"""Bytes by id: where the values of interned types live. No Python object per value."""
+"""Arenas: the bytes of interned values, stored by id without a Python object per value."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _FIRST_JOURNAL: Final = 1 << 8
 
 
 def _zeros(words: int) -> Words:
-    """int64[words], each page of which is zeroed when it is touched first. numpy would ask for huge pages, and what
-    moves to a new table first would touch all of them."""
+    """int64[words], each page zeroed on first touch. numpy would ask for huge pages, and the first slots moved to a new
+    table would touch all of them."""
     pages = mmap.mmap(-1, 8 * words)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
+        with suppress(OSError):  # the system's kernel lacks them
             pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, np.int64)
 
 
 class Generation:
-    """A span of an arena's life. Whoever keeps ids where a sweep does not look for them keeps a reference to the
-    generation in which they were had: values that died since stay until it is gone.
+    """A span of an arena's life. A reader that keeps ids where a sweep does not look holds a reference to the
+    generation in which it got them; values that died since then are kept until that generation is freed.
 
-    Each keeps the ones after it, and ``garbage``: memory given up in it, which someone may still read.
+    Each generation references the next one, and ``garbage``: memory retired in it that a reader may still access.
     """
 
     __slots__ = ("__weakref__", "garbage", "next")
@@ -46,12 +46,12 @@ class Generation:
 
 
 class Arena:
-    """Values' bytes by id; the layout is told in ``ivm.kernels.arena``, the rule for ids in ``ivm.kernels.interning``.
+    """Values' bytes by id. ``ivm.kernels.arena`` describes the layout, ``ivm.kernels.interning`` how ids are chosen.
 
-    ``secret``: 16 bytes, the key of the hash that proposes ids; a scratch arena has its parent's. ``id_bits`` below 63
-    makes collisions likely, for tests. Writers take a lock, readers none. ``ivm.sweep`` takes out what is not in use.
-    Cost: an intern is O(1): a table that is full gets a successor twice as large, to which a few slots move with every
-    value that comes; bytes do not move.
+    ``secret``: 16 bytes, the key of the hash that proposes ids; a scratch arena uses its parent's. ``id_bits`` below 63
+    makes collisions likely, for tests. Writers take a lock, readers do not. ``ivm.sweep`` removes unused values. Cost:
+    O(1) per intern. A full table gets a successor of twice the size, to which each new value moves a few slots; bytes
+    do not move.
     """
 
     def __init__(self, secret: bytes, parent: Arena | None = None, id_bits: int = 63) -> None:
@@ -64,7 +64,8 @@ class Arena:
         self.chunks: list[Bytes] = []
         self.table = np.zeros(_FIRST_SLOTS * kernels.SLOT_WORDS, np.int64)
         self.old_tables: list[Words] = []
-        """Followed by others: the last of them is being moved from, if any is; readers may be in the rest."""
+        """Tables that have a successor. Slots may still be moving out of the last one; readers may still use the
+        others."""
         self._journal = np.zeros(_FIRST_JOURNAL, np.int64)
         self.state = state = np.zeros(interning.STATE_WORDS, np.int64)
         state[interning.KEY0], state[interning.KEY1] = np.frombuffer(secret, np.int64)
@@ -77,24 +78,24 @@ class Arena:
         self.publish()
 
     def __len__(self) -> int:
-        """The living values, as far as is known."""
+        """The number of living values, as far as is known."""
         state = self.state
         return int(state[interning.USED] - state[interning.DEAD_COUNT] - state[interning.RESERVED_COUNT])
 
     @property
     def dead(self) -> int:
-        """Values that a sweep has found no reference to and that someone may still look up."""
+        """The number of values that a sweep found unreferenced but that a reader may still look up."""
         return int(self.state[interning.DEAD_COUNT])
 
     @property
     def outgrown(self) -> bool:
-        """Whether tables are kept that nothing moves from any more: ``ivm.sweep.Sweep.turn`` lets go of them."""
+        """Whether there are old tables whose slots have all moved; ``ivm.sweep.Sweep.turn`` releases them."""
         return len(self.old_tables) > bool(self.state[kernels.OLD])
 
     @property
     def descriptor(self) -> Words:
-        """What kernels read this arena by: raw addresses, valid for all ids made until now and while the generation
-        lives that was there before. Fetch it again after interning."""
+        """The arena's descriptor for kernels: raw addresses, valid for all ids made so far, as long as the generation
+        fetched before it is alive. Fetch it again after interning."""
         if self.parent is not None and self._parent_descriptor is not self.parent._descriptor:
             with self.lock:
                 self._follow_parent()
@@ -119,7 +120,8 @@ class Arena:
         return ids
 
     def load(self, ids: Words, data: Bytes, offsets: Words) -> int | None:
-        """Adds values under the ids they have; the index of the first whose id is other bytes', None when all went."""
+        """Adds values under given ids. Returns the index of the first one whose id belongs to other bytes, or None if
+        all were added."""
         with self.lock:
             done = 0
             while (done := interning.load_values(self.state, data, offsets, ids, done)) < len(ids):
@@ -130,8 +132,8 @@ class Arena:
         return None
 
     def see(self, words: Words) -> None:
-        """Ids among these words are in use: a sweep that is under way keeps them, and what it has declared dead comes
-        back (into the journal, too)."""
+        """Marks ids among these words as used: a sweep in progress keeps them, and values that it has declared dead are
+        revived (and added to the journal)."""
         words = np.ascontiguousarray(words).reshape(-1)
         with self.lock:
             done = 0
@@ -141,7 +143,7 @@ class Arena:
             self._settle_growth()
 
     def living(self, ids: Words) -> Words:
-        """The places of the ids, int64[m], that no sweep has declared dead."""
+        """The indexes, int64[m], of those ids that no sweep has declared dead."""
         held = self.generation
         places = np.empty(len(ids), np.int64)
         count = interning.keep_living(self.descriptor, np.ascontiguousarray(ids), places)
@@ -149,26 +151,26 @@ class Arena:
         return places[:count]
 
     def ids(self) -> Words:
-        """The ids that it has now, int64[n], dead and reserved ones among them. Needs no lock: what moves to a new
-        table meanwhile stays where it was."""
+        """All present ids, int64[n], including dead and reserved ones. Needs no lock: slots that move to a new table
+        meanwhile also stay in the old one."""
         columns = [table[:: kernels.SLOT_WORDS] for table in [*self.old_tables, self.table]]
         found: Words = np.unique(np.concatenate(columns))
         used: Words = found[found != 0]
         return used
 
     def proposals(self, value: bytes, rounds: int) -> Iterator[int]:
-        """The ids that a value asks for, round after round."""
+        """The candidate ids of a value, one per round."""
         data = np.frombuffer(value + b"\0", np.uint8)
         for turn in range(rounds):
             yield int(interning.propose(self.state, address(data), len(value), turn))
 
     def is_taken(self, ident: int) -> bool:
-        """Whether an id is some value's, a dead one's too, or kept free."""
+        """Whether an id belongs to a value, even a dead one, or is reserved."""
         return bool(kernels.resolve(self.state, ident))
 
     def packed(self, ids: Words) -> tuple[Bytes, Words]:
-        """The values' bytes one after the other, and int64[n + 1] where each starts. AssertionError: an unknown id."""
-        held = self.generation  # before the descriptor: what it leads to stays until the end
+        """The concatenated bytes of the values, and their offsets int64[n + 1]. AssertionError: an unknown id."""
+        held = self.generation  # fetched before the descriptor: keeps what it points to alive
         descriptor = self.descriptor
         offsets = np.empty(len(ids) + 1, np.int64)
         unknown = kernels.measure(descriptor, ids, offsets)
@@ -195,7 +197,7 @@ class Arena:
         return out
 
     def drain_journal(self) -> Words:
-        """The ids added or come back since the last call, in order (loaded ones too)."""
+        """The ids added or revived since the last call, in order (loaded ones too)."""
         with self.lock:
             used = int(self.state[interning.JOURNAL_USED])
             ids = self._journal[:used].copy()
@@ -203,7 +205,7 @@ class Arena:
         return ids
 
     def make_room(self, length: int) -> None:
-        """For one more value, so long; with the lock."""
+        """Makes room for one more value of ``length`` bytes. Requires the lock."""
         state = self.state
         if state[interning.CHUNK_USED] + length + interning.NUMBER_BYTES > state[interning.CHUNK_CAPACITY]:
             self.add_chunk(length)
@@ -215,7 +217,7 @@ class Arena:
             self.follow_with(slots * 2)
 
     def add_chunk(self, length: int) -> None:
-        """A chunk to copy bytes into, at least so long; with the lock."""
+        """Adds a chunk of at least ``length`` bytes. Requires the lock."""
         largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self.chunks), 12))
         chunk = np.empty(max(length + interning.NUMBER_BYTES, largest), np.uint8)
         assert address(chunk) + len(chunk) <= kernels.ADDRESS_MASK, "an address that a slot has no room for"
@@ -224,11 +226,11 @@ class Arena:
         self.state[interning.CHUNK_CAPACITY] = len(chunk)
 
     def follow_with(self, slots: int) -> None:
-        """A new table, to which slots move from now on; with the lock."""
+        """Starts a new table, to which slots move from now on. Requires the lock."""
         state = self.state
         self.move_rest()
         table = _zeros(slots * kernels.SLOT_WORDS)
-        # a descriptor that someone still holds points into the old table: it stays until a sweep may let it go
+        # descriptors still in use point into the old table: it stays until a sweep may release it
         self.old_tables.append(self.table)
         state[kernels.OLD], state[kernels.OLD_MASK] = state[kernels.TABLE], state[kernels.MASK]
         state[interning.OLD_AT] = 0
@@ -237,12 +239,12 @@ class Arena:
         self.publish()
 
     def move_rest(self) -> None:
-        """Ends the move of slots, if one is under way: seldom is anything left. With the lock."""
+        """Completes the move of slots, if one is in progress; usually little is left. Requires the lock."""
         while self.move_some(1 << 12):
             pass
 
     def move_some(self, count: int) -> bool:
-        """Goes on with the move of slots; False: there is none any more. With the lock."""
+        """Continues the move of slots. False: none is in progress any more. Requires the lock."""
         state = self.state
         if not state[kernels.OLD]:
             return False
@@ -259,7 +261,7 @@ class Arena:
             self.publish()
 
     def publish(self) -> None:
-        """Lets readers see the tables as they are."""
+        """Publishes the current tables to readers."""
         self._descriptor = self.state[: kernels.DESCRIPTOR_WORDS].copy()
 
     def _follow_parent(self) -> None:

@@ -1,4 +1,4 @@
-"""How much memory intermediate results may take: all queries and hydrations together."""
+"""The memory budget of intermediate results, shared by all queries and hydrations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ivm.errors import SqlError
 
 
 class Budget:
-    """``limit`` in bytes; 0: any number."""
+    """``limit`` in bytes; 0: unlimited."""
 
     __slots__ = ("_lock", "_taken", "limit")
 
@@ -21,18 +21,18 @@ class Budget:
 
     @property
     def taken(self) -> int:
-        """Bytes that all shares have."""
+        """Bytes held by all shares."""
         return self._taken
 
     def move(self, before: int, after: int) -> int:
-        """A share has other bytes than before; how many all have then."""
+        """Changes a share's bytes from ``before`` to ``after``. Returns the bytes held by all shares."""
         with self._lock:
             self._taken += after - before
             return self._taken
 
 
 class Share:
-    """What one dataflow, or one result, takes of a budget."""
+    """The part of a budget that one dataflow or one result uses."""
 
     __slots__ = ("budget", "size")
 
@@ -41,7 +41,7 @@ class Share:
         self.size = 0
 
     def hold(self, size: int) -> SqlError | None:
-        """Takes ``size`` bytes in all, or says why it may not and stays as it was."""
+        """Sets the share to ``size`` bytes. If that is refused, returns the error and leaves the share unchanged."""
         budget = self.budget
         if not budget.limit:
             return None
@@ -53,18 +53,18 @@ class Share:
         return None
 
     def release(self) -> None:
-        """Gives back all of it."""
+        """Returns all of its bytes to the budget."""
         self.budget.move(self.size, 0)
         self.size = 0
 
 
 NO_BUDGET: Final = Budget()
 _LIBRARY: Final = ctypes.CDLL(None)
-"""The C library, where it knows ``malloc_trim``: otherwise freed memory waits in its pools, one for each thread."""
+"""The C library, if it has ``malloc_trim``. Without trimming, freed memory stays in its per-thread pools."""
 
 
 def give_back() -> None:
-    """Freed memory goes back to the system. Cost: some ms, in which others that allocate may wait."""
+    """Returns freed memory to the system. Cost: a few ms, during which other threads that allocate may wait."""
     if hasattr(_LIBRARY, "malloc_trim"):
         _LIBRARY.malloc_trim(0)
 

@@ -1,4 +1,4 @@
-"""A dataflow as a whole: what it holds at one moment, for a sweep to look through; and its end."""
+"""Operations on a whole dataflow: reading all words that it holds (for a sweep), and disposing of it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ivm.rows import Words
 from ivm.trace.spine import Spine
 
 _LARGE: Final = 64 << 20
-"""Bytes from which on freed memory goes back to the system at once."""
+"""From this many bytes on, freed memory is returned to the system at once."""
 
 
 def words(flow: Dataflow) -> list[Words]:
-    """Every row of every spine and block, as int64 arrays that nobody changes any more; other words may be among them.
+    """Every row of every spine and block, as int64 arrays that no longer change; they may contain other words too.
 
-    To be called between steps, on the dataflow's thread. Cost: a small copy for each spine; batches are immutable.
+    Call it between steps, on the dataflow's thread. Cost: a small copy for each spine; batches are immutable.
     """
     return [found for operator in flow.all_operators() for found in operator.words()]
 
 
 def spines(flow: Dataflow) -> list[Spine]:
-    """What it keeps, for ``Spine.compact`` between steps."""
+    """All of its spines, for ``Spine.compact`` between steps."""
     return [spine for operator in flow.all_operators() for spine in operator.spines() if not spine.READ_ONLY]
 
 

@@ -11,8 +11,8 @@ from ivm.rows import Words
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How much kernels have done: rows matched by joins, seeks of keys in layers, updates of histories read by
-    thresholds and reduces, segments given to reducers, updates read by merges, operators that steps looked at, and
-    how often they left one to Python (insertions of large deltas aside)."""
+    thresholds and reduces, segments given to reducers, updates read by merges, operators that steps visited, and how
+    often a step left one to Python (not counting insertions of large deltas)."""
 
     matches: int
     seeks: int
@@ -24,7 +24,7 @@ class Counters:
 
     @staticmethod
     def of(stats: Words, merged: int, looked: int, called: int) -> Counters:
-        """From what kernels count."""
+        """Built from the kernels' counts."""
         return Counters(
             int(stats[S_MATCHES]), int(stats[S_SEEKS]), int(stats[S_HISTORY]), int(stats[S_SEGMENTS]), merged,
             looked, called,

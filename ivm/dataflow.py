@@ -1,7 +1,7 @@
 """A dataflow: feeding and stepping its network, and what readers see of it.
 
-One thread owns a dataflow; published roots may be read from any. Nodes start without users, but for Inputs and Outputs
-with one; any other node that must outlive its consumers, or is to be published, is to be retained.
+One thread owns a dataflow; any thread may read published roots. Inputs and Outputs start with one user, all other nodes
+with none; retain any other node that must outlive its consumers or is to be published.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from ivm.trace.trace import Version
 
 
 class Changes(NamedTuple):
-    """An output's updates: rows int64[n, width], times (ordinals) int64[n], diffs int64[n], consolidated, none 0."""
+    """An output's updates: rows int64[n, width], times (ordinals) int64[n], diffs int64[n], consolidated (no zero
+    diffs)."""
 
     rows: Words
     times: Words
@@ -45,14 +46,14 @@ class Changes(NamedTuple):
 
 
 class Dataflow(Network):
-    """Nodes are added dormant and brought to the present by ``hydrate``; ``feed`` and ``step`` move time on."""
+    """Nodes are added dormant and brought up to date by ``hydrate``; ``feed`` and ``step`` advance time."""
 
     def __init__(
         self, arena: Arena | None = None, cancel: threading.Event | None = None, once: bool = False,
         beside: Dataflow | None = None,
     ) -> None:  # fmt: skip
-        """``once``: it is hydrated once and thrown away, so that all of its times are one. ``beside``: a running
-        dataflow into which its nodes are moved later."""
+        """``once``: it is hydrated once and discarded, so all its times are equal. ``beside``: a running dataflow into
+        which its nodes are moved later."""
         mode = Mode.ONCE if once else Mode.MAINTAINED if beside is None else Mode.DETACHED
         super().__init__(arena, cancel, mode, beside)
         self._steps = FlowRun(self._root)
@@ -65,12 +66,12 @@ class Dataflow(Network):
 
     @property
     def cancel(self) -> threading.Event:
-        """Set from any thread, it ends running loops at their next round: 57014."""
+        """The event that, set from any thread, ends running loops at their next round with 57014."""
         return self._context.cancel
 
     def end_loop(self, nodes: Iterable[NodeId], others: Iterable[NodeId]) -> bool:
-        """From any thread: ends the loop that runs, if one of ``nodes`` is in it and none of the ``others``. What
-        depends on it fails with 57014. Whether it did."""
+        """Ends the running loop if it contains one of ``nodes`` and none of ``others``; what depends on it fails with
+        57014. Returns whether it did. May be called from any thread."""
         running = self._context.running
         if running is None or not self._is_in(nodes, running) or self._is_in(others, running):
             return False
@@ -83,7 +84,7 @@ class Dataflow(Network):
 
     @property
     def newest(self) -> int:
-        """The newest ordinal of what it has been fed and has begun to step."""
+        """The newest ordinal whose updates a step has started on."""
         return self._context.newest
 
     @property
@@ -92,8 +93,8 @@ class Dataflow(Network):
         return self._context.failed
 
     def limit_memory(self, budget: Budget) -> None:
-        """53200 where what is hydrated in passing takes more memory (raised), or an operator or a loop in one step (a
-        failure of what is downstream)."""
+        """Limits memory. Exceeding it raises 53200 during hydration; in a step, an operator or loop that exceeds it
+        fails with 53200, as does everything downstream."""
         self._context.share = Share(budget)
 
     @property
@@ -127,11 +128,11 @@ class Dataflow(Network):
             operator.wake()
 
     def feed_arranged(self, node: NodeId, kept: NodeId, batch: Batch, ordinal: int) -> None:
-        """Feeds an Input, and nothing else before the next step, with rows that were arranged beside the dataflow: a
-        batch of its Arrange ``kept``, which becomes a layer of it as it is, at this ordinal.
+        """Feeds an Input with rows that were arranged outside the dataflow: ``batch`` becomes a layer of its Arrange
+        ``kept`` as it is, at this ordinal. Nothing else may be fed to it before the next step.
 
-        Cost: next to none; where others read the Input or the Arrange, a time and a diff for each row, and the rows
-        where the Arrange moves their words.
+        Cost: almost none. If others read the Input or the Arrange: a time and a diff per row, and a copy of the rows if
+        the Arrange permutes their words.
         """
         source, own = self._operators[node], self._operators[kept]
         assert isinstance(source, InputOperator)
@@ -149,11 +150,11 @@ class Dataflow(Network):
         self._least = min(self._least, ordinal)
 
     def step(self, until: float = math.inf) -> bool:
-        """Runs everything fed to completion, all ordinals in one pass. Raises 57014 when a loop was cancelled; what
-        depends on that loop has then failed, the rest is complete.
+        """Processes everything fed, all ordinals in one pass. Raises 57014 if a loop was cancelled; what depends on
+        that loop has then failed, the rest is complete.
 
-        ``until``: a time of ``perf_counter``; False: it came before the end, and the next call, before which nothing
-        else may be asked of the dataflow, goes on.
+        ``until``: a deadline on ``perf_counter``'s clock. Returns False if it passed before the end; the next call
+        continues, and nothing else may be called on the dataflow in between.
         """
         context = self._context
         if not context.paused:
@@ -172,7 +173,7 @@ class Dataflow(Network):
     def _run(self) -> None:
         context = self._context
         context.newest = self._fed
-        if context.mode is not Mode.MAINTAINED:  # what is called once is not worth compiling
+        if context.mode is not Mode.MAINTAINED:  # not worth compiling for one run
             run_pass(self._root, 0)
         else:
             self._steps.run()
@@ -185,9 +186,9 @@ class Dataflow(Network):
             raise error
 
     def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
-        """Brings all nodes added since the last call to the present. What existing nodes hold is replayed into the
-        new ones only; times of hydrated updates may be the since. Raises 57014 when cancelled, 53200 past the
-        limit: the new nodes have failed then."""
+        """Brings all nodes added since the last call up to date. The contents of existing nodes are replayed into the
+        new ones only; hydrated updates may have the since as their time. Raises 57014 when cancelled and 53200 past the
+        memory limit; the new nodes have then failed."""
         del nodes
         if self._root.heap:
             self.step()
@@ -218,7 +219,7 @@ class Dataflow(Network):
                 self._watch(operator)
 
     def _ranked(self) -> list[Operator]:
-        """The operators that were added since the last hydration, ranked but not linked yet."""
+        """The operators added since the last hydration, ranked but not yet linked."""
         self.refresh_arena()
         fresh = self._dormant
         self._dormant = []
@@ -233,24 +234,24 @@ class Dataflow(Network):
         return fresh
 
     def load(self, node: NodeId, rows: Words, diffs: Words) -> None:
-        """What a Lock held before: it counts from the next step on."""
+        """Loads a Lock's earlier contents, effective from the next step on."""
         operator = self._operators[node]
         assert isinstance(operator, LockOperator)
         operator.load(rows, diffs)
 
     def changes(self, node: NodeId) -> Changes:
-        """Drains an Output: its updates since the last call. Raises nothing when it has failed: see ``failure``."""
+        """Drains an Output: its updates since the last call. Does not raise if it has failed: see ``failure``."""
         operator = self._operators[node]
         assert isinstance(operator, OutputOperator)
         return Changes(*operator.changes())
 
     def failure(self, node: NodeId) -> SqlError | None:
-        """Why the node's contents are no longer maintained, if so."""
+        """The error because of which the node is no longer maintained, if any."""
         return self._operators[node].error
 
     def allow_compaction(self, ordinal: int) -> None:
-        """Times up to the ordinal may become the ordinal; nothing is read at lesser times any more. What is hydrated
-        beside the dataflow holds its times until it is done."""
+        """Allows logical compaction: times up to the ordinal may be advanced to it, and nothing may be read at lesser
+        times any more. A hydration beside the dataflow holds its times until it is done."""
         if self._holds:
             ordinal = min(ordinal, *self._holds.values())
         if ordinal > self._context.since:
@@ -258,7 +259,7 @@ class Dataflow(Network):
 
     @property
     def held(self) -> bool:
-        """Whether something that is hydrated beside it holds times."""
+        """Whether a hydration beside it holds the since back."""
         return bool(self._holds)
 
     def merging(self) -> list[Spine]:
@@ -268,9 +269,8 @@ class Dataflow(Network):
         return [spine for operator in self._operators.values() for spine in operator.spines() if spine.merging]
 
     def publish(self) -> Root:
-        """The present versions of all arrangements outside of loops that have users.
-
-        Cost: the spines that changed since the last.
+        """The current versions of all arrangements outside of loops that have users. Cost: the spines that changed
+        since the last root.
         """
         changed = self._context.changed
         upper = self._context.newest
@@ -289,15 +289,15 @@ class Dataflow(Network):
     # -- for what is hydrated beside it -------------------------------------------------------------------------
 
     def hold(self, holder: object) -> None:
-        """Keeps the since where it is until ``drop_hold``: ``holder`` reads at times from it on."""
+        """Holds the since in place until ``drop_hold``: ``holder`` reads at times from it on."""
         self._holds[holder] = self._context.since
 
     def drop_hold(self, holder: object) -> bool:
-        """Ends what ``hold`` began; whether it was held."""
+        """Releases a hold. Returns whether there was one."""
         return self._holds.pop(holder, None) is not None
 
     def record(self, operator: Operator) -> RecordOperator:
-        """Gathers what an operator outside of loops emits from now on."""
+        """Records what an operator outside of loops emits from now on."""
         self._ranks += 1
         record = RecordOperator(self._context, self._root, operator)
         record.rank = self._ranks
@@ -306,19 +306,19 @@ class Dataflow(Network):
         return record
 
     def end_record(self, record: RecordOperator) -> None:
-        """Ends what ``record`` began."""
+        """Stops recording."""
         record.source.unlink(record)
         self._root.remove(record)
 
     def keep(self, node: NodeId) -> bool:
-        """Keeps a node that is in use from being freed, until ``end_keep``; whether it is in use."""
+        """Protects a node that is in use from being freed until ``end_keep``. Returns whether it is in use."""
         used = self._users[node] > 0 or bool(self._operators[node].consumers)
         if used:
             self._users[node] += 1
         return used
 
     def end_keep(self, nodes: Sequence[NodeId]) -> None:
-        """Ends what ``keep`` began, and frees those of the nodes that nothing uses any more."""
+        """Ends the protection by ``keep``, and frees the nodes that are no longer used."""
         for node in nodes:
             self._users[node] -= 1
             if not self._users[node]:
@@ -330,7 +330,7 @@ class Dataflow(Network):
     # -- releasing ----------------------------------------------------------------------------------------------
 
     def retain(self, node: NodeId) -> None:
-        """One more user of the node; a Threshold or Reduce keeps its rows for peeks from now on."""
+        """Adds a user to the node; a Threshold or Reduce keeps its rows for peeks from now on."""
         self._users[node] += 1
         operator = self._operators[node]
         if operator.ARRANGED:
@@ -339,7 +339,7 @@ class Dataflow(Network):
                 self._watch(operator)
 
     def release(self, node: NodeId) -> None:
-        """One user less. A node without users and consumers is freed, and then what only it has used."""
+        """Removes a user. A node without users and consumers is freed, then whatever only it used."""
         self._users[node] = max(0, self._users[node] - 1)
         if not self._users[node]:
             self._withdraw(node)

@@ -1,4 +1,4 @@
-"""What a user sees when something is wrong: one exception type, carrying a SQLSTATE."""
+"""The one exception type that users see; it carries a SQLSTATE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a violated constraint is on, by name, for programs that read errors."""
+    """The names of the objects of a violated constraint, for clients that parse errors."""
 
     schema: str
     table: str

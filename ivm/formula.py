@@ -1,4 +1,4 @@
-"""Making formulas: what ``ivm.kernels.formula`` interprets, step by step."""
+"""Building formulas, which ``ivm.kernels.formula`` interprets step by step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ivm.rows import Words
 
 Register = NewType("Register", int)
 
-# What a comparison may ask.
+# The kinds of comparisons.
 LESS: Final = 0b001
 EQUAL: Final = 0b010
 GREATER: Final = 0b100
 NOT_LESS: Final = 0b110
 NOT_EQUAL: Final = 0b101
 NOT_GREATER: Final = 0b011
-# What a test may ask.
+# The kinds of tests.
 FALSE: Final = 0b001
 TRUE: Final = 0b010
 NULL: Final = 0b100
@@ -38,7 +38,7 @@ NOT_NULL: Final = 0b011
 
 
 class Formula:
-    """A formula in the making. A step that is made twice is made once."""
+    """A formula builder. Equal steps share one register."""
 
     __slots__ = ("_known", "_nullable", "_steps", "always")
 
@@ -47,20 +47,20 @@ class Formula:
         self._known: dict[tuple[int, ...], Register] = {}
         self._nullable: list[bool] = []
         self.always = self.constant(1)
-        """1 for every row: no mask."""
+        """The constant 1: a mask that selects every row."""
 
     def step(
         self, how: int, a: Register, b: Register | None = None, mask: Register | None = None, constant: int = 0,
         *, nullable: bool | None = None,
     ) -> Register:  # fmt: skip
-        """The register that a step makes. ``nullable``: whether it may have NULLs; None: where a or b has."""
+        """The register of a step's result. ``nullable``: whether it may be NULL; None: if a or b may be."""
         second = a if b is None else b
         if nullable is None:
             nullable = self._nullable[a] or self._nullable[second]
         return self._made((how, a, second, self.always if mask is None else mask, constant), nullable)
 
     def column(self, word: int, null: tuple[int, int] | None = None) -> Register:
-        """A word of the input; ``null``: the word and the bit in it that tell its NULLs."""
+        """A word of the input; ``null``: the (word, bit) that marks its NULLs."""
         null_word, bit = (-1, 0) if null is None else null
         return self._made((LOAD, word, null_word, 0, bit), null is not None)
 
@@ -85,15 +85,15 @@ class Formula:
         return self.both(mask, self.test(a, which))
 
     def choose(self, mask: Register, a: Register, b: Register) -> Register:
-        """a where the mask is 1, else b."""
+        """a where the mask is 1, b elsewhere."""
         return self.step(CHOOSE, a, b, mask)
 
     def require(self, a: Register, mask: Register) -> Register:
-        """The same, which may not be NULL where the mask is 1."""
+        """Register ``a``, required not to be NULL where the mask is 1."""
         return self.step(REQUIRE, a, None, mask, nullable=False) if self._nullable[a] else a
 
     def is_nullable(self, a: Register) -> bool:
-        """Whether a register may have NULLs."""
+        """Whether a register may be NULL."""
         return self._nullable[a]
 
     def _made(self, step: tuple[int, ...], nullable: bool) -> Register:
@@ -108,8 +108,8 @@ class Formula:
         self, keep: Register, words: Sequence[int], nulls: Sequence[tuple[int, int, Register]] = (),
         weights: Sequence[Register] = (),
     ) -> Words:  # fmt: skip
-        """The formula that gives, for the rows where ``keep`` is 1, these registers (~k: word k of the input), with the
-        bits (word, bit) of ``nulls`` set where their registers are NULL, and these weights."""
+        """The finished formula. For rows where ``keep`` is 1 it yields these registers (~k: word k of the input) and
+        these weights, with the bits (word, bit) of ``nulls`` set where their registers are NULL."""
         bits = [part for null in nulls for part in null]
         head = (len(self._nullable), len(self._steps) // STEP_WORDS, keep, len(words), len(nulls), len(weights))
         return np.array([*head, *self._steps, *words, *bits, *weights], np.int64)

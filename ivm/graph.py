@@ -1,9 +1,9 @@
-"""What a dataflow is made of: frozen node specs and the two kinds of functions that they call.
+"""The frozen node specs of a dataflow, and the two kinds of functions that they call.
 
 A *collection* carries updates (row, time, diff); an *arrangement* is a collection that is kept, sorted by key and
-value. Rows are int64 matrices. Which scope (loop) a node is in follows from its inputs: it is the innermost
-scope of any of them, and inputs from enclosing scopes enter by themselves (their times gain a round 0).
-State lives with the operator that renders a spec, never here.
+value. Rows are int64 matrices. A node's scope (loop) follows from its inputs: it is the innermost of their scopes, and
+inputs from enclosing scopes enter it implicitly (their times gain a round 0). State lives in the operator that renders
+a spec, never here.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class RowFunction(Hashable, Protocol):
 
 @runtime_checkable
 class FormulaFunction(RowFunction, Protocol):
-    """A row function that may be a formula as well."""
+    """A row function that may also be expressible as a formula."""
 
     def formula(self) -> Words | None:
-        """What gives the same rows and weights in a kernel (``ivm.kernels.formula``), where no row fails; None: nothing
-        does."""
+        """The formula (``ivm.kernels.formula``) that yields the same rows and weights as long as no row fails, or
+        None."""
         ...
 
 
@@ -102,7 +102,7 @@ class Reducer(Hashable, Protocol):
 
 
 class Rank(Enum):
-    """Which rows of a group a window shows."""
+    """How a window selects rows of a group."""
 
     ROWS = 0
     CONTINUOUS = 1
@@ -114,10 +114,10 @@ class Rank(Enum):
 @dataclass(frozen=True, slots=True)
 class Window:
     """The rows, counted with their diffs, of ranks ``first`` (from 0) up to ``last`` (excluded; None: to the end), or
-    those that the continuous or discrete percentile of ``fraction`` is made of.
+    those that determine the continuous or discrete percentile of ``fraction``.
 
-    PEERS, GROUPS: rows whose first ``words`` words are equal are peers; the rows before whose peers less than ``last``
-    rows stand, or less than ``last`` groups of peers.
+    PEERS, GROUPS: rows whose first ``words`` words are equal are peers. The window holds the rows whose peers are
+    preceded by fewer than ``last`` rows (PEERS) or fewer than ``last`` groups of peers (GROUPS).
     """
 
     rank: Rank = Rank.ROWS
@@ -129,9 +129,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """All that a reducer wants to see of a group. ``flagged``: values whose first word is not 0 stand after the others
-    (the arrangement's order has it first) and do not count. ``changes``: its rows depend on one value each, so that
-    only those need be shown, before and after, that a change touches."""
+    """The parts of a group that a reducer reads. ``flagged``: values whose first word is not 0 sort after the others
+    (the arrangement orders by that word first) and do not count. ``changes``: each output row depends on one value
+    only, so only the values that a change touches are passed, before and after it."""
 
     windows: tuple[Window, ...]
     flagged: bool = False
@@ -140,11 +140,11 @@ class Picks:
 
 @runtime_checkable
 class PickingReducer(Reducer, Protocol):
-    """A reducer of a few rows of each group, which outside of loops are found by search.
+    """A reducer that reads a few rows of each group, which are found by search outside of loops.
 
-    Its ``diffs`` are int64[m, 4]: how often the value stands in the window, the window's number, the value's rank,
+    Its ``diffs`` are int64[m, 4]: the value's multiplicity in the window, the window's number, the value's rank, and
     how many rows of the group count (any number above ``last`` for a single window from rank 0). A flagged group in
-    which none counts has one row of zeros with the number -1.
+    which no row counts has one row of zeros with window number -1.
     """
 
     @property
@@ -153,20 +153,20 @@ class PickingReducer(Reducer, Protocol):
 
 @runtime_checkable
 class WatchedReducer(Reducer, Protocol):
-    """A reducer that may take long for one group: it looks between groups whether the pass is to end."""
+    """A reducer that may take long for one group; it checks between groups whether the pass should end."""
 
     def watched(self, look: Callable[[], object]) -> Reducer:
-        """The same, which calls ``look`` before each group; what that raises goes through."""
+        """The same reducer, calling ``look`` before each group; exceptions from ``look`` propagate."""
         ...
 
 
 @runtime_checkable
 class FormulaReducer(Reducer, Protocol):
-    """A reducer of groups without values that may be a formula of their sums as well."""
+    """A reducer of groups without values that may also be expressible as a formula of their sums."""
 
     def formula(self) -> Words | None:
-        """What makes a group's sums, one diff a word, its row, and keeps the groups that have one; None: nothing
-        does."""
+        """The formula that turns a group's sums (one diff per word) into its row and keeps the groups that have one, or
+        None."""
         ...
 
 
@@ -174,7 +174,7 @@ class FormulaReducer(Reducer, Protocol):
 class CountRows:
     """The reducer of count(*) by key: how many rows the group has, where that is positive.
 
-    Outside loops, over an arrangement without values, the engine does it in a kernel.
+    Outside loops, over an arrangement without values, a kernel does it.
     """
 
     @property
@@ -193,8 +193,8 @@ class CountRows:
 
 @dataclass(frozen=True, slots=True)
 class FirstWords:
-    """The reducer that gives a group's first value, its words in the order of ``words``, a permutation; each of them
-    complemented where so said. In a loop that is not nested the engine does it in a kernel."""
+    """The reducer that gives a group's first value, its words in the order of ``words``, a permutation; each
+    complemented where specified. In a loop that is not nested, a kernel does it."""
 
     words: tuple[int, ...]
     complement: bool = False
@@ -267,13 +267,13 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Consolidate:
-    """The same collection with equal updates of one step added up."""
+    """The same collection, with the diffs of equal updates of one step added up."""
 
     input: NodeId
 
 
 class Order(Enum):
-    """How a word of an arrangement's rows compares: as an integer, or as the bytes that it is the id of."""
+    """How a word of an arrangement's rows compares: as an integer, or by the bytes whose id it is."""
 
     WORD = 0
     BYTES = 1
@@ -303,10 +303,9 @@ class Join:
 class AsOf:
     """Each left row with its match in the right arrangement, gathered from [key | left val | right val].
 
-    Both arrangements begin with the same ``prefix`` words in one order: the key, then a row's *point*. The match is, of
-    the right rows of the key at the greatest point that is not after the left row's (``strict``: that is before it),
-    the first. ``none``: the right row in the place of one where there is no match; None: such left rows are dropped.
-    Outside of loops only.
+    Both arrangements begin with the same ``prefix`` words in one order: the key, then a row's *point*. The match is the
+    first of the right rows of the key at the greatest point not after the left row's (``strict``: before it). ``none``:
+    the right row used where there is no match; None: such left rows are dropped. Outside of loops only.
     """
 
     left: NodeId
@@ -319,8 +318,8 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Where a path of a delta join finds rows of one ``input``: those of an arrangement of it that begin with the words
-    ``key`` of what the path has bound before."""
+    """Where a path of a delta join looks up rows of one ``input``: in an arrangement of it, those that begin with the
+    words ``key`` of what the path has bound so far."""
 
     input: int
     node: NodeId
@@ -331,10 +330,11 @@ class Lookup:
 class Path:
     """How the updates of one input become updates of a delta join.
 
-    They come from ``start``, an arrangement or any other node; stage by stage they are joined with rows of the other
-    inputs. An input may be looked up in two steps: its ids in one arrangement, by these its rows in another. What is
-    bound is [start's row | the row of each lookup, in order]: ``key`` and ``gather`` count words in it. In a stage of
-    several lookups the word behind the key is one and the same for all: the smallest proposes it, the others intersect.
+    They come from ``start``, an arrangement or any other node, and are joined stage by stage with rows of the other
+    inputs. An input may be looked up in two steps: its ids in one arrangement, then its rows in another by these ids.
+    The bound row is [start's row | the row of each lookup, in order]; ``key`` and ``gather`` index its words. In a
+    stage of several lookups the word after the key is the same for all: the smallest lookup proposes it, the others
+    intersect.
     """
 
     start: NodeId
@@ -343,17 +343,17 @@ class Path:
 
     @property
     def late(self) -> tuple[Lookup, ...]:
-        """The second steps: lookups of inputs whose ids were looked up before."""
+        """The second steps: lookups of inputs whose ids an earlier lookup found."""
         lookups = [lookup for stage in self.stages for lookup in stage]
         return tuple(k for i, k in enumerate(lookups) if any(k.input == before.input for before in lookups[:i]))
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaJoin:
-    """Combinations of one row of each input, without anything kept but the inputs' own arrangements.
+    """Combinations of one row of each input, with no state but the inputs' own arrangements.
 
-    Path i starts from input i, visits every other input, and says by itself what the combinations are; all that is of
-    an input changes in one pass, and is not ordered by bytes.
+    Path i starts from input i, visits every other input, and defines the combinations completely. All arrangements of
+    an input change in the same pass, and none is ordered by bytes.
     """
 
     paths: tuple[Path, ...]
@@ -369,12 +369,13 @@ class DeltaJoin:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Each left row [key | row] with the right rows of its key as they were when it came, which it keeps.
+    """Each left row [key | row] with the right rows that its key had when it arrived; later changes on the right do not
+    affect it.
 
     Its rows are [left row | number of the lock | part | right row] (``ivm.kernels.lock``), arranged by the left row.
-    They are primary data: ``name`` tells nodes apart that must not share them. ``none``: the right row's words where
-    there is none. ``waiting``: nothing happens until
-    ``Dataflow.load`` says what it held before. Outside of loops only.
+    They are primary data: ``name`` distinguishes nodes that must not share them. ``none``: the right row's words where
+    there is no match. ``waiting``: nothing happens until ``Dataflow.load`` supplies its earlier contents. Outside of
+    loops only.
     """
 
     left: NodeId
@@ -385,7 +386,7 @@ class Lock:
 
 
 class Keep(Enum):
-    """What a threshold makes of a row's count c: 1 if c > 0, or max(c, 0)."""
+    """A threshold's function of a row's count c: 1 if c > 0, or max(c, 0)."""
 
     DISTINCT = "distinct"
     POSITIVE = "positive"
@@ -393,7 +394,7 @@ class Keep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The rows of an arrangement without values, by their count; itself an arrangement of the same layout."""
+    """A function of each row's count, over an arrangement without values; itself an arrangement of the same layout."""
 
     input: NodeId
     keep: Keep
@@ -416,8 +417,8 @@ class Variable:
 
 
 class Priority(Enum):
-    """What a row's priority is, by one of its words: the word; the word's bit length (0 for what is not positive), so
-    that small words come first; 63 less the bit length, so that large ones do."""
+    """How a row's priority follows from one of its words: the word itself; its bit length (0 if not positive), so that
+    small words come first; or 63 minus the bit length, so that large ones do."""
 
     VALUE = 0
     LENGTH = 1
@@ -426,9 +427,9 @@ class Priority(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A loop's collection whose rows stand only from the round priority · stride on: until then nothing sees them.
+    """A loop's collection whose rows are introduced only at round priority · stride; before that, nothing sees them.
 
-    Rows of priorities whose round is past the loop's last one come at the last, or never where the loop returns there.
+    Rows whose round would be past the loop's last come at the last round, or never if the loop returns at its limit.
     """
 
     input: NodeId
@@ -447,7 +448,7 @@ class Leave:
 @dataclass(frozen=True, slots=True)
 class Overflow:
     """Outside of a loop, how a variable's body differs after the last round that the loop's limit allows from the
-    round before: empty where the loop has ended by then, as far as that variable goes."""
+    round before: empty if that variable had reached its fixpoint by then."""
 
     input: NodeId
 
@@ -461,7 +462,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows that hold at every time, loaded once: int64[n, width] and diffs int64[n]; compared by identity."""
+    """Rows that hold at every time, loaded once: rows int64[n, width], diffs int64[n]. Compared by identity."""
 
     rows: Words
     diffs: Words
@@ -477,7 +478,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Static:
-    """An arrangement with a published ``Version``'s contents as of an ordinal, never delivered: only the other side of
+    """An arrangement with a published ``Version``'s contents as of an ordinal. It emits nothing; only the other side of
     a Join looks it up. Compared by identity."""
 
     version: Version

@@ -18,11 +18,10 @@ Function = Callable[[Value, Sequence[tuple[Value, int]]], Iterable[Value]]
 class GroupFunction:
     """``function(key, [(value, how often), …])``: the group's output rows, of ``out_width`` words each.
 
-    Values come in the arrangement's order, each once, with positive counts: what is retracted is not shown, and a group
-    of nothing is not asked about. The function is pure; in a loop it may be asked about groups that are not final.
-    ``error``: the word of the error row that a group has where the function raises what a value may cause (an
-    ArithmeticError, LookupError, TypeError or ValueError); None: it goes through.
-    Cost: the whole group, for each change in it.
+    Values come in the arrangement's order, each once, with positive counts; retracted values are left out, and the
+    function is not called for empty groups. It must be pure; in a loop it may see groups that are not final. ``error``:
+    the word of the group's error row if the function raises an error that a value may cause (ArithmeticError,
+    LookupError, TypeError, ValueError); None: the exception propagates. Cost: the whole group, for each change in it.
     """
 
     function: Function

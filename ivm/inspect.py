@@ -1,4 +1,4 @@
-"""What a dataflow consists of, for people to see."""
+"""What a dataflow consists of, for display."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from ivm.runtime.operator import Operator
 
 
 def nodes(dataflow: Dataflow) -> dict[NodeId, tuple[NodeSpec, Operator]]:
-    """What every node is, and the operator that has its state. A copy, which any thread may ask for."""
+    """Every node's spec, and the operator that has its state. A copy; may be called from any thread."""
     return dataflow.nodes()

@@ -1,4 +1,4 @@
-"""The operators of a dataflow: made from what nodes are, linked to what they read, freed when nothing uses them."""
+"""The operators of a dataflow: built from node specs, linked to their inputs, freed when nothing uses them."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ from ivm.trace.pages import small_pages
 
 
 class Network:
-    """Nodes by their names, each with its operator, and how many use it from outside."""
+    """Nodes by id, each with its operator and the number of its outside users."""
 
     def __init__(
         self, arena: Arena | None, cancel: threading.Event | None, mode: Mode, beside: Network | None = None
     ) -> None:  # fmt: skip
-        """``beside``: a running network into which the nodes may be moved later (``absorb``); they have ids that are
-        free there, times as there, and its arena."""
+        """``beside``: a running network into which the nodes may be moved later (``absorb``). They get ids that are
+        free there, and use its times and its arena."""
         small_pages()
         self._context = FlowContext(lambda: self.nbytes, lambda: self._values, mode)
         self._context.refresh = self.refresh_arena
@@ -113,30 +113,30 @@ class Network:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it holds, values of its own too."""
+        """Bytes held, including values of its own."""
         own = self._arena is not None and self._arena.parent is not None
         return self._root.size + (self._values if own else 0)
 
     def nodes(self) -> dict[NodeId, tuple[NodeSpec, Operator]]:
-        """What every node is, and its operator. A copy, which any thread may ask for."""
+        """Every node's spec and operator. A copy; may be called from any thread."""
         operators = self._operators.copy()
         return {n: (spec, operators[n]) for n, spec in self._specs.copy().items() if n in operators}
 
     def operator(self, node: NodeId) -> Operator:
-        """The operator of a node that was added here. KeyError: there is none."""
+        """The operator of a node that was added here. KeyError if there is none."""
         return self._operators[node]
 
     def spec(self, node: NodeId) -> NodeSpec:
-        """What a node that was added here is. KeyError: there is none."""
+        """The spec of a node that was added here. KeyError if there is none."""
         return self._specs[node]
 
     @property
     def size_counted(self) -> int:
-        """Bytes that it has taken from its memory budget, where all that it holds counts."""
+        """Bytes that it has taken from its memory budget, if everything it holds counts."""
         return self._context.share.size
 
     def all_operators(self) -> Iterator[Operator]:
-        """All operators with ranks, those of loops too."""
+        """All operators with ranks, including those of loops."""
         return self._root.all_operators()
 
     @property
@@ -149,9 +149,10 @@ class Network:
         self, parent: ScopeId | None = None, limit: int | None = None, return_at_limit: bool = False, stride: int = 0,
         width: int | None = None,
     ) -> ScopeId:  # fmt: skip
-        """A new loop inside ``parent``. After ``limit`` rounds it ends with ``return_at_limit``, and where a variable
-        of it has an Overflow; else what depends on it fails with 54001. ``stride``: the rounds of each priority, whose
-        limit it is then; 0: there are none. ``width``: the bits of its round. 0A000 when times have no room for it."""
+        """A new loop inside ``parent``. After ``limit`` rounds it ends if ``return_at_limit`` is set or one of its
+        variables has an Overflow; otherwise what depends on it fails with 54001. ``stride``: the number of rounds per
+        priority, to which ``limit`` then applies; 0: no priorities. ``width``: the bits of its round. Raises 0A000 if
+        times have no room for it."""
         above = self._root if parent is None else self._scopes[parent]
         scope = Scope(self._context, above, limit, return_at_limit, stride, width)
         bits = all_bits(scope.shape)
@@ -174,7 +175,7 @@ class Network:
         return node
 
     def connect(self, variable: NodeId, body: NodeId) -> None:
-        """Says what the variable is in the next round. Both are of one scope and still dormant."""
+        """Defines the variable's contents in the next round. Both nodes are in one scope and still dormant."""
         operator = self._find(variable)
         assert isinstance(operator, VariableOperator)
         assert operator.body is None, "a variable has one body"
@@ -262,7 +263,7 @@ class Network:
         return max((self._find(node).scope for node in nodes), key=lambda scope: scope.depth)
 
     def _inside(self, node: NodeId, scope: Scope) -> Operator:
-        """The node's collection in a scope: itself, or what enters from outside."""
+        """The node's collection in a scope: itself, or an operator that brings it in from outside."""
         operator = self._find(node)
         if operator.scope is scope:
             return operator
@@ -280,11 +281,11 @@ class Network:
         return self._operators[node]
 
     def _failing(self, node: NodeId) -> Operator:
-        """The operator of a node whose error rows are wanted."""
+        """The operator of a node whose error rows are read."""
         return self._operators[node]
 
     def _arranged(self, node: NodeId) -> Operator:
-        """The node, which is an arrangement, with a spine from now on."""
+        """The operator of an arrangement, which keeps a spine from now on."""
         operator = self._find(node)
         assert operator.ARRANGED, f"{self._specs[node]} is not an arrangement"
         if operator.spine is None:
@@ -297,7 +298,7 @@ class Network:
         return operator
 
     def _watch(self, operator: Operator) -> None:
-        """Lets an arrangement with users, outside of loops, be published from now on."""
+        """Publishes an arrangement from now on, if it has users and is outside of loops."""
         spine = operator.spine
         if spine is None or operator.scope.depth or operator.diff_width != 1 or isinstance(operator, StaticOperator):
             return
@@ -313,7 +314,7 @@ class Network:
         return Side(self._arranged(node), self._inside(node, scope))
 
     def _sides(self, path: Path, scope: Scope) -> list[Side]:
-        """The start of a path, which wakes it, and what it looks up, which need not."""
+        """The start of a path, which wakes it, and the arrangements it looks up, which need not."""
         looked_up = [self._arranged(lookup.node) for stage in path.stages for lookup in stage]
         start = Side(self._find(path.start), self._inside(path.start, scope))
         return [start, *(Side(operator, operator) for operator in looked_up)]
@@ -325,7 +326,7 @@ class Network:
         return np.array([address(self._cell), *(o.value for o in order)], np.int64)
 
     def refresh_arena(self) -> None:
-        """Lets ordered spines see values that were interned since."""
+        """Shows ordered spines the values interned since the last call."""
         if self._arena is not None:
             descriptor = self._arena.descriptor
             if not self._descriptors or self._descriptors[-1] is not descriptor:
@@ -336,10 +337,10 @@ class Network:
     # -- releasing ----------------------------------------------------------------------------------------------
 
     def _release_unused(self, operator: Operator) -> None:
-        """Frees it and what only it has used, but for what has users or consumers."""
+        """Frees the operator and whatever only it used; nodes with users or consumers stay."""
         candidates = self._ancestors([operator])
         for other in self._operators.values():
-            # What stands for an aliased arrangement reads the loop's variable but does not keep it.
+            # The stand-in for an aliased arrangement reads the loop's variable but does not keep it alive.
             if isinstance(other, DelayedOperator) and id(other.source) in candidates:
                 candidates[id(other)] = other
         others = [o for o in self._operators.values() if id(o) not in candidates or self._users[o.id]]
@@ -349,7 +350,7 @@ class Network:
                 self._free(candidate)
 
     def _ancestors(self, operators: Sequence[Operator]) -> dict[int, Operator]:
-        """The operators and everything that they read, through feedback too, by identity."""
+        """The operators and everything that they read, including through feedback, by identity."""
         found: dict[int, Operator] = {}
         waiting = list(operators)
         while waiting:
@@ -379,14 +380,14 @@ class Network:
             del self._operators[operator.id], self._specs[operator.id], self._users[operator.id]
 
     def _forget(self, scope: Scope) -> None:
-        """Takes an empty loop out of its parent."""
+        """Removes an empty loop from its parent."""
         if scope.parent is not None and not scope.members:
             scope.parent.remove(scope)
             self._forget(scope.parent)
 
     def forget(self) -> None:
-        """Ends it: frees what its operators hold, and refers to nothing any more, so that no memory waits for the
-        garbage collector."""
+        """Disposes of the network: frees what its operators hold and drops all references, so that no memory waits for
+        the garbage collector."""
         for operator in [*self.all_operators(), *self._dormant]:
             operator.forget()
         for scope in (self._root, *self._scopes.values()):
@@ -401,10 +402,10 @@ class Network:
     # -- taking over another's nodes ----------------------------------------------------------------------------
 
     def absorb(self, other: Network, fresh: Sequence[Operator], replaced: Mapping[int, Operator]) -> None:
-        """Takes over the nodes of a network beside this one, between the passes of both.
+        """Takes over the nodes of a network beside this one. Call it between the passes of both.
 
         ``fresh``: the other's operators. ``replaced``: for those that are not taken over, by identity, the operator of
-        this network in whose place they stood. Where such an operator had to keep its rows, this one does from now on.
+        this network that they stood in for. If such an operator had to keep its rows, this network's does from now on.
         """
         moved = [operator for operator in fresh if id(operator) not in replaced and operator.rank >= 0]
         moved += [operator for operator in other._operators.values() if isinstance(operator, DelayedOperator)]
@@ -438,7 +439,8 @@ class Network:
             self._watch(operator)
 
     def _rank_behind(self, other: Network, without: set[int]) -> None:
-        """Gives the members of another network, without those of some ranks there, ranks behind all of this one's."""
+        """Gives the members of another network, except those with the ranks ``without``, ranks after all of this
+        one's."""
         for rank, item in other._root.members.items():
             if rank not in without:
                 item.rank = self._ranks + rank
@@ -448,8 +450,8 @@ class Network:
         self._ranks += other._ranks
 
     def _keep_rows(self, operator: Operator, other: Operator) -> None:
-        """Lets an operator keep its rows from now on, if another one that emits the same has kept them in a spine of
-        its own."""
+        """Makes an operator keep its rows from now on, if ``other``, which emits the same, kept them in a spine of its
+        own."""
         if operator.spine is None and other.spine is not None:
             other.spine.move(self._context.since_of(other.spine.shape), self._cell)
             operator.take_spine(other)

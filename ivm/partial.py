@@ -1,8 +1,8 @@
-"""A dataflow over a part of the data, made for one pass: what its arrangements hold comes from outside and goes back.
+"""A dataflow over a part of the data, made for one pass: its arrangements' contents come from outside and go back.
 
-Outside of loops an operator knows nothing but what arrangements hold (``ivm.operators``): a join, a threshold or a
-reduce asks the traces that it reads what stood before. So a dataflow that is made anew of the same specs, and given the
-same traces, goes on as if it had never ended. ``traces`` stand in an order that follows from the specs alone.
+Outside of loops all state of an operator is in arrangements (``ivm.operators``): a join, a threshold or a reduce reads
+the earlier contents from its traces. So a dataflow that is built again from the same specs and given the same traces
+continues as if it had never ended. The order of ``traces`` follows from the specs alone.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 
 Layers = Sequence[Block]
-"""What one trace holds: sorted, consolidated blocks, their sum."""
+"""The contents of one trace: the sum of sorted, consolidated blocks."""
 
 
 _SAMPLE: Final = 1 << 14
 
 
 class Piece(Dataflow):
-    """Calls come in this order: ``add``, ``port`` and ``tap``, ``resume``, ``give``, ``run``, then ``emitted`` and the
-    traces."""
+    """Call its methods in this order: ``add``, ``port`` and ``tap``, ``resume``, ``give``, ``run``, then ``emitted``
+    and the traces."""
 
     def __init__(self, arena: Arena | None = None) -> None:
         super().__init__(arena)
@@ -47,7 +47,7 @@ class Piece(Dataflow):
         self._owing: dict[NodeId, Owed] = {}
 
     def port(self, scope: ScopeId | None, width: int, diff_width: int = 1) -> NodeId:
-        """A place where updates enter by ``give``: outside of loops (None), or inside of one."""
+        """An input for ``give``, outside of loops (None) or inside of one."""
         where = self._root if scope is None else self._scopes[scope]
         operator = PartialInputOperator(self._context, where, width, diff_width)
         node = operator.id = NodeId(next(self._ids))
@@ -57,11 +57,12 @@ class Piece(Dataflow):
         return node
 
     def overflowing(self, scope: ScopeId) -> None:
-        """A variable of the loop has an Overflow somewhere: others' last rounds are nobody's."""
+        """Declares that a variable of the loop has an Overflow somewhere: what other variables' bodies emit in the last
+        round is dropped."""
         self._scopes[scope].overflows += 1
 
     def tap(self, node: NodeId) -> None:
-        """Lets ``emitted`` tell what the node emits."""
+        """Records what the node emits, for ``emitted``."""
         if node not in self._taps:
             self._taps[node] = self._record(self._find(node))
 
@@ -71,10 +72,10 @@ class Piece(Dataflow):
         return found
 
     def resume(self, traces: Sequence[Layers] | None, now: Sequence[Layers] | None = None) -> None:
-        """Go on where ``traces`` were taken; None: nothing has been yet. 0A000 with a locked join. ``now``: what else
-        they hold, of the ordinals that are under way.
+        """Continues from ``traces`` as they were taken; None: from nothing. Raises 0A000 with a locked join. ``now``:
+        further contents, at the ordinals in progress.
 
-        Inside of loops a threshold or a reduce owes what it owes to later rounds: see ``owed``.
+        What a threshold or reduce inside a loop owes to later rounds is passed separately: see ``owed``.
         """
         kept = [operator for operator in self._dormant if operator.spines()]
         if any(isinstance(operator, LockOperator) for operator in kept):
@@ -108,8 +109,8 @@ class Piece(Dataflow):
         return [_Kept(spines[0], record), *(_Kept(spine, None) for spine in spines[1:])]
 
     def give(self, node: NodeId, block: Block, vector: int) -> None:
-        """Updates for a ``port``, which takes the block over. Inside of a loop all are of one loop vector; outside,
-        where it is 0, times are ordinals, none below what traces hold."""
+        """Feeds updates to a ``port``, which takes ownership of the block. Inside of a loop all are at one loop vector;
+        outside, where it is 0, times are ordinals, none below those in the traces."""
         operator = self._operators[node]
         assert isinstance(operator, PartialInputOperator)
         operator.given = block
@@ -119,12 +120,12 @@ class Piece(Dataflow):
         enter(operator.scope, vector, operator)
 
     def owe(self, node: NodeId, block: Block, vector: int) -> None:
-        """What a node owed to a vector that is now due."""
+        """Restores what a node owed to a vector that is now due."""
         self._owing[node].owe(block, vector)
         enter(self._operators[node].scope, vector, self._operators[node])
 
     def owed(self, node: NodeId) -> Block | None:
-        """What a node inside of a loop owes to later vectors; None: it is no such node."""
+        """What a node inside of a loop owes to later vectors; None if the node never owes."""
         owing = self._owing.get(node)
         if owing is None:
             return None
@@ -132,7 +133,8 @@ class Piece(Dataflow):
         return sorted_block(owing.block)
 
     def run(self) -> None:
-        """One pass over all that was fed. Raises what an operator raises; then nothing here is to be used any more."""
+        """Runs one pass over everything fed. Raises what an operator raises; the dataflow must not be used after
+        that."""
         context = self._context
         context.newest = self._fed
         self.refresh_arena()
@@ -147,20 +149,20 @@ class Piece(Dataflow):
                 raise operator.error
 
     def emitted(self, node: NodeId, consolidated: bool = True) -> Block:
-        """What a tapped node has emitted, at the times that it is of; if it need not be ``consolidated``, as it came
-        where that would not make it much smaller."""
+        """What a tapped node has emitted, at its own times. Unless ``consolidated`` is required, it is returned as it
+        came if consolidating would not make it much smaller."""
         found = self._taps[node].take()
         return found if not consolidated and _is_sparse(found) else sorted_block(found)
 
     def layers(self, timed: bool = False) -> list[Block]:
-        """For each trace what has come to it, one more layer; times are loop vectors, 0 outside of loops, or ``timed``,
-        with their ordinals."""
+        """For each trace, what was added to it, as one more layer. Times are loop vectors (0 outside of loops), or with
+        ``timed`` include the ordinals."""
         if timed:
             return [sorted_block(kept.come(), kept.spine.order) for kept in self._kept]
         return [kept.layer() for kept in self._kept]
 
     def traces(self) -> list[Block]:
-        """For each trace all that it holds, in one layer; times as ``layers`` has them."""
+        """For each trace, its whole contents in one layer; times as in ``layers``."""
         return [_timeless(kept.spine.contents(self._context.newest), kept.spine) for kept in self._kept]
 
     @property
@@ -170,8 +172,8 @@ class Piece(Dataflow):
 
 
 class _Kept:
-    """A trace. ``record``: what comes to it; None, as of a reduce's errors in a loop, or where nothing was there: found
-    by what was there ``before``."""
+    """A trace. ``record`` gathers what is added to it. None (a reduce's errors in a loop, or a trace that was empty):
+    the additions are the difference to its contents ``before``."""
 
     __slots__ = ("before", "record", "spine")
 
@@ -180,7 +182,7 @@ class _Kept:
         self.before = Block(spine.width, spine.diff_width)
 
     def come(self) -> Block:
-        """What has come."""
+        """What was added."""
         if self.record is not None:
             return self.record.take()
         if not self.before.n:
@@ -190,7 +192,7 @@ class _Kept:
         return Block.of(rows, times, np.concatenate([now[2], -then[2]]))
 
     def layer(self) -> Block:
-        """What has come, consolidated; times are loop vectors."""
+        """What was added, consolidated; times are loop vectors."""
         batch = self.spine.only
         if self.record is None and not self.before.n and not self.spine.shape and batch is not None and batch.at_once:
             return next(batch.timeless(batch.n))
@@ -198,7 +200,7 @@ class _Kept:
 
 
 def _settled(block: Block, spine: Spine) -> Block:
-    """The block without ordinals, if it has some."""
+    """The block, its ordinals removed if it has any."""
     return _timeless(block, spine) if block.n and int(block.arrays()[1].max()) >> all_bits(spine.shape) else block
 
 
@@ -208,7 +210,7 @@ def _timeless(block: Block, spine: Spine) -> Block:
 
 
 def _is_sparse(block: Block) -> bool:
-    """Whether few of many updates equal others, as far as the first of them tell."""
+    """Whether few of the updates are equal to others, judging by a sample from the start of a large block."""
     if block.n < 2 * _SAMPLE:
         return False
     some = Block.of(*(array[:_SAMPLE] for array in block.arrays()))

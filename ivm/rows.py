@@ -25,7 +25,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Rows of one schema, each written out as often as it occurs: int64[n, row_width(schema)]."""
+    """Rows of one schema, repeated as often as they occur: int64[n, row_width(schema)]."""
 
     rows: Words
     schema: Schema

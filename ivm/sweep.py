@@ -1,9 +1,10 @@
-"""A sweep of an arena: what is in use is seen, the rest declared dead, and taken out when nobody can ask for it.
+"""A sweep of an arena: marks the values in use, declares the rest dead, and removes them once no reader can look them
+up.
 
-The order of things (docs/decisions/0004-sweep.md says why it is right): ``begin`` changes the colour; ``see`` whatever
-names ids, in slices; ``condemn`` the slots that have the old colour, in slices; ``turn`` to a new generation; and when
-``released`` says that the old one is gone, ``drop`` moves what lives to a new table, in slices; ``turn`` again.
-Values interned meanwhile, and those of words given to ``Arena.see``, have the new colour and are alive.
+The steps (docs/decisions/0004-sweep.md argues their correctness): ``begin`` changes the colour; ``see`` everything that
+contains ids, in slices; ``condemn`` the slots that still have the old colour, in slices; ``turn`` to a new generation;
+when ``released`` says that the old one is gone, ``drop`` moves the living values to a new table, in slices; ``turn``
+again. Values interned meanwhile, and those of words given to ``Arena.see``, have the new colour and are alive.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from ivm.kernels.memory import address
 from ivm.rows import Words
 
 SLICE: Final = 1 << 16
-"""Words looked at, without a lock, in one call of a kernel."""
+"""Words read, without a lock, in one kernel call."""
 LOCKED: Final = 1 << 11
-"""Slots or words for which writers wait at once: some tenths of a millisecond."""
+"""Slots or words handled per hold of the lock, for which writers wait: some tenths of a millisecond."""
 BREATH: Final = 0.0002
-"""Seconds that others get between two slices under the lock."""
+"""Seconds left to other writers between two slices under the lock."""
 SPARSE: Final = 0.75
-"""A chunk of which less than this lives is given up, its living values' bytes copied."""
+"""A chunk with less than this fraction alive is retired; the bytes of its living values are copied."""
 
 
 class Sweep:
-    """One sweep; one method at a time. ``begin``, ``condemn`` and ``turn`` are for where no commit is under way."""
+    """One sweep; call one method at a time. ``begin``, ``condemn`` and ``turn`` must not run during a commit."""
 
     def __init__(self, arena: Arena) -> None:
         assert arena.parent is None, "a scratch arena goes as a whole"
@@ -44,12 +45,13 @@ class Sweep:
         self._left = np.zeros(0, np.int64)
 
     def begin(self) -> None:
-        """From now on what is interned or seen is in use."""
+        """Starts the sweep: values interned or seen from now on count as used."""
         with self.arena.lock:
             self.arena.state[interning.COLOUR] ^= kernels.COLOUR_FLAG
 
     def see(self, words: Words) -> None:
-        """What ids among the words name is in use. Cost: a look-up for each word, those seen before without a lock."""
+        """Marks the values of ids among the words as used. Cost: a look-up for each word, without a lock for those seen
+        before."""
         words = np.ascontiguousarray(words).reshape(-1)
         arena = self.arena
         found = np.empty(min(len(words), SLICE), np.int64)
@@ -63,12 +65,13 @@ class Sweep:
                 time.sleep(BREATH)
 
     def condemn(self, slots: int) -> Words | None:
-        """Declares dead what was not seen, in the next so many slots; the ids, or None when all was looked through."""
+        """Declares dead the unseen values in the next ``slots`` slots. Returns their ids, or None when all slots are
+        done."""
         arena = self.arena
         with arena.lock:
             if arena.move_some(slots):
                 return np.zeros(0, np.int64)
-            if self._table is not arena.table:  # it has grown meanwhile
+            if self._table is not arena.table:  # the table has grown meanwhile
                 self._table, self._at = arena.table, 0
             stop = min(self._at + slots, int(arena.state[kernels.MASK]) + 1)
             found = np.empty(stop - self._at, np.int64)
@@ -78,8 +81,8 @@ class Sweep:
         return None if done else found[:count]
 
     def turn(self) -> None:
-        """The next generation; what has been given up until now goes with the last one. To be called when those who
-        fetch the descriptor once for many calls have fetched it again."""
+        """Starts the next generation; memory retired so far is freed with the last one. Call it once readers that fetch
+        the descriptor for many calls at a time have fetched it again."""
         arena = self.arena
         with arena.lock:
             old, new = arena.generation, Generation()
@@ -92,16 +95,17 @@ class Sweep:
             self._old = weakref.ref(old)
 
     def forget(self) -> None:
-        """Gives memory back to the system that nobody looks at any more: half a gigabyte takes a tenth of a second."""
+        """Returns unreachable memory to the system. Cost: a tenth of a second for half a gigabyte."""
         self._leaving = []
 
     @property
     def released(self) -> bool:
-        """Whether nobody can have an id any more that was condemned before the last ``turn``."""
+        """Whether no reader can still have an id that was condemned before the last ``turn``."""
         return self._old is None or self._old() is None
 
     def drop(self) -> None:
-        """Moves what lives to a table of its own, dead values and their bytes stay behind. Commits go on beside."""
+        """Moves the living values to a new table, leaving dead values and their bytes behind. Commits go on
+        concurrently."""
         assert self.released
         arena = self.arena
         with arena.lock:
@@ -120,7 +124,7 @@ class Sweep:
             arena.chunks = [chunk for chunk in arena.chunks if id(chunk) not in gone]
 
     def _sparse_chunks(self) -> list[object]:
-        """The chunks to give up, but for the one that is being filled."""
+        """The chunks to retire, except the one being filled."""
         arena = self.arena
         chunks = sorted(arena.chunks[:-1], key=address)
         table = arena.table

@@ -1,4 +1,4 @@
-"""Timestamps in Python: their shapes (``ivm.kernels.times``), packing of vectors, with checked widths."""
+"""Timestamps in Python: shapes (``ivm.kernels.times``) and packing of vectors, with widths checked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ivm.errors import SqlError, unsupported
 from ivm.kernels.codes import WIDTH_BITS
 
 PRIORITIES: Final = 64
-"""As many as a word can have bit lengths."""
+"""The number of priorities: one for each bit length of a word."""
 ROUND_BITS: Final = 33
-"""Bits that the rounds of loops inside one another share; the ordinal has the others."""
+"""Bits that the rounds of nested loops share; the ordinal gets the rest."""
 WIDEST: Final = 24
 NARROWEST: Final = 2
 """Bits of one loop's round."""
@@ -40,18 +40,18 @@ def deeper(shape: int, width: int) -> int:
 
 
 def too_deep() -> SqlError:
-    """What is said of loops that are nested too deeply."""
+    """The error for loops that are nested too deeply."""
     return unsupported(f"recursion nested more than {MAX_LOOPS} deep")
 
 
 def some_width(shape: int, limit: int | None) -> int:
-    """A width for a loop of which no more is known than its limit."""
+    """A round width for a loop of which only the limit is known."""
     room = ROUND_BITS - all_bits(shape)
     return min(room, limit.bit_length()) if limit is not None else min(room, max(room // 2, NARROWEST))
 
 
 def check_ordinal(ordinal: int, bits: int) -> None:
-    """Raises 54001 when an ordinal does not fit beside rounds of so many bits."""
+    """Raises 54001 if an ordinal does not fit beside rounds of ``bits`` bits."""
     if not 0 <= ordinal < 1 << (63 - bits):
         raise SqlError("54001", f"time {ordinal} is out of range in a dataflow whose loops have {bits} bits of rounds")
 
@@ -77,20 +77,20 @@ def unpack(time: int, shape: int) -> tuple[int, ...]:
 
 
 def last_width(shape: int) -> int:
-    """The bits of the innermost round: by so many a loop vector shifts where the loop is entered, and left."""
+    """The bits of the innermost round, by which a loop vector shifts on entering and leaving the loop."""
     return shape & _WIDTH
 
 
 def priority_stride(width: int) -> int:
-    """The rounds that each of ``PRIORITIES`` gets before the next one comes, in a loop whose round has so many bits.
+    """How many rounds each of ``PRIORITIES`` gets before the next one starts, in a loop whose round has ``width`` bits.
 
-    Three quarters of the rounds and more are left to the last priority; an earlier one that needs more than its own
-    goes on beside the next. 0: there is no room for priorities.
+    The last priority keeps at least three quarters of the rounds; an earlier one that needs more than its own continues
+    beside the next. 0: there is no room for priorities.
     """
     return 0 if width < 8 else 1 << min(12, width - 8)
 
 
 def max_round(width: int) -> int:
-    """The last round of a loop whose round has so many bits. The next one fits too: an arrangement that stands for a
-    variable's may have it, which then does not count."""
+    """The last round of a loop whose round has ``width`` bits. The next one is representable too: an arrangement that
+    stands in for a variable's may contain it, but it is ignored."""
     return (1 << width) - 2

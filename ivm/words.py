@@ -4,9 +4,8 @@ Every SQL value is one int64 *word*. Its codec depends on the type's storage:
 
 - ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; a label's place in its enum;
   date in days and timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved
-  words
-  ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value * 10**s;
-  float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
+  words ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value *
+  10**s; float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
 - ``NUMERIC``: an unconstrained (or wide) numeric, tagged: an even word holds it inline,
   ``mantissa << 6 | scale << 1`` with 0 <= scale <= 31; an odd word is a dictionary id.
 - ``INTERNED``: a dictionary id (always odd) of the value's bytes.
@@ -80,11 +79,10 @@ _INTERNED: Final = frozenset(
 
 @dataclass(slots=True, eq=False, repr=False)
 class EnumType:
-    """An enum: labels in an order. A label's position is its values' word, which it keeps; positions have gaps, for
-    labels that come in between later.
+    """An enum: labels in an order. A label's position is the word of its values and never changes; positions leave gaps
+    for labels inserted later.
 
-    Invariant: a server has one object for each enum, so that equal means the same object, and the labels in it are
-    those of now.
+    Invariant: a server has one object for each enum, so equality is identity, and its labels are current.
     """
 
     oid: int
@@ -93,11 +91,11 @@ class EnumType:
     shown: str
     """The name as SQL text."""
     labels: dict[int, str] = field(default_factory=dict)
-    """By word, in order."""
+    """Labels by word, in order."""
     words: dict[str, int] = field(default_factory=dict)
 
     def hold(self, labels: Iterable[tuple[int, str]]) -> None:
-        """These labels, in order."""
+        """Sets the labels, in order."""
         self.labels = dict(labels)
         self.words = {label: word for word, label in self.labels.items()}
 
@@ -110,8 +108,8 @@ class SqlType:
     """A column's type: its kind and what narrows it.
 
     ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
-    numeric; ``element`` of an array. None means unconstrained. ``fields`` of a row (RECORD): names and types; none
-    where it stands for rows of any type. ``enum``: of an ENUM.
+    numeric; ``element`` of an array. None means unconstrained. ``fields``: names and types of a row (RECORD), empty for
+    rows of any type; ``enum``: of an ENUM.
     """
 
     kind: Kind

@@ -1,9 +1,9 @@
-"""The threads over which large pieces of a step are shared.
+"""The threads that share large pieces of a step.
 
-Kernels hold no lock, so that calls of them run beside one another. A job is a few calls that touch nothing in common
-but what all of them only read; whoever is free takes the next, the thread that asks among them, so that a worker that
-the machine lets wait costs only what it has begun. One job runs at a time in the whole program: a thread that finds the
-workers busy makes all of its calls itself, so that nobody ever waits for a turn.
+Kernels release the GIL, so calls of them run in parallel. A job is a few calls that share only what they all read. Free
+threads, the caller's among them, take the next call each, so a descheduled worker delays only the call that it has
+begun. One job runs at a time in the whole program: a thread that finds the workers busy makes all of its calls itself,
+so no thread waits for a turn.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ COPIED: Final = 1 << 16
 
 @dataclass(slots=True)
 class Tally:
-    """What one thread has done of jobs: calls, and its CPU time in them."""
+    """One thread's share of all jobs: calls, and its CPU time in them."""
 
     calls: int = 0
     nanoseconds: int = 0
 
 
 class _Job:
-    """Calls, what came of each, and how many are still to be taken."""
+    """Calls, their results, and how many are still to be taken."""
 
     __slots__ = ("_calls", "_ended", "_finished", "_taken", "errors", "results")
 
@@ -67,7 +67,7 @@ class _Job:
                 self._ended.release()
 
     def wait(self) -> None:
-        """Until every call has ended; what interrupts it is raised after that."""
+        """Waits until every call has ended; an exception that interrupts the wait is raised after that."""
         interrupted: BaseException | None = None
         while True:
             try:
@@ -80,7 +80,8 @@ class _Job:
 
 
 class Workers:
-    """``number`` threads in all, the one that asks among them; ``least``: for every kind of work, for tests."""
+    """``number`` threads in all, including the caller's; ``least`` overrides the threshold of every kind of work, for
+    tests."""
 
     def __init__(self, number: int = 1, least: int | None = None) -> None:
         self.number = number
@@ -90,13 +91,13 @@ class Workers:
         self._job: _Job | None = None
         self._ended = False
         self.tallies = tuple(Tally() for _ in range(number))
-        """Of whoever asks first, then of each worker."""
+        """First the callers' tally, then each worker's."""
         for wake, tally in zip(self._wakes, self.tallies[1:], strict=True):
             wake.acquire()
             threading.Thread(target=self._serve, args=(wake, tally), name="worker", daemon=True).start()
 
     def least(self, kind: int) -> int:
-        """From how many updates on work of a kind is shared: ``SEARCHED`` and so on."""
+        """The least number of updates from which work of a kind (``SEARCHED`` and so on) is shared."""
         if self.number == 1:
             return 1 << 62
         return kind if self._least is None else self._least
@@ -109,17 +110,18 @@ class Workers:
             job = self._job
             if job is not None:
                 job.work(tally)
-            del job  # what it holds must not live until the next
+            del job  # do not keep its data alive until the next job
 
     def run(self, calls: Sequence[Callable[[], T]]) -> list[T]:
-        """What the calls return, in their order. Raises what the first that fails raises, when all have ended."""
+        """Runs the calls and returns their results in order. Once all have ended, raises the exception of the first
+        that failed."""
         if not self._wakes or len(calls) < 2 or not self._free.acquire(blocking=False):
             return [call() for call in calls]
         job = _Job(calls)
         try:
             self._job = job
             for wake in self._wakes[: len(calls) - 1]:
-                if wake.locked():  # else it has yet to see the job before
+                if wake.locked():  # otherwise it has not yet seen the previous job
                     wake.release()
             job.work(self.tallies[0])
             job.wait()
@@ -131,7 +133,7 @@ class Workers:
         return cast(list[T], job.results)
 
     def end(self) -> None:
-        """Lets the threads go, once no job runs."""
+        """Stops the threads, once no job runs."""
         with self._free:
             self._ended = True
             for wake in self._wakes:
@@ -141,37 +143,38 @@ class Workers:
 
 
 class _Present:
-    """The program's workers."""
+    """Holds the program's workers."""
 
     workers = Workers()
 
 
 def use(number: int, least: int | None = None) -> None:
-    """From now on so many threads share what is large: of ``least`` updates, if given. Not beside a step."""
+    """Sets the number of threads that share large work (from ``least`` updates on, if given). Not to be called during a
+    step."""
     install(Workers(number, least)).end()
 
 
 def install(present: Workers) -> Workers:
-    """Lets these be the present ones; those before, which still have their threads. Not beside a step."""
+    """Installs workers. Returns the previous ones, which still have their threads. Not to be called during a step."""
     before, _Present.workers = _Present.workers, present
     return before
 
 
 def workers() -> Workers:
-    """The present ones."""
+    """The installed workers."""
     return _Present.workers
 
 
 def parts(count: int, kind: int) -> int:
-    """Into how many parts work of a kind on so many updates is cut."""
+    """The number of parts into which work of a kind on ``count`` updates is cut."""
     present = _Present.workers
     return present.number if present.number > 1 and count >= present.least(kind) else 1
 
 
 def run(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """``Workers.run`` of the present ones."""
+    """``Workers.run`` of the installed workers."""
     return _Present.workers.run(calls)
 
 
-# A forked child has none of its parent's threads.
+# A forked child does not have its parent's threads.
 os.register_at_fork(after_in_child=lambda: setattr(_Present, "workers", Workers()))
