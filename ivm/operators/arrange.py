@@ -23,7 +23,7 @@ from ivm.trace.trace import Version
 from ivm.workers import SORTED, parts
 
 _COPIED: Final = 1024
-"""Up to so many changes are copied when they are drained, so that their block stays where it is."""
+"""Up to this many changes are copied when drained, so that their block keeps its address."""
 
 
 class ArrangeOperator(UnaryOperator):
@@ -53,15 +53,15 @@ class ArrangeOperator(UnaryOperator):
         self._gathered = Block(self.width, self.diff_width)
         self._given: tuple[Batch, Block | None] | None = None
         self._taken = False
-        """Whether ``out`` is what was given, which is not written to."""
+        """Whether ``out`` is a block passed to ``give``, which must not be written to."""
 
     @property
     def primary(self) -> bool:
         return self.source.primary
 
     def give(self, batch: Batch, block: Block | None) -> None:
-        """What the next step brings, as it is kept, and for its readers, if there are any, as a block. Nothing else
-        comes in that step."""
+        """Supplies the next step's updates: as a batch to keep and, if it has readers, as a block. It gets no other
+        updates in that step."""
         self._given = batch, block
         self.scope.changed(self)
         self.wake()
@@ -88,7 +88,7 @@ class ArrangeOperator(UnaryOperator):
         if self._given is not None:
             return self._take(*self._given)
         if self._order:
-            self.context.refresh()  # operators before this one may have interned values in this very pass
+            self.context.refresh()  # earlier operators may have interned values in this pass
         given = self.source.out
         if given.n >= LARGE and given.n > self.out.room and not self._may_take(given.n):
             return False
@@ -118,7 +118,7 @@ class ArrangeOperator(UnaryOperator):
         return True
 
     def _may_take(self, count: int) -> bool:
-        """Whether so many updates may be sorted and kept."""
+        """Whether memory allows ``count`` updates to be sorted and kept."""
         error = None if self.primary else self.context.refusal(16 * count * (self.width + 1 + self.diff_width), 0)
         if error is not None:
             self.fail(error)
@@ -146,7 +146,8 @@ class ArrangeOperator(UnaryOperator):
         return None if self.recover() is None else self.restored(self.kept.contents(self.context.since))
 
     def restored(self, block: Block) -> Block:
-        """A block of the arrangement's rows as its input has them. The arrangement loses nothing (``recover``)."""
+        """Converts a block of the arrangement's rows back to rows of its input; the arrangement must lose nothing
+        (``recover``)."""
         back = self.recover()
         assert back is not None, "an arrangement that loses nothing"
         if is_identity(back, self.width):
@@ -191,7 +192,7 @@ class OutputOperator(ArrangeOperator):
         self.drained.sync()
 
     def filled(self, block: Block) -> None:
-        """Counts a block as changes, which its spine has got in another way than by a run."""
+        """Adds a block to the changes; its spine was filled by other means than ``run``."""
         self._runs += 2
         self.drained.reserve(self.drained.n + block.n)
         self.drained.n = copied(block, self.drained, 1, SAME, 0, 0)
@@ -216,7 +217,7 @@ class OutputOperator(ArrangeOperator):
 
 
 class StaticSpine(Spine):
-    """A published version in a spine's place: read only."""
+    """A published version used as a spine: read only."""
 
     __slots__ = ("_version",)
 
@@ -233,12 +234,12 @@ class StaticSpine(Spine):
         self.insert(Block.of(rows, diffs * 0, diffs))
 
     def rank(self) -> None:
-        """Nothing: the batches are their owner's, and searches by rank add up what has no sums."""
+        """Does nothing: the batches belong to their owner, and searches by rank work without sums."""
         self.ranked = True
 
     @property
     def nbytes(self) -> int:
-        """None of its own, for the most part."""
+        """Almost no memory of its own."""
         return 0
 
 

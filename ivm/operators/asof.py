@@ -18,7 +18,8 @@ from ivm.trace.batch import Block
 
 class AsOfOperator(Operator):
     """Cost of a pass: a seek for each left update; for each right update a seek, and the left rows up to the next point
-    that has a right row. A run of rows that are gone but not merged away yet costs a search by rank, however long."""
+    that has a right row. A run of retracted rows that are not merged away yet costs one search by rank, whatever its
+    length."""
 
     __slots__ = ("_none", "_prefix", "_program", "_strict", "left", "right")
 
@@ -83,7 +84,7 @@ class AsOfOperator(Operator):
         out.sync()
 
     def _grow(self) -> bool:
-        """Makes room for more; False when that is refused."""
+        """Makes room for more output. False if that is refused."""
         out = self.out
         out.sync()
         if out.room >= LARGE:

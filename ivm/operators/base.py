@@ -15,7 +15,8 @@ from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block
 
 LARGE: Final = 1 << 20
-"""Rows of a block from which on it grows only if memory and cancels allow; in a query, where a slice ends."""
+"""From this many rows on, a block grows only after a check of memory and cancellation; in a query, a slice ends
+here."""
 
 
 class UnaryOperator(Operator):
@@ -54,7 +55,7 @@ class FailingOperator(UnaryOperator):
 
 
 def program(gather: Gather, left_width: int, key_width: int) -> Words:
-    """The gather as kernels want it (``ivm.kernels.blocks``).
+    """The gather encoded for kernels (``ivm.kernels.blocks``).
 
     Its source is [key | left val | right val] with a left row of ``left_width`` words; a plain row is a left row.
     """
@@ -67,7 +68,8 @@ def program(gather: Gather, left_width: int, key_width: int) -> Words:
 
 
 def check_gather(gather: Gather, width: int) -> None:
-    """Asserts that a gather reads only words of a source of this width, and writes bits within its own."""
+    """Asserts that a gather reads only words within a source of this width, and sets bits only within its own
+    output."""
     assert all(-1 <= word < width for word in gather.words), f"{gather} on {width} words"
     for word, bit, target, to in gather.bits:
         assert 0 <= word < width
@@ -90,7 +92,7 @@ def inverse(gather: Gather, width: int) -> Gather | None:
 
 
 def refill(block: Block, rows: Words, times: Words, diffs: Words) -> None:
-    """Puts copies of these updates in the place of what a block holds; its descriptor stays where it is."""
+    """Replaces a block's contents by copies of these updates; its descriptor keeps its address."""
     count = len(times)
     block.reset()
     block.reserve(count)

@@ -1,8 +1,8 @@
-"""The join of several arrangements at once: one path for each input, nothing kept of what is joined in part.
+"""Delta joins: several arrangements joined at once, with one path per input and no intermediate results kept.
 
 Every combination is met once, when the last of its updates is processed: within one pass the path of input i sees the
-updates that input j has in this very pass only if j < i. Traces stand still during a pass, and the pass decides, not
-the timestamps: under rounds and compaction an update that is processed later may well have the lesser time.
+updates that input j has in this very pass only if j < i. Traces do not change during a pass. The order of processing
+decides, not timestamps: with rounds and compaction, an update processed later may have a lesser time.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from ivm.trace.spine import EVERYTHING
 from ivm.workers import EXTENDED, parts
 
 WORK: Final = 1 << 22
-"""Seeks and rows of one call of the kernel, so that a cancel is seen in time."""
+"""The seeks and rows of one kernel call, limited so that a cancel is noticed soon."""
 
 
 PARTS: Final = 4
-"""For each worker: some updates cost a thousand times what others do, and who has ended takes the next part."""
+"""Parts per worker: some updates cost a thousand times more than others, so an idle worker takes the next part."""
 
 
 class DeltaPath:
-    """One path with its arrangements: ``sides[0]`` is where it starts, which need not be kept, the others are
-    looked up; ``inputs`` tells of which input each is."""
+    """One path with its arrangements: it starts from ``sides[0]``, which need not be kept, and looks up the others.
+    ``inputs`` has the input of each side."""
 
     __slots__ = ("cells", "inputs", "program", "sides", "sources")
 
@@ -77,11 +77,11 @@ class DeltaPath:
 
     @property
     def delta(self) -> Operator:
-        """What emits the updates that it starts from."""
+        """The operator that emits the updates it starts from."""
         return self.sides[0].delta
 
     def read(self) -> None:
-        """Looks up where the traces are of what it looks up."""
+        """Refreshes the addresses of the traces that it looks up."""
         for slot, side in enumerate(self.sides[1:], 1):
             spine = side.arrangement.spine
             assert spine is not None
@@ -92,12 +92,12 @@ class DeltaPath:
 
     @property
     def hopeless(self) -> bool:
-        """Whether one of the traces that it looks up is empty."""
+        """Whether a trace that it looks up is empty, so that nothing can match."""
         return any(side.arrangement.spine is None or not side.arrangement.spine.count for side in self.sides[1:])
 
 
 class _Task:
-    """A path at work on a delta; ``held`` keeps the blocks that ``sources`` names."""
+    """A path applied to a delta. ``held`` keeps the blocks alive whose addresses are in ``sources``."""
 
     __slots__ = ("delta", "held", "path", "sources", "state")
 
@@ -107,12 +107,12 @@ class _Task:
         self.path = path
         self.delta = delta
         self.sources = path.sources.copy()
-        self.sources[R_MINUS::SOURCE_WORDS] = 0  # a compiled loop leaves its own there
+        self.sources[R_MINUS::SOURCE_WORDS] = 0  # a compiled loop leaves its own blocks there
         self.held: list[Block] = []
         self.state = np.zeros(1, np.int64)
 
     def without(self, slot: int, block: Block) -> None:
-        """A block of the slot's arrangement does not count."""
+        """Subtracts a block from the slot's arrangement."""
         self.held.append(block)
         self.sources[slot * SOURCE_WORDS + R_MINUS] = where(block.d)
 
@@ -173,7 +173,7 @@ class DeltaJoinOperator(Operator):
         return self.out.n > 0
 
     def _sound(self) -> None:
-        """Fails if an arrangement has failed that it only looks up, and which does not wake it."""
+        """Fails if an arrangement has failed that it only looks up and that does not wake it."""
         for path in self.paths:
             for side in path.sides:
                 if side.arrangement.error is not None:
@@ -181,7 +181,7 @@ class DeltaJoinOperator(Operator):
                     return
 
     def _begin(self) -> list[_Task]:
-        """What this pass has to do. When it runs first, deltas are all that there is: one path finds everything."""
+        """The tasks of this pass. In the first run the deltas are the whole contents, so one path finds everything."""
         waiting = [path for path in self.paths if path.delta.out.n]
         if not self._ran[0]:
             self._ran[0] = bool(waiting)
@@ -200,7 +200,7 @@ class DeltaJoinOperator(Operator):
         return tasks
 
     def _work(self, task: _Task, vector: int) -> bool:
-        """Works on one path. False when the slice is full before its end."""
+        """Works on one path. False if the slice is full before the path is done."""
         context = self.context
         out = self.out
         later = self.later.block
@@ -255,7 +255,7 @@ class DeltaJoinOperator(Operator):
         return Instruction(DELTA_JOIN, 0, self.later.block, row, 0 if self.scope.depth else EXTENDED)
 
     def _work_in_parts(self, vector: int, number: int) -> None:
-        """Works on all paths, the delta of each cut into shards."""
+        """Works on all paths, with each delta cut into shards."""
         tasks = {
             Shard(piece(task.delta, low, high), self.width, (0,)): task
             for task in self._tasks
@@ -281,7 +281,7 @@ class DeltaJoinOperator(Operator):
         return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
-        """Whether the join's blocks may take so many bytes more."""
+        """Whether the join's blocks may take ``size`` more bytes."""
         return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
@@ -301,14 +301,14 @@ class DeltaJoinOperator(Operator):
         return self.twin().product(held(self.paths[0].delta))
 
     def product(self, first: Block) -> Block:
-        """All updates of the join, where the first path starts from these. On a ``twin`` only."""
+        """All updates of the join whose first path starts from these. On a ``twin`` only."""
         self.later = Later(self, self.width)
         self._work(_Task(self.paths[0], first), -1)
         return self.later.block if self.scope.depth else self.out
 
 
 def _program(path: Path, widths: list[int]) -> Words:
-    """The path as the kernel wants it (``ivm.kernels.delta_join``)."""
+    """The path encoded for the kernel (``ivm.kernels.delta_join``)."""
     places = [(slot, word) for slot, width in enumerate(widths) for word in range(width)]
     references = [slot << SLOT_SHIFT | word for slot, word in places]
     gather = path.gather
@@ -347,5 +347,5 @@ def _program(path: Path, widths: list[int]) -> Words:
 
 
 def _nulls(gather: Gather, places: list[tuple[int, int]], references: list[int], slot: int) -> list[int]:
-    """The bits of the slot's row that drop what it is part of."""
+    """The null bits of the slot's row that drop a combination."""
     return [w for word, bit in gather.drop_if if places[word][0] == slot for w in (references[word], bit)]

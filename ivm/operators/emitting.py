@@ -1,7 +1,7 @@
 """Sharing a join over threads: its delta is cut into shards, each with blocks of its own, which are then concatenated.
 
-A part whose blocks are large, or that has worked for long, comes back before it goes on: then the thread that owns the
-dataflow looks whether it was cancelled, and whether there is memory.
+A shard whose blocks are large, or that has worked for long, returns before it continues, so that the thread that owns
+the dataflow can check for a cancel and for memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ivm.workers import run
 
 
 class Shard:
-    """A range of a delta (its descriptor), how far the kernel has come in it, and what it has emitted and counted."""
+    """A range of a delta (its descriptor), the kernel's progress in it, its output and its counters."""
 
     __slots__ = ("delta", "full", "later", "out", "state", "stats")
 
@@ -35,7 +35,7 @@ class Shard:
     def go_on(self, kernel: Callable[[Shard], int], large: int, most: int) -> bool:
         """Calls the kernel until the shard has ended, or needs memory or a check. Whether it has ended.
 
-        ``large``: rows from which on a block is not enlarged here. ``most``: rows that one call may emit."""
+        ``large``: the rows from which a block is not enlarged here. ``most``: the rows that one call may emit."""
         while True:
             for block in (self.out, self.later):
                 block.d[B_ROOM] = min(block.room, block.n + most)
@@ -51,7 +51,7 @@ class Shard:
 
     @property
     def growth(self) -> int:
-        """Bytes that it holds and will take when it goes on."""
+        """Bytes that it holds plus those that it needs to continue."""
         more = 0 if self.full is None else 2 * self.full.nbytes
         return self.out.nbytes + self.later.nbytes + more
 
@@ -59,7 +59,7 @@ class Shard:
 def emit(
     parts: Sequence[Shard], kernel: Callable[[Shard], int], large: int, most: int, may_take: Callable[[int], bool]
 ) -> bool:
-    """Runs all shards to their ends. False when ``may_take`` refuses the bytes that they would hold."""
+    """Runs all shards to the end. False if ``may_take`` refuses the bytes that they would hold."""
     waiting = list(parts)
     while waiting:
         ended = run([partial(part.go_on, kernel, large, most) for part in waiting])
@@ -73,7 +73,7 @@ def emit(
 
 
 def collect(parts: Sequence[Shard], out: Block, later: Block, stats: Words) -> None:
-    """Appends what the shards have emitted, in their order, and adds up what they have counted."""
+    """Appends the shards' output, in order, and adds up their counters."""
     for part in parts:
         stats += part.stats
     put_together([part.out for part in parts], out)

@@ -17,8 +17,8 @@ from ivm.runtime.operator import Operator
 
 
 def alias_variables(fresh: Sequence[Operator]) -> dict[int, DelayedOperator]:
-    """Changes joins of new operators to read bodies' spines. Returns what takes the place of the arrangements that they
-    no longer read, by the arrangement's identity."""
+    """Changes joins among new operators to read bodies' spines. Returns the stand-ins for the arrangements that they no
+    longer read, by the arrangement's identity."""
     readers: dict[int, list[Operator]] = {}
     for operator in fresh:
         for need in operator.needs():

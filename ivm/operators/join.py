@@ -1,6 +1,6 @@
 """The join of two arrangements by their keys (bilinear): each delta meets the other side's trace.
 
-Every pair of updates is met once, when the later of the two is processed. In one pass the left delta meets the right
+Every pair of updates meets once, when the later of the two is processed. In one pass the left delta meets the right
 trace with the right delta in it, the right delta the left trace without the left delta (which is subtracted).
 """
 
@@ -27,14 +27,14 @@ from ivm.trace.shards import piece, ranges_of
 from ivm.workers import SEARCHED, parts
 
 SLICE: Final = 1 << 22
-"""Rows that one call of the kernel may emit, so that a cancel is seen in time."""
+"""The rows that one kernel call may emit, limited so that a cancel is noticed soon."""
 
 
 class Side:
-    """One side of a join: ``delta``'s out is what is new in this pass, ``arrangement`` holds everything.
+    """One side of a join: ``delta``'s ``out`` has this pass's updates, ``arrangement`` holds everything.
 
-    ``delta`` is the arrangement itself, or what brings its updates into the join's loop. ``delay``: how many rounds
-    later than in the arrangement's spine the updates count here.
+    ``delta`` is the arrangement itself, or the operator that brings its updates into the join's loop. ``delay``: how
+    many rounds later than in the arrangement's spine the updates count here.
     """
 
     __slots__ = ("arrangement", "delay", "delta")
@@ -49,7 +49,7 @@ class JoinOperator(Operator):
     """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches.
 
     In a query, what a pass emits outside of loops is cut into slices of ``LARGE`` rows (fuel): the scheduler lets
-    everything downstream take a slice in before the next is made, so that a large product never stands in memory.
+    everything downstream consume a slice before the next is made, so that a large product is never held in memory.
     """
 
     __slots__ = ("_halves", "_held", "_last", "_program", "_state", "left", "right")
@@ -114,7 +114,7 @@ class JoinOperator(Operator):
         if b.n:
             # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
             fresh = self.left.delta if self.left.delay else self.left.arrangement
-            self._held = fresh.out  # its descriptor may be needed for longer than it stands there
+            self._held = fresh.out  # its descriptor may be needed longer than ``fresh.out`` refers to it
             halves.append((b, self.left, fresh.out.d if both and ran else nothing, False))
         self._state[J_RAN] = 1
         self._go_on(vector)
@@ -123,7 +123,7 @@ class JoinOperator(Operator):
         return out.n > 0
 
     def _go_on(self, vector: int) -> bool:
-        """Works on the remaining halves until the slice is full. Whether ``out`` has something."""
+        """Works on the remaining halves until the slice is full. Returns whether ``out`` has updates."""
         halves = self._halves
         while halves:
             if not self._half(*halves[0], vector):
@@ -158,18 +158,18 @@ class JoinOperator(Operator):
         return self.twin().product(held(self.left.delta))
 
     def product(self, left: Block) -> Block:
-        """All updates of the join, whose left side holds these. On a ``twin`` only."""
+        """All updates of the join if its left side holds these. On a ``twin`` only."""
         self.later = Later(self, self.width)
         self._state = np.array([0, 0, -1, 0], np.int64)
         self._half(left, self.right, self.context.nothing, True, -1)
         return self.later.block if self.scope.depth else self.out
 
     def _half(self, delta: Block, other: Side, minus: Words, left: bool, vector: int) -> bool:
-        """One delta against the other side. False when the slice is full before its end."""
+        """Joins one delta with the other side. False if the slice is full before the delta's end."""
         context = self.context
         out = self.out
         later = self.later.block
-        # What an aliased loop variable emitted in this very pass counts only from the next round on.
+        # What an aliased loop variable emitted in this pass counts only from the next round on.
         early = other.arrangement.out.d if other.delay else context.nothing
         spine = other.arrangement.spine
         assert spine is not None
@@ -210,7 +210,8 @@ class JoinOperator(Operator):
     def _half_in_parts(
         self, delta: Block, other: Side, minus: Words, early: Words, left: bool, vector: int
     ) -> bool:  # fmt: skip
-        """The same, the delta cut between keys. Large blocks of a shard grow only if memory and cancels allow."""
+        """``_half`` in parallel, the delta cut between keys. Large blocks of a shard grow only if memory and cancels
+        allow."""
         context = self.context
         spine = other.arrangement.spine
         assert spine is not None
@@ -234,7 +235,7 @@ class JoinOperator(Operator):
         return self._may_take(2 * block.nbytes)
 
     def _may_take(self, size: int) -> bool:
-        """Whether the join's blocks may take so many bytes more."""
+        """Whether the join's blocks may take ``size`` more bytes."""
         return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
 
     def _stands(self, error: SqlError | None) -> bool:
@@ -250,5 +251,5 @@ class JoinOperator(Operator):
 
 
 _Half = tuple[Block, Side, Words, bool]
-"""A delta, the side that it meets, what of that side does not count, and whether the delta is the left one's."""
+"""A delta, the side that it meets, the block subtracted from that side, and whether the delta is the left side's."""
 _EMPTY = Block(1, 1, 1)

@@ -1,4 +1,4 @@
-"""Operators that look at each update on its own: project, flat map, concat, negate, consolidate, and sources."""
+"""Linear operators (project, flat map, concat, negate, consolidate) and sources."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ivm.trace.shards import copied, gathered, mapped, sort_into, sorted_block
 from ivm.workers import SORTED
 
 ROOM: Final = 512
-"""Rows for which a map by a formula has room from the start; for more, Python enlarges the block."""
+"""Initial room, in rows, of a map by a formula; for more, Python enlarges the block."""
 AT_ONCE: Final = 1 << 17
-"""Rows that one call of a row function gets."""
+"""The most rows passed to one call of a row function."""
 
 
 class InputOperator(Operator):
-    """Fed from outside. ``out`` collects what is fed until the next step."""
+    """An input fed from outside. ``out`` collects updates until the next step."""
 
     __slots__ = ("_given", "fed")
 
@@ -58,7 +58,7 @@ class InputOperator(Operator):
         self.fed = True
 
     def give(self, block: Block) -> None:
-        """As ``feed``, of all that the next step brings: the block is neither copied nor written to."""
+        """Like ``feed``, for all of the next step's updates: the block is neither copied nor written to."""
         assert not self.out.n, "nothing else is fed"
         self.out = block
         self._given = True
@@ -145,7 +145,7 @@ class ProjectOperator(UnaryOperator):
         self._program = program(how, source.width, 0)
 
     def moved(self, given: Block) -> Block:
-        """A block of the source's through the gather."""
+        """Applies the gather to a block of the source's rows."""
         block = Block(self.width, self.diff_width, max(given.n, 1))
         block.n = gathered(given, block, self._program)
         return block
@@ -166,7 +166,7 @@ class ProjectOperator(UnaryOperator):
 class FlatMapOperator(FailingOperator):
     """Each row through a row function; ``errors`` holds the error rows of the pass.
 
-    Where the function is a formula, a kernel does it, but for deltas in which a row fails.
+    If the function has a formula, a kernel applies it, except to deltas in which a row fails.
     """
 
     __slots__ = ("_asked", "_formula", "_function", "_own")
@@ -212,7 +212,7 @@ class FlatMapOperator(FailingOperator):
         return emits
 
     def _apply(self, given: Block, formula: Words) -> int:
-        """Applies the formula: how many rows it has made, -1 where a row fails."""
+        """Applies the formula. Returns the number of output rows, -1 if a row fails."""
         out = self.out = self._own
         out.reserve(given.n)
         made = mapped(given, out, formula)
@@ -242,7 +242,7 @@ class FlatMapOperator(FailingOperator):
         return bool(wrong) or self.out.n > 0
 
     def _part(self, rows: Words, times: Words, diffs: Words, wrong: list[tuple[Words, Words, Words]]) -> Block:
-        """What the function makes of these rows. The errors of rows that fail are appended to ``wrong``."""
+        """Applies the function to these rows. The errors of rows that fail are appended to ``wrong``."""
         mapped = self._function(rows)
         origin = mapped.source
         assert mapped.rows.shape[1] == self.width
@@ -280,7 +280,7 @@ class FlatMapOperator(FailingOperator):
 
 
 def _joined(parts: list[Block]) -> Block:
-    """All of their updates; the parts are used up."""
+    """Concatenates the parts, which are consumed."""
     out = Block(parts[0].width, parts[0].diff_width, max(sum(part.n for part in parts), 1))
     parts.reverse()
     while parts:
@@ -319,7 +319,7 @@ class ErrorsOperator(UnaryOperator):
 
 
 class ConcatOperator(Operator):
-    """The sum of collections; one that comes alone is passed on as it is."""
+    """The sum of collections. If only one has updates, its block is passed on as it is."""
 
     __slots__ = ("_own", "sources")
 

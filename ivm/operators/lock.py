@@ -1,7 +1,7 @@
-"""Locked joins: what a left row found when it came, and keeps (``ivm.kernels.lock``).
+"""Locked joins: each left row keeps the matches that it found when it arrived (``ivm.kernels.lock``).
 
-The output is primary data: no recompute gives it back, since what the right side held is gone. Whoever publishes it
-keeps it too, and gives it to ``load`` when the dataflow is made anew.
+The output is primary data: it cannot be recomputed, since the right side's earlier contents are gone. Its publisher
+stores it too, and passes it to ``load`` when the dataflow is built again.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from ivm.trace.spine import Spine
 class LockOperator(Operator):
     """[left row | number | part | right row], itself an arrangement by left row.
 
-    What one time does is done again when more comes at that very time (a transaction's tentative one), so that it does
-    not depend on when it was looked at. Cost of a pass: for each left update a few seeks and its matches.
+    The work of one time is redone when more updates arrive at the same time (a transaction's tentative one), so the
+    result does not depend on how they were split into passes. Cost of a pass: for each left update a few seeks and its
+    matches.
     """
 
     __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "left", "right")
@@ -57,7 +58,7 @@ class LockOperator(Operator):
         self._held: tuple[Words, Words] | None = None
 
     def load(self, rows: Words, diffs: Words) -> None:
-        """What it held; in the next pass it emits that, corrected by what has come and gone on the left since."""
+        """Loads its earlier contents. In the next pass it emits them, corrected by the left side's changes since."""
         self._held = rows, diffs
         self._waiting = False
         self.wake()
@@ -75,7 +76,7 @@ class LockOperator(Operator):
         first = self._held is not None or (mode is not Mode.MAINTAINED and not self.ran)
         if first:
             parts = self._begin()
-        elif mode is Mode.DETACHED:  # until it is attached, every left row has what is on the right now
+        elif mode is Mode.DETACHED:  # until attached, every left row matches the right side's present rows
             parts = [self._fill()]
         else:
             parts = [self._pass(*given) for given in self._given()]
@@ -84,7 +85,7 @@ class LockOperator(Operator):
         return self.out.n > 0
 
     def _given(self) -> list[tuple[int, Block]]:
-        """The left updates by time, and the last time again where the right side has changed at it."""
+        """The left updates by time, and the last time again if the right side has changed at it."""
         left, right = self.left.out, self.right.out
         times = np.unique(left.times[: left.n]).tolist()
         if self._kept.n and self._at not in times and right.n and (right.times[: right.n] == self._at).any():
@@ -95,7 +96,7 @@ class LockOperator(Operator):
         return [(t, Block.of(rows[at == t], at[at == t], diffs[at == t])) for t in times]
 
     def _begin(self) -> list[Block]:
-        """All that is on the left locks now, but for what was loaded."""
+        """Locks all present left rows, except those loaded."""
         assert self.left.spine is not None
         assert self.spine is not None
         at = self.context.newest
@@ -114,10 +115,8 @@ class LockOperator(Operator):
         return [*found, made]
 
     def _fill(self) -> Block:
-        """Left rows that have changed, and those whose right rows have, lock again: as if all came now.
-
-        Cost: the left rows of the right side's changed keys, whatever is read of them.
-        """
+        """Locks again the left rows that have changed or whose right rows have, as if all arrived now. Cost: the left
+        rows of the right side's changed keys, however few of them are read."""
         at, key = self.context.newest, self.left.key_width
         left, right = self.left.out, self.right.out
         touched = _distinct(right.rows[: right.n, :key])
@@ -130,7 +129,7 @@ class LockOperator(Operator):
         return _sum(self.width, [gone, self._change(Block.of(rows, np.full(len(rows), at), diffs), at)])
 
     def _change(self, delta: Block, at: int) -> Block:
-        """What left updates do, which the state has afterwards."""
+        """Applies left updates. Returns their effect, which the state then includes."""
         assert self.spine is not None
         made = self._locked(delta, at, self.context.nothing)
         if made.n:
@@ -152,7 +151,7 @@ class LockOperator(Operator):
         return rows, diffs
 
     def _without(self, rows: Words, diffs: Words, known: Words, counts: Words) -> tuple[Words, Words]:
-        """Left updates [key | row] less rows that are locked already. A locked row that is gone has no key."""
+        """Left updates [key | row] minus rows that are locked already. A locked row that is gone has no key."""
         key = self.left.key_width
         both = np.concatenate([rows[:, key:], known])
         weights = np.concatenate([diffs[:, 0], -counts])
@@ -164,7 +163,7 @@ class LockOperator(Operator):
         return np.concatenate([keys, distinct[changed]], axis=1), sums[changed].reshape(-1, 1)
 
     def _pass(self, at: int, delta: Block) -> Block:
-        """What the left updates of one time change, and all of that time's if there were some before."""
+        """The changes from one time's left updates, including those of that time from earlier passes."""
         assert self.spine is not None
         again = at == self._at
         if again:
@@ -209,11 +208,11 @@ class LockOperator(Operator):
 
 
 _ALL = -(2**62)
-"""More copies go than there can be."""
+"""A number of copies to remove that exceeds any real count."""
 
 
 def _distinct(rows: Words) -> Words:
-    """Sorted, each once."""
+    """The distinct rows, sorted."""
     block = Block.of(rows, np.zeros(len(rows), np.int64), np.ones(len(rows), np.int64))
     return sorted_block(block).arrays()[0]
 

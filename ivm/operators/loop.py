@@ -42,17 +42,17 @@ class EnterOperator(UnaryOperator):
         return _changed(held(self.source), ENTER, self.source.scope.shape, self.scope.shape)
 
     def wake(self) -> None:
-        """Woken by the parent's pass: the loop is entered at round 0 of its vector."""
+        """Called in the parent's pass: enters the loop at round 0 of its vector."""
         self.scope.enter(self)
 
     def run(self, vector: int) -> bool:
         given = self.source.out
         shapes = (self.source.scope.shape, self.scope.shape)
-        if given.n > BIG:  # entering a loop shifts a time
+        if given.n > BIG:  # entering a loop shifts times
             self.out = given.shifted(all_bits(shapes[1]) - all_bits(shapes[0]))
             return True
         if self.out.room > BIG:
-            self.out = Block(self.width, self.diff_width)  # that one's rows may be a source's
+            self.out = Block(self.width, self.diff_width)  # the old block's rows may be a source's
         out = self.out
         out.reserve(given.n)
         out.n = copied(given, out, 1, ENTER, *shapes)
@@ -73,8 +73,8 @@ class VariableOperator(Operator):
     def __init__(self, context: FlowContext, scope: Scope, width: int) -> None:
         super().__init__(context, scope, width)
         self.overflow: OverflowOperator | None = None
-        """Gets what its body emits in the last round."""
-        # Invariant: of one loop vector, since the next round comes before everything else that is due in the loop.
+        """The operator that gets what the body emits in the last round."""
+        # Invariant: all at one loop vector, since the next round comes before everything else that is due in the loop.
         self.following = Block(width)
         self.body: Operator | None = None
 
@@ -94,7 +94,7 @@ class VariableOperator(Operator):
         following = self.following
         if following.n > BIG and not out.n:
             self.out, self.following = following, Block(self.width)
-            self.scope.changed()  # a program has the blocks' addresses
+            self.scope.changed()  # programs contain the blocks' addresses
             return True
         return self.run_called(vector)
 
@@ -116,7 +116,7 @@ class VariableOperator(Operator):
         self.body = self.overflow = None
 
     def contents(self, held: Held) -> Block:
-        """The body's contents, a round later; those of a last round go no further."""
+        """The body's contents, one round later; those of a last round are dropped."""
         assert self.body is not None
         rows, times, diffs = held(self.body).arrays()
         go_on = ~_of_last_round(times, self.scope)
@@ -124,7 +124,7 @@ class VariableOperator(Operator):
 
 
 class DelayedOperator(UnaryOperator):
-    """Stands for an arrangement of a variable that is not kept: its body's spine holds the same, a round earlier.
+    """Stands in for an arrangement of a variable that is not kept: its body's spine holds the same, one round earlier.
 
     It never runs; joins read the variable and the body.
     """
@@ -143,11 +143,9 @@ ROOM: Final = 512
 
 
 class DelayOperator(UnaryOperator):
-    """Rows from the round of their priority on (PrioritizedFP's ingress, CIDR 2013, section 4.2). An insertion and its
-    retraction are of one row and so of one priority: what is gone before its round comes is never seen.
-
-    Cost: the delta, and for each round that is due all that waits.
-    """
+    """Introduces rows at the round of their priority (PrioritizedFP's ingress, CIDR 2013, section 4.2). An insertion
+    and its retraction are of one row and so of one priority: a row retracted before its round is never seen. Cost: the
+    delta and, for each due round, everything that waits."""
 
     __slots__ = ("_how",)
 
@@ -162,7 +160,7 @@ class DelayOperator(UnaryOperator):
         words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
         self._how = np.array(words, np.int64)
         for block in self.blocks():
-            block.reserve(ROOM)  # a program leaves its work to Python where there is less
+            block.reserve(ROOM)  # with less, a program leaves the work to Python
 
     def run(self, vector: int) -> bool:
         out = self.out
@@ -197,7 +195,7 @@ class DelayOperator(UnaryOperator):
 
 
 class FeedbackOperator(UnaryOperator):
-    """Hands a body's updates to its variable, for the next round, and enforces the loop's limit of rounds."""
+    """Passes a body's updates to its variable for the next round, and enforces the loop's limit of rounds."""
 
     __slots__ = ("_mask", "variable")
 
@@ -234,7 +232,8 @@ class FeedbackOperator(UnaryOperator):
 
     @property
     def _is_idle(self) -> bool:
-        """Whether what comes in the last round is dropped: the loop returns there, or another overflow tells."""
+        """Whether updates in the last round are dropped: the loop returns there, or another variable's overflow reports
+        them."""
         return self.variable.overflow is None and (self.scope.return_at_limit or self.scope.overflows > 0)
 
     def instruction(self, program: Program) -> Instruction | None:
@@ -256,7 +255,7 @@ class FeedbackOperator(UnaryOperator):
 
 
 class LeavingOperator(UnaryOperator):
-    """Emits, outside of a loop, what is gathered inside it over a run, consolidated without the round."""
+    """Emits, outside of a loop, what was gathered inside during its run, consolidated without the round."""
 
     __slots__ = ("gathered",)
 
@@ -275,7 +274,8 @@ class LeavingOperator(UnaryOperator):
         return sorted_block(_changed(held(self.source), LEAVE, self.source.scope.shape, 0))
 
     def leave_again(self, held: Block) -> None:
-        """Lets updates, already without their round, leave a loop that runs already when the dataflow is hydrated."""
+        """Emits updates, already without their round, from a loop that is already running when new nodes are
+        hydrated."""
         if self.scope.depth:
             raise unsupported(IN_RUNNING_LOOP)
         waiting = self.gathered
@@ -284,7 +284,7 @@ class LeavingOperator(UnaryOperator):
         self.scope.leaving.append(self)
 
     def collect(self, given: Block, loop: Scope) -> None:
-        """Takes updates of the loop's pass."""
+        """Gathers updates from the loop's pass."""
         gathered = self.gathered
         if not gathered.n:
             loop.leaving.append(self)
@@ -293,7 +293,7 @@ class LeavingOperator(UnaryOperator):
         gathered.n = copied(given, gathered, 1, LEAVE, loop.shape, 0)
 
     def run(self, vector: int) -> bool:
-        """Called when the loop has run: emits in the pass around it."""
+        """Called when the loop has run: emits in the enclosing pass."""
         if not self.run_called(vector):
             return False
         self.scope.touched.append(self)
@@ -317,7 +317,7 @@ class LeavingOperator(UnaryOperator):
 
 
 class LeaveTap(UnaryOperator):
-    """Collects a loop's collection for its Leave."""
+    """Gathers a loop's collection for its Leave."""
 
     __slots__ = ("leave",)
 
@@ -351,7 +351,7 @@ class LeaveTap(UnaryOperator):
             leaving.append(self.leave)
 
     def fail(self, error: SqlError) -> None:
-        """What is outside fails too."""
+        """Fails the operators outside too."""
         self.leave.fail(error)
 
 
@@ -373,7 +373,7 @@ class LeaveOperator(LeavingOperator):
 
 
 class OverflowOperator(LeavingOperator):
-    """What a variable's body still changed in the loop's last round, outside of the loop."""
+    """Emits, outside of the loop, what a variable's body still changed in the loop's last round."""
 
     __slots__ = ()
 
@@ -389,7 +389,7 @@ class OverflowOperator(LeavingOperator):
 
     @property
     def variable(self) -> VariableOperator:
-        """Whose it is."""
+        """The variable whose overflow it is."""
         assert isinstance(self.source, VariableOperator)
         return self.source
 
@@ -399,7 +399,7 @@ class OverflowOperator(LeavingOperator):
         return []
 
     def contents(self, held: Held) -> Block:
-        """Those of the body's updates that are of the last round, or of a priority's last."""
+        """The body's updates of the last round, or of a priority's last."""
         assert self.variable.body is not None
         rows, times, diffs = held(self.variable.body).arrays()
         loop = self.source.scope
@@ -415,7 +415,7 @@ def _changed(given: Block, change: int, shape: int, to_shape: int) -> Block:
 
 
 def _of_last_round(times: Words, loop: Scope) -> Mask:
-    """Which times are of the loop's last round, or of a priority's last."""
+    """A mask of the times in the loop's last round, or in a priority's last."""
     rounds = times & ((1 << loop.width) - 1)
     last: Mask = rounds == loop.last_round
     if loop.stride:

@@ -1,4 +1,4 @@
-"""Where updates enter a dataflow over a part of the data, and what it owes to later rounds of loops."""
+"""The inputs of a dataflow over a part of the data, and what it owes to later rounds of loops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ivm.trace.batch import Block
 
 
 class PartialInputOperator(Operator):
-    """Emits what it is given; in a loop that is all of one loop vector, when it is due."""
+    """Emits what it is given; in a loop, all at one loop vector, when that is due."""
 
     __slots__ = ("given",)
 
@@ -25,7 +25,7 @@ class PartialInputOperator(Operator):
 
 
 class Owed(Later):
-    """What an operator owes to later rounds, which somebody else is to bring about: nothing is scheduled."""
+    """What an operator owes to later rounds that run elsewhere: nothing is scheduled here."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class Owed(Later):
 
 
 def enter(scope: Scope, vector: int, operator: Operator) -> None:
-    """Lets an operator run at a loop vector, and all loops that it is in at theirs."""
+    """Schedules an operator at a loop vector, and all loops around it at theirs."""
     if not scope.depth:
         operator.wake()
         return

@@ -1,4 +1,4 @@
-"""What a reducer picks of a group: as kernels want it, and in plain numpy, where a whole group is at hand."""
+"""A reducer's picks from a group: encoded for kernels, and in plain numpy for whole groups."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Picking:
 
     @classmethod
     def of(cls, picks: Picks) -> Picking:
-        """Of a reducer that says what it picks."""
+        """Encodes a reducer's picks."""
         words = [(w.rank.value, w.words or w.first, EVERYTHING if w.last is None else w.last) for w in picks.windows]
         fractions = np.array([w.fraction for w in picks.windows], np.float64).view(np.int64)
         return cls(picks, np.array(words, np.int64).reshape(-1), fractions)
 
     @property
     def only(self) -> Window:
-        """The window of picks that have one."""
+        """The only window of picks that have one."""
         (window,) = self.picks.windows
         return window
 
@@ -47,14 +47,14 @@ class Picking:
 
     @property
     def limit(self) -> int:
-        """How many rows from the start suffice, -1 for all: where groups are scanned."""
+        """How many rows from the start suffice when groups are scanned; -1: all."""
         if self.picks.flagged or any(w.rank is not Rank.ROWS or w.last is None for w in self.picks.windows):
             return -1
         return max((w.last or 0 for w in self.picks.windows), default=0)
 
 
 def pick(picks: Picks, offsets: Words, vals: Words, diffs: Words) -> tuple[Words, Words, Words]:
-    """(offsets, values, diffs) as a picking reducer wants them, of whole groups. Cost: the groups."""
+    """(offsets, values, diffs) for a picking reducer, from whole groups. Cost: the groups."""
     values: list[Words] = []
     shown: list[tuple[int, int, int, int]] = []
     ends = [0]
@@ -97,7 +97,7 @@ def _bounds(window: Window, total: int) -> tuple[int, int]:
 
 
 def _peers(window: Window, words: Words, counts: Words) -> int:
-    """How many rows a window by peers shows."""
+    """How many rows are in a window by peers."""
     shown = groups = 0
     previous: list[int] | None = None
     for peer, count in zip(words.tolist(), counts.tolist(), strict=True):

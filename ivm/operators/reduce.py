@@ -44,16 +44,16 @@ from ivm.workers import SEARCHED, parts
 
 ROOM: Final = 512
 FIRST_DEPTH: Final = 4
-"""How deep loops are nested in which first values need no call of Python."""
+"""The depth of loops up to which first values need no call to Python."""
 
 
 class ReduceOperator(FailingOperator):
     """Output [key | out vals], itself an arrangement; ``errors`` holds the error rows of the pass.
 
-    Outside loops what stood before is computed anew from the input's trace, so that no output has to be kept. In
-    loops corrections are taken against the output's own trace. Cost of a pass: the groups of the touched keys; outside
-    of loops, with a reducer that has a ``limit`` or picks, a search in each of them and the rows that it wants, inside
-    of loops with a ``limit`` the first rows.
+    Outside loops the earlier output is recomputed from the input's trace, so no output has to be kept. In loops
+    corrections are taken against the output's own trace. Cost of a pass: the groups of the touched keys; outside of
+    loops, with a reducer that has a ``limit`` or picks, a search in each of them and the rows that it wants, inside of
+    loops with a ``limit`` the first rows.
     """
 
     __slots__ = (
@@ -95,12 +95,12 @@ class ReduceOperator(FailingOperator):
             self._make_room(ROOM)
 
     def _look(self) -> None:
-        """Raises 57014 where a query or hydration was cancelled; a step of what is maintained goes on."""
+        """Raises 57014 if a query or hydration was cancelled; a maintained step goes on."""
         if self.context.mode is not Mode.MAINTAINED:
             self.context.look()
 
     def _make_room(self, count: int) -> None:
-        """For as many keys in a program, which leaves its work to Python where it has less."""
+        """Makes room for ``count`` keys in a program, which with less room leaves the work to Python."""
         self.out.reserve((2 << self.scope.depth) * count)
         self.later.block.reserve((2 << self.scope.depth) * count)
         for block in (self._owed, self._ordered):
@@ -136,7 +136,7 @@ class ReduceOperator(FailingOperator):
         return np.concatenate([given[: 1 + self.key_width], np.zeros(width - self.key_width, np.int64)])
 
     def spines(self) -> list[Spine]:
-        """The output's, and inside loops the errors'."""
+        """The output's spine, and inside loops the errors'."""
         return [spine for spine in (self.spine, self._error_spine) if spine is not None]
 
     def run(self, vector: int) -> bool:
@@ -146,7 +146,7 @@ class ReduceOperator(FailingOperator):
         else:
             self._total()
         if not self.ran and not self.scope.depth and (self._counts or not self._asked):
-            self.scope.changed(self)  # it has an instruction from now on
+            self.scope.changed(self)  # from now on it has an instruction
         self.ran = True
         if self.out.n and self.spine is not None and not placed:
             self.spine.insert(self.out)
@@ -157,7 +157,7 @@ class ReduceOperator(FailingOperator):
         return 0 if self.spine is None else self.spine.order
 
     def _call(self) -> tuple[Reduced, Words]:
-        """The reducer's answer for the non-empty segments, and which heads they belong to."""
+        """Calls the reducer on the non-empty segments. Returns its result and the heads of these segments."""
         heads = self._heads.sync()
         self._vals.sync()
         offsets = self._offsets.rows[: heads + 1, 0]
@@ -172,7 +172,7 @@ class ReduceOperator(FailingOperator):
             shown = np.flatnonzero(offsets[1:] > offsets[:-1])
             keys, full, offsets = keys[shown], full[shown], np.append(offsets[:-1][shown], offsets[-1])
         elif self._picks is None and self._picking is not None:
-            diffs = diffs[:, :1]  # found by rank, but asked for as the start of a group
+            diffs = diffs[:, :1]  # found by rank, but the reducer expects the start of a group
         reduced = self._reducer(keys, offsets, vals, diffs)
         return reduced, full
 
@@ -213,7 +213,7 @@ class ReduceOperator(FailingOperator):
         self._release()
 
     def _ask(self) -> Words | None:
-        """The reducer's formula, had when it is needed: what runs once has no use for one."""
+        """The reducer's formula, made on first use: an operator that runs once needs none."""
         if not self._asked:
             self._asked = True
             if isinstance(self._reducer, FormulaReducer):
@@ -221,7 +221,7 @@ class ReduceOperator(FailingOperator):
         return self._formula
 
     def _accumulated(self, delta: Block, trace: Spine, formula: Words) -> bool:
-        """All of it in one kernel; False where a group fails."""
+        """Does the whole pass in one kernel. False if a group fails."""
         out = self.out
         out.reserve(2 * delta.n)
         done = accumulate_total(
@@ -231,7 +231,7 @@ class ReduceOperator(FailingOperator):
         return bool(done)
 
     def _count(self, delta: Block, trace: Spine) -> None:
-        """All of it in one kernel."""
+        """Does the whole pass in one kernel."""
         out, unsorted = self.out, self._unsorted
         for block in (out, unsorted):
             block.reserve(2 * delta.n)
@@ -247,7 +247,7 @@ class ReduceOperator(FailingOperator):
         unsorted.clear()
 
     def _count_in_parts(self, delta: Block, trace: Spine) -> bool:
-        """``count_differences``, the delta cut between keys."""
+        """``count_differences`` in parallel, the delta cut between keys."""
         context = self.context
 
         def count(given: Words, stats: Words) -> tuple[Block, bool]:
@@ -310,7 +310,7 @@ class ReduceOperator(FailingOperator):
         unsorted.clear()
 
     def _partial(self, vector: int) -> bool:
-        """Whether the spine has ``out`` already."""
+        """Runs a pass inside a loop. Returns whether the spine has ``out`` already."""
         source = self.source
         delta = source.out
         later = self.later
@@ -353,11 +353,12 @@ class ReduceOperator(FailingOperator):
         return False
 
     def _in_one(self, delta: Block, owed: Block, vector: int) -> bool | None:
-        """The pass in one kernel, which inserts a small ``out`` itself; whether it has. None where a group fails."""
+        """Does the pass in one kernel, which inserts a small ``out`` itself. Returns whether it has, or None if a group
+        fails."""
         later = self.later
         out = self.out
         start = later.block.n
-        room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a program asks for
+        room = (2 << self.scope.depth) * (delta.n + owed.n + start) + 8  # as much as a program requires
         for block in (out, later.block, self._owed, self._ordered):
             block.reserve(room)
         while True:
@@ -422,7 +423,7 @@ class ReduceOperator(FailingOperator):
         return Instruction(kind, program.row(self.source), self.later.block, row)
 
     def _sums(self, program: Program) -> Instruction:
-        """What accumulates outside of loops."""
+        """The instruction that accumulates outside of loops."""
         assert self.source.spine is not None
         assert self._formula is not None
         kept = 0 if self.spine is None else address(self.spine.cell)

@@ -1,4 +1,4 @@
-"""Threshold (distinct, positive part): wholly in kernels. Its output is an arrangement of its input's layout."""
+"""Threshold (distinct, positive part), entirely in kernels. Its output is an arrangement of its input's layout."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class ThresholdOperator(UnaryOperator):
         later = self.later
         assert self.spine is not None
         start = later.block.n
-        room = 2 * (delta.n + owed.n + start) + 8  # as much as a program asks for
+        room = 2 * (delta.n + owed.n + start) + 8  # as much as a program requires
         for block in (out, later.block, self._owed, self._ordered):
             if room > block.room:
                 block.reserve(room)
@@ -147,7 +147,8 @@ class ThresholdOperator(UnaryOperator):
         later.block.n = counts >> 32
 
     def _partial_in_parts(self, delta: Block, owed: Block, trace: Spine, vector: int) -> None:
-        """The same, cut between rows. No part may insert what it emits: to each the output's spine is full."""
+        """The same in parallel, cut between rows. No part may insert its output: each sees the output's spine as
+        full."""
         context = self.context
         assert self.spine is not None
         full = self.spine.desc.copy()

@@ -1,4 +1,4 @@
-"""What stands at the border between a dataflow and new nodes that are hydrated beside it, on another thread."""
+"""The boundary between a dataflow and new nodes that are hydrated beside it on another thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ivm.trace.spine import EVERYTHING, Spine
 
 
 class RecordOperator(UnaryOperator):
-    """In the running dataflow: gathers what ``source`` emits."""
+    """Records, in the running dataflow, what ``source`` emits."""
 
     __slots__ = ("block",)
 
@@ -36,16 +36,14 @@ class RecordOperator(UnaryOperator):
         return False
 
     def take(self) -> Block:
-        """What was gathered since the last call."""
+        """Drains what was recorded since the last call."""
         block, self.block = self.block, Block(self.source.width, self.source.diff_width)
         return block
 
 
 class FrozenSpine(Spine):
-    """Another spine as it was when ``follow`` was called last: read only, and from another thread than its owner's.
-
-    Its ordered words compare by a cell of its own, and its since stays.
-    """
+    """A read-only snapshot of another spine, taken by the last ``follow``, for a thread other than the owner's. Its
+    ordered words compare by a cell of its own, and its since does not advance."""
 
     __slots__ = ()
 
@@ -60,14 +58,14 @@ class FrozenSpine(Spine):
         self.follow(spine)
 
     def follow(self, spine: Spine) -> None:
-        """Takes the other's present updates; on its owner's thread."""
+        """Takes a snapshot of the other spine. Call it on the owner's thread."""
         desc, self.parts = spine.frozen()
         desc[T_ORDER] = self.order
         desc[T_SINCE] = address(self.since_word)
         self.describe(desc)
 
     def timeless(self, most: int) -> Iterator[Block]:
-        """Its updates with all times 0, not consolidated, in blocks of up to ``most`` that are not to be written to."""
+        """Its updates with all times 0, not consolidated, in read-only blocks of up to ``most``."""
         small = self.desc[: HEAD + LAYER_WORDS].copy()
         small[T_LAYERS] = 1
         block = Block(self.width, self.diff_width, max(int(small[HEAD + L_COUNT]), 1))
@@ -79,20 +77,20 @@ class FrozenSpine(Spine):
             yield from batch.timeless(most)
 
     def rank(self) -> None:
-        """Nothing: the batches are their owner's, and searches by rank add up what has no sums."""
+        """Does nothing: the batches belong to their owner, and searches by rank work without sums."""
         self.ranked = True
 
     @property
     def nbytes(self) -> int:
-        """None of its own, for the most part."""
+        """Almost no memory of its own."""
         return 0
 
 
 class TraceImportOperator(SourceOperator):
-    """Beside the dataflow: emits what ``real`` holds, then what it has emitted since, each time up to ``advance``.
+    """Runs beside the dataflow: emits what ``real`` holds, then what it has emitted since, up to the last ``advance``.
 
-    ``base`` is the spine that tells what it holds: its own (then it is an arrangement here too), or one inside of the
-    loop that it leaves; None: nothing was ever in it.
+    ``base`` is the spine with its contents: its own (then it is an arrangement here too), or one inside of the loop
+    that it leaves; None: it was always empty.
     """
 
     __slots__ = ("_back", "_base", "_begun", "_delta", "_frozen", "real", "record")
@@ -120,7 +118,8 @@ class TraceImportOperator(SourceOperator):
             self.spine = self._frozen
 
     def advance(self) -> int:
-        """Take up what the real one has done since; on its thread. How many updates."""
+        """Takes over what the real operator has emitted since. Call it on that operator's thread. Returns the number of
+        updates."""
         self._delta = self.record.take()
         if isinstance(self.spine, FrozenSpine):
             assert self.real.spine is not None
@@ -144,7 +143,7 @@ class TraceImportOperator(SourceOperator):
             self._frozen = None
 
     def held(self) -> Block:
-        """What the real one held when this was made; before the first ``run``."""
+        """What the real operator held when this was made. Call it before the first ``run``."""
         frozen = self._frozen
         if frozen is None:
             return Block(self.width, self.diff_width)
@@ -158,7 +157,7 @@ class TraceImportOperator(SourceOperator):
         return sorted_block(block)
 
     def timeless(self, most: int) -> Iterator[Block]:
-        """What ``held`` holds, as ``FrozenSpine.timeless`` has it: without a copy of all of it."""
+        """The updates of ``held``, in the form of ``FrozenSpine.timeless``: without copying all of them."""
         for block in () if self._frozen is None else self._frozen.timeless(most):
             yield block if self.spine is not None or self._back is None else moved(block, self._back)
 
@@ -171,7 +170,7 @@ class TraceImportOperator(SourceOperator):
 
 
 def moved(block: Block, how: Gather) -> Block:
-    """A block's updates through a gather."""
+    """Applies a gather to a block's updates."""
     made = Block(len(how.words), block.diff_width, max(block.n, 1))
     made.n = gather(block.d, made.d, program(how, block.width, 0))
     return made
