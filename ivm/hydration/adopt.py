@@ -1,7 +1,7 @@
-"""New nodes beside a dataflow that are not run: their arrangements get contents that were computed elsewhere.
+"""Filling the arrangements of new nodes beside a dataflow with contents computed elsewhere, instead of running them.
 
-An operator knows nothing between steps but what arrangements hold. So nodes whose spines have the contents that
-hydrating would give go on as if they had been hydrated.
+Between steps all state of operators is in arrangements. So nodes whose spines are given the contents that hydration
+would produce continue as if they had been hydrated.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from ivm.trace.batch import Block
 from ivm.trace.spine import Spine
 
 Contents = Callable[[], Iterable[Block]]
-"""Sorted, consolidated blocks whose sum is what a spine is to hold; times are loop vectors, 0 outside of loops."""
+"""Sorted, consolidated blocks whose sum a spine is to hold; times are loop vectors, 0 outside of loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is there already. ``contents``: in blocks of up to so many updates, which are not to be written to; all
-    times are 0, and only the sum is consolidated. ``diff_width``: how many diffs an update has."""
+    """A running node's contents. ``contents`` yields read-only blocks of up to a given number of updates; all times are
+    0, and only the sum is consolidated. ``diff_width``: the diff words of an update."""
 
     contents: Callable[[int], Iterable[Block]]
     diff_width: int = 1
 
 
 def standing(flow: Detached, node: NodeId) -> Standing | None:
-    """What a node of the running dataflow held when the work began, if an arrangement there tells all of it. None: it
-    is new, or made a second time. For any thread, before ``fill``."""
+    """What a node of the running dataflow held when the work began, if an arrangement there has all of it. None: it is
+    new, or made a second time. Callable from any thread, before ``fill``."""
     operator = flow.imported(node)
     if isinstance(operator, TraceImportOperator):
         return Standing(operator.timeless, operator.diff_width)
@@ -45,14 +45,14 @@ def standing(flow: Detached, node: NodeId) -> Standing | None:
 
 
 def keeping(flow: Detached, node: NodeId) -> bool:
-    """Whether ``fill`` wants a node's contents: it is new, and an arrangement that is kept."""
+    """Whether ``fill`` needs a node's contents: it is new, and an arrangement that is kept."""
     operator = flow.made(node)
     return operator is not None and operator.spine is not None
 
 
 def fill(flow: Detached, contents: Mapping[NodeId, Sequence[Contents]]) -> None:
-    """In the place of the first ``run``: the contents of all new nodes that are ``keeping``, for each of their spines;
-    spines that are not given are empty. 57014, 53200."""
+    """Replaces the first ``run``: fills each spine of all new nodes that are ``keeping``; spines that are not given are
+    empty. Raises 57014, 53200."""
     with flow.filling():
         for node, blocks in contents.items():
             operator = flow.made(node)
@@ -62,7 +62,7 @@ def fill(flow: Detached, contents: Mapping[NodeId, Sequence[Contents]]) -> None:
 
 
 def _timed(operator: Operator, spine: Spine, blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks at the present time. Checks memory and a cancel between them."""
+    """The blocks at the present time. Checks for memory and a cancel between them."""
     context = operator.context
     present = context.newest << all_bits(operator.scope.shape)
     for block in blocks:

@@ -2,10 +2,10 @@
 
 The new nodes are made in a small dataflow of their own, where *trace imports* take the place of what they read of the
 running one. An import first emits what an arrangement held when the work began (an immutable version of its spine); at
-each ``advance`` it takes over what the arrangement has emitted since, which a recording node in the running dataflow
-gathers. Nodes that keep nothing are made a second time here, over imports. So one pass hydrates everything, and each
-later pass catches up on what was committed meanwhile, by the same operators and the same rules as any step. ``attach``
-then moves the new nodes into the running dataflow, where they read the real nodes instead of the imports.
+each ``advance`` it takes over what the arrangement has emitted since, as recorded by a node in the running dataflow.
+Nodes that keep nothing are made a second time here, over imports. So one pass hydrates everything, and each later pass
+catches up on what was committed meanwhile, by the same operators and the same rules as any step. ``attach`` then moves
+the new nodes into the running dataflow, where they read the real nodes instead of the imports.
 
 Threads: ``add`` and everything else that makes nodes, ``begin``, ``advance``, ``attach`` and ``abandon`` belong to the
 thread that owns the running dataflow, between its steps. ``run`` may be called on any thread, once at a time, beside no
@@ -35,11 +35,11 @@ T = TypeVar("T")
 
 
 class NotDetachableError(Exception):
-    """The new nodes read what only the running dataflow itself knows: they are to be hydrated there."""
+    """The new nodes read state that only the running dataflow has, so they must be hydrated there."""
 
 
 class _ArrangedError(Exception):
-    """A node without a spine is wanted as an arrangement."""
+    """A node without a spine is needed as an arrangement."""
 
     def __init__(self, node: NodeId) -> None:
         super().__init__(node)
@@ -47,7 +47,7 @@ class _ArrangedError(Exception):
 
 
 class _Members(Watched):
-    """``reached``: the rank of the last member that the pass has come to."""
+    """``reached``: the rank of the last member that the pass has reached."""
 
     def __init__(self, context: FlowContext) -> None:
         super().__init__(context)
@@ -59,7 +59,8 @@ class _Members(Watched):
 
 
 class Detached(Dataflow):
-    """New nodes of ``main``, under ids of their own in it. ``arranged``: its nodes that are wanted as arrangements."""
+    """New nodes of ``main``, under the ids that they will have there. ``arranged``: nodes of ``main`` needed as
+    arrangements."""
 
     def __init__(self, main: Dataflow, cancel: threading.Event | None, arranged: frozenset[NodeId]) -> None:
         super().__init__(cancel=cancel, beside=main)
@@ -78,7 +79,7 @@ class Detached(Dataflow):
         self._running = False
         main.hold(self)
         self._generation = None if self._arena is None else self._arena.generation
-        """Keeps the values of ids that it has, which a sweep does not see."""
+        """Keeps alive the values of its ids, which a sweep does not see."""
 
     # -- what it reads of the running dataflow -------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Detached(Dataflow):
         return self._second(node)
 
     def _import_left(self, real: LeaveOperator) -> TraceImportOperator:
-        """Of a loop's collection, which a trace inside of the loop has to tell."""
+        """Imports a loop's collection, whose contents must come from a trace inside of the loop."""
         inner = real.source
         if inner.spine is not None:
             return self._import_trace(real, inner)
@@ -145,7 +146,7 @@ class Detached(Dataflow):
         return found
 
     def _second(self, node: NodeId) -> Operator:
-        """A node that keeps nothing, made once more over imports."""
+        """A node without state, made a second time over imports."""
         found = self._seconds.get(node)
         if found is None:
             spec = self.main.spec(node)
@@ -159,33 +160,34 @@ class Detached(Dataflow):
         return operator
 
     def _use(self, node: NodeId) -> None:
-        """Keeps a node of the running dataflow until this ends."""
+        """Keeps a node of the running dataflow alive until this ends."""
         if self.main.keep(node):
             self._used.append(node)
 
     # -- running -------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raises 57014 once it is cancelled."""
+        """Raises 57014 if it was cancelled."""
         if self._context.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
     def advance(self) -> int:
-        """Takes over what the running dataflow has done since the last call; how many updates ``run`` will get."""
+        """Takes over what the running dataflow has emitted since the last call. Returns how many updates ``run`` will
+        get."""
         self._context.newest = self._fed = self.main.newest
         return sum(imported.advance() for imported in self._traces.values())
 
     @property
     def place(self) -> tuple[int, int, int]:
-        """(operators, loops counting as one; how many of them the pass has come to; updates that the new ones hold).
-        For any thread, also during a pass."""
+        """Progress: (operators, each loop counting as one; how many of them the pass has reached; updates that the new
+        ones hold). Callable from any thread, also during a pass."""
         ranks = list(self._members)
         held = sum(operator.spine.count for operator in list(self._fresh) if operator.spine is not None)
         return len(ranks), sum(rank <= self._members.reached for rank in ranks), held
 
     def run(self) -> None:
-        """Hydrates, or catches up with the last ``advance``. Raises 57014, and 53200 as ``Dataflow.hydrate`` does; the
-        new nodes are gone then."""
+        """Hydrates, or catches up with the last ``advance``. Raises 57014 and 53200 as ``Dataflow.hydrate`` does; the
+        new nodes are then discarded."""
         self._running = True
         try:
             self.check()
@@ -212,7 +214,7 @@ class Detached(Dataflow):
     # -- filled by others ----------------------------------------------------------------------------------------
 
     def imported(self, node: NodeId) -> Operator | None:
-        """What emits a running node's rows here, if the node is imported."""
+        """The operator that emits a running node's rows here, if the node is imported."""
         return self._imports.get(node)
 
     def made(self, node: NodeId) -> Operator | None:
@@ -221,8 +223,8 @@ class Detached(Dataflow):
 
     @contextmanager
     def filling(self) -> Iterator[None]:
-        """In the place of the first ``run``: the caller fills the spines of what is new. Where that fails, what is new
-        is gone."""
+        """Replaces the first ``run``: inside this context the caller fills the spines of the new nodes. If that raises,
+        the new nodes are discarded."""
         context = self._context
         self._begun = self._running = True
         self._fresh = self._dormant
@@ -251,8 +253,8 @@ class Detached(Dataflow):
         return all(real.error is None for real in self._real.values())
 
     def attach(self) -> None:
-        """Moves the new nodes into the running dataflow, where nothing has happened since the last ``advance``. They
-        are published with its next root."""
+        """Moves the new nodes into the running dataflow, which must not have run since the last ``advance``. They are
+        published with its next root."""
         assert self.sound
         self.main.absorb(self, self._fresh, self._real)
         self.release_running()
@@ -260,7 +262,7 @@ class Detached(Dataflow):
         self._forget_all()
 
     def _forget_all(self) -> None:
-        """Refers to nothing any more, so that a node's memory is freed as soon as it is released."""
+        """Drops all references, so that a node's memory is freed as soon as it is released."""
         self._context.forget()
         self._root.members.clear()
         self._root.stale.clear()
@@ -276,19 +278,19 @@ class Detached(Dataflow):
         self._fresh = []
 
     def _dispose(self) -> None:
-        """Gives back the memory of what is new; on the thread that ran it, or between its runs."""
+        """Frees the memory of the new nodes. Call it on the thread that ran them, or between runs."""
         dispose(self)
         self._forget_new()
 
     def abandon(self) -> None:
-        """Leaves the running dataflow as if this had never been. A ``run`` that is under way ends soon."""
+        """Discards the new nodes, leaving the running dataflow unaffected. A ``run`` in progress ends soon."""
         self._context.cancel.set()
         self.release_running()
         if not self._running:
             self._dispose()
 
     def release_running(self) -> None:
-        """Gives back what it holds of the running dataflow. Idempotent."""
+        """Releases what it holds of the running dataflow. Idempotent."""
         main = self.main
         if not main.drop_hold(self):
             return
@@ -298,8 +300,8 @@ class Detached(Dataflow):
 
 
 def detach(main: Dataflow, make: Callable[[Detached], T], cancel: threading.Event | None = None) -> tuple[Detached, T]:
-    """(a dataflow beside ``main``, what ``make`` has returned when it added nodes to it). On main's thread, between its
-    steps. NotDetachableError.
+    """Creates a dataflow beside ``main`` and lets ``make`` add nodes to it. Returns it and the result of ``make``. Call
+    it on main's thread, between its steps. Raises NotDetachableError.
 
     ``make`` may be called more than once. ``cancel``, set from any thread, ends ``run`` with 57014.
     """
