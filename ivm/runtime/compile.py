@@ -16,7 +16,7 @@ from ivm.runtime.program import Instruction, Program
 from ivm.workers import CORRECTED, EXTENDED, SEARCHED, SORTED, Workers
 
 SHARED: Final = (SEARCHED, CORRECTED, SORTED, EXTENDED)
-"""The kinds of work that threads share, in the order in which a program has them."""
+"""The kinds of work that threads share, in the program's order."""
 assert len(SHARED) == KINDS
 
 
@@ -32,7 +32,7 @@ class Section:
         self.taps: list[Operator] = []
 
     def emitted(self) -> None:
-        """Gives merges the fuel for what a kernel has put into the loop's arrangements."""
+        """Gives merges the fuel for updates that kernels have put into the loop's arrangements."""
         for operator in self.arranged:
             if operator.spine is not None:
                 operator.spine.placed()
@@ -46,16 +46,16 @@ class Compiled(Program):
     def __init__(self) -> None:
         super().__init__()
         self.operators: dict[int, Operator] = {}
-        """By row."""
+        """Operators by row."""
         self.scopes: dict[int, Scope] = {}
-        """The loops, by where their words are."""
+        """The loops, by the index of their words."""
         self.sections: dict[int, Section] = {}
-        """By the outermost loop's identity."""
+        """Sections by the outermost loop's identity."""
         self.told: dict[int, Operator | Section] = {}
-        """By row, what is told at the end of a step in which the row has emitted something."""
+        """By row: what to notify, by ``emitted``, at the end of a step in which the row has emitted something."""
 
     def make_loop(self, loop: Scope) -> None:
-        """Makes the rows in an outermost loop, and the loop's own row, which has a place."""
+        """Makes the rows in an outermost loop, and the loop's own row, whose place is already allocated."""
         self._forget_section(loop)
         section = self.sections[id(loop)] = Section(loop)
         for scope in section.scopes:
@@ -74,7 +74,7 @@ class Compiled(Program):
         section.taps = [o for o in section.operators if self.words[self.row(o)] == TAP]
 
     def make(self, operator: Operator) -> None:
-        """Makes the row of an operator that has a place."""
+        """Makes the row of an operator whose place is already allocated."""
         at = self.row(operator)
         told = not operator.scope.depth and operator.told
         self.operators[at] = operator
@@ -83,7 +83,7 @@ class Compiled(Program):
         self.fill(at, self._row(operator, told))
 
     def share(self, present: Workers) -> None:
-        """Says from how many updates on these threads share work."""
+        """Stores the numbers of updates from which these threads share work."""
         self.fill(F_LEAST, [present.least(kind) for kind in SHARED])
 
     def _row(self, operator: Operator, told: bool) -> list[int]:
@@ -106,8 +106,8 @@ class Compiled(Program):
         self.fill(self.row(loop), [*row, int(loop.depth == 1), 0])
 
     def forget(self, member: Operator | Scope, loop: Scope) -> None:
-        """Forgets a member that is freed or has failed, and everything in its outermost loop, if it is in one. What
-        links to it is to be made again."""
+        """Forgets a member that is freed or has failed and, if it is in a loop, everything in its outermost loop. Rows
+        that link to it must be made again."""
         at = self.free(member)
         self.operators.pop(at, None)
         self.told.pop(at, None)

@@ -1,4 +1,4 @@
-"""What all operators of a dataflow share: times, counters, and what may end a step before its end."""
+"""State shared by all operators of a dataflow: times, counters, and the limits that may end a step early."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class FlowContext:
         self.stats = np.zeros(STATS, np.int64)
         self.nothing = Block(1, 1, 1).d
         self.since = 0
-        """Times up to this ordinal may become it."""
+        """The since: times up to this ordinal may be advanced to it."""
         self.since_word = np.zeros(1, np.int64)
-        """The same, where spines see it."""
+        """The since, in the cell that spines read."""
         self.stepped_word = np.zeros(1, np.int64)
         """The newest ordinal whose step is complete."""
         self.changed: list[Spine] = []
         self.called = 0
-        """How often programs have left an operator to Python so far, not counting insertions of large deltas."""
+        """How often programs have called an operator in Python so far, not counting insertions of large deltas."""
         self.newest = 0
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
@@ -79,23 +79,23 @@ class FlowContext:
         self.running: object | None = None
         """The outermost loop that was entered last, by identity."""
         self.abandoned: object | None = None
-        """An outermost loop that is to stop before its end; any thread may set it."""
+        """An outermost loop that is to stop early; any thread may set it."""
         self.failing: SqlError | None = None
         self.failed = 0
         """Operators that have failed so far."""
         self.deadline = math.inf
-        """When a step is to pause, on ``perf_counter``'s clock."""
+        """When a step must pause, on ``perf_counter``'s clock."""
         self.refresh: Callable[[], None] = nothing_new
-        """Lets ordered spines see what was interned."""
+        """Shows ordered spines the newly interned values."""
         self.paused = False
         self.share = Share(NO_BUDGET)
         self.before = -1
-        """Bytes of the running loop at its first check; -1: not checked yet."""
+        """Bytes held by the running loop at its first check; -1: not checked yet."""
         self.look_at = 0.0
         """When to check next, on ``perf_counter``'s clock."""
 
     def follow(self, other: FlowContext) -> None:
-        """Takes the times and the memory budget of the dataflow beside which this one is made."""
+        """Adopts the times and the memory budget of the dataflow beside which this one is made."""
         self.newest = other.newest
         self.share = Share(other.share.budget)
         self.compact(other.since)
@@ -103,7 +103,7 @@ class FlowContext:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the running loop is to stop now."""
+        """Whether the running loop must stop now."""
         return self.cancel.is_set() or (self.abandoned is not None and self.abandoned is self.running)
 
     def begin(self) -> None:
@@ -111,7 +111,7 @@ class FlowContext:
         self.look_at = perf_counter() + LOOK_SECONDS
 
     def look(self, loop: Callable[[], int] | None = None) -> SqlError | None:
-        """Now and then, the reason why no more memory may be taken; a cancel at once. None: go on.
+        """Checks for a cancel, and from time to time for memory. Returns the error, or None to go on.
 
         ``loop``: the bytes that the running outermost loop holds, where what it takes in this step is limited.
         """
@@ -129,7 +129,7 @@ class FlowContext:
         return self.refusal(0, grown)
 
     def refusal(self, more: int, own: int) -> SqlError | None:
-        """The reason why a caller that has taken ``own`` bytes in this step may take no ``more``; None: it may.
+        """The error if a caller that has taken ``own`` bytes in this step may not take ``more`` bytes; None if it may.
 
         In ``MAINTAINED`` the caller is to fail, and a cancel ends the step with 57014. In all other modes the error is
         raised.
@@ -164,16 +164,16 @@ class FlowContext:
         return error
 
     def since_of(self, depth: int) -> Words:
-        """The cell from which spines at a depth of loops read their since. Nobody reads the past of a loop's inside, so
-        there it is the newest ordinal that has been stepped."""
+        """The cell from which spines at a loop depth read their since. The past inside a loop is never read, so there
+        the since is the newest completed ordinal."""
         return self.stepped_word if depth else self.since_word
 
     def compact(self, ordinal: int) -> None:
-        """Moves the since on."""
+        """Advances the since."""
         self.since = self.since_word[0] = ordinal
 
     def forget(self) -> None:
-        """Ends it: it no longer refers to its dataflow, and gives its share of the budget back."""
+        """Ends it: drops its references to the dataflow and returns its share of the budget."""
         self.changed.clear()
         self.refresh, self.held, self.values = nothing_new, nothing_held, nothing_held
         self.share.release()

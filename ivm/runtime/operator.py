@@ -1,8 +1,8 @@
-"""Operators and the scopes that they are in: what a dataflow is made of while it runs.
+"""Operators and their scopes: the parts of a running dataflow.
 
 A *scope* is a loop, or the whole dataflow. Its members (operators and inner loops) have ranks in topological order.
-``ivm.runtime.scheduler`` runs scopes operator by operator, ``ivm.runtime.steps`` as compiled programs; what is awake,
-due, or to be compiled again is noted here.
+``ivm.runtime.scheduler`` runs scopes operator by operator, ``ivm.runtime.steps`` as compiled programs. This module
+records what is awake, due, or must be compiled again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from ivm.trace.batch import BIG, Block
 from ivm.trace.spine import Spine
 
 Held = Callable[["Operator"], Block]
-"""Tells what an operator holds now: all that it has emitted so far, as updates at times raised to the since."""
+"""Returns what an operator holds now: all that it has emitted so far, as updates at times raised to the since."""
 
 
 class Operator:
-    """One node at work. ``out`` holds what it emitted in the current pass, all at the pass's loop vector.
+    """The running form of one node. ``out`` holds what it emitted in the current pass, all at the pass's loop vector.
 
     ``spine`` is set on arrangements; then ``out`` is sorted and consolidated, and the spine holds it already.
 
-    A new kind of operator overrides ``run``, and what of the rest applies to it: ``inputs`` and ``rebind`` (or derives
-    from ``UnaryOperator``), ``needs`` and ``contents`` if it reads traces, ``instruction`` to run in compiled programs,
-    ``blocks`` and ``spines`` if it owns more than ``out`` and ``spine``. Nothing else asks what kind it is.
+    A new kind of operator overrides ``run``, and those of the other methods that apply to it: ``inputs`` and ``rebind``
+    (or derives from ``UnaryOperator``), ``needs`` and ``contents`` if it reads traces, ``instruction`` to run in
+    compiled programs, ``blocks`` and ``spines`` if it owns more than ``out`` and ``spine``. No other code depends on
+    the kind.
     """
 
     __slots__ = (
@@ -44,9 +45,9 @@ class Operator:
     ARRANGED: ClassVar[bool] = False
     """Whether it can be read as an arrangement (some only once ``arrange`` was called)."""
     LINEAR: ClassVar[bool] = False
-    """Whether it keeps nothing and turns each update into updates of its own."""
+    """Whether it is stateless and maps each update by itself."""
     IMPLICIT: ClassVar[bool] = False
-    """Whether it is no node of its own, and is freed with what it reads."""
+    """Whether it is not a node of its own, and is freed with its inputs."""
 
     def __init__(self, context: FlowContext, scope: Scope, width: int, diff_width: int = 1) -> None:
         self.context = context
@@ -61,7 +62,7 @@ class Operator:
         self.out = Block(width, diff_width)
         self.spine: Spine | None = None
         self.later: Later | None = None
-        """What waits for later vectors of its loop."""
+        """Updates that wait for later vectors of its loop."""
         self.inside: list[Operator] = []
         self.entering: list[Operator] = []
         self.error: SqlError | None = None
@@ -69,18 +70,18 @@ class Operator:
     # -- what it reads, and who reads it ------------------------------------------------------------------------
 
     def inputs(self) -> list[Operator]:
-        """The operators whose ``out`` it reads, and which wake it."""
+        """The operators whose ``out`` it reads and which wake it."""
         return []
 
     def needs(self) -> list[Operator]:
-        """Everything that must run before it, and whose state it reads; not what a variable gets by feedback."""
+        """Everything that must run before it or whose state it reads, except a variable's feedback."""
         return self.inputs()
 
     def rebind(self, find: Callable[[Operator], Operator]) -> None:
-        """Between passes: reads ``find(other)`` in the place of each operator that it reads."""
+        """Replaces each operator that it reads by ``find(other)``. Call it between passes."""
 
     def retained(self) -> list[Operator]:
-        """What it keeps from being freed, beside what it needs."""
+        """What it keeps from being freed, in addition to ``needs``."""
         return []
 
     @property
@@ -90,17 +91,17 @@ class Operator:
 
     @property
     def consumers(self) -> list[Operator]:
-        """What reads ``out``: operators of the same scope, and those that bring it into loops."""
+        """The readers of ``out``: operators of the same scope, and those that bring it into loops."""
         return self.inside + self.entering
 
     @property
     def leavers(self) -> list[Operator]:
-        """The operators of the scope around its loop that emit what it has gathered."""
+        """The operators of the enclosing scope that emit what it has gathered."""
         return []
 
     @property
     def primary(self) -> bool:
-        """Whether it holds what was fed, which no definition can bring back."""
+        """Whether it holds primary data, which cannot be recomputed."""
         return False
 
     def link(self, consumer: Operator) -> None:
@@ -119,16 +120,16 @@ class Operator:
     # -- running ------------------------------------------------------------------------------------------------
 
     def run(self, vector: int) -> bool:
-        """Does the work of the pass at ``vector``. Whether ``out`` has something."""
+        """Does the work of the pass at ``vector``. Returns whether ``out`` has updates."""
         raise NotImplementedError
 
     def run_called(self, vector: int) -> bool:
-        """As ``run``, called by a running program, which has the addresses of the operator's blocks: they stay where
-        they are, except for ``out``."""
+        """Like ``run``, but called by a running program, which has the addresses of the operator's blocks: these must
+        not move, except for ``out``."""
         return self.run(vector)
 
     def instruction(self, program: Program) -> Instruction | None:
-        """Its row in a program; None: the program calls ``run_called``."""
+        """Its row in a program, or None if the program is to call ``run_called``."""
         return None
 
     def blocks(self) -> list[Block]:
@@ -136,31 +137,31 @@ class Operator:
         return [self.out]
 
     def settle(self) -> None:
-        """Takes up what a program has left in its blocks."""
+        """Takes over what a program has left in its blocks."""
         for block in self.blocks():
             if not block.sync():
                 block.clear()
 
     @property
     def told(self) -> bool:
-        """Whether ``emitted`` is to be called, if it stands outside of loops."""
+        """Whether ``emitted`` must be called, if it is outside of loops."""
         return self.spine is not None
 
     def emitted(self) -> None:
-        """Called after a step of a program in which it has emitted something, which is gone."""
+        """Called after a program's step in which it has emitted updates; these are cleared already."""
         if self.spine is not None:
             self.spine.placed()
 
     def wake(self) -> None:
-        """Lets it run in the current pass of its scope."""
+        """Queues it to run in the current pass of its scope."""
         self.scope.queue(self)
 
     def resume(self) -> None:
-        """Marks it as one that has run before: what it reads holds updates that it has seen."""
+        """Marks it as having run before: its inputs hold updates that it has seen."""
         self.ran = True
 
     def clear(self) -> None:
-        """Forgets what it emitted in the pass."""
+        """Clears what it emitted in the pass."""
         out = self.out
         out.n = 0
         out.d[0] = 0
@@ -174,7 +175,7 @@ class Operator:
             self.out.clear()
 
     def clear_for_slice(self) -> None:
-        """As ``clear``, between two slices of a join's output: an arrangement's block is left to the join, which may
+        """Like ``clear``, between two slices of a join's output: an arrangement's block is left to the join, which may
         still read it."""
         if self.ARRANGED:
             self.out = Block(self.width, self.diff_width)
@@ -196,18 +197,18 @@ class Operator:
         return [self.spine] if self.spine is not None else []
 
     def arrange(self) -> None:
-        """Lets an ``ARRANGED`` operator keep its output in ``spine`` from now on."""
+        """Makes an ``ARRANGED`` operator keep its output in ``spine`` from now on."""
 
     def recover(self) -> Gather | None:
-        """The gather that gets its input's rows back from those of its spine; None: there is none."""
+        """The gather that recovers its input's rows from those of its spine, or None."""
         return None
 
     def input_contents(self) -> Block | None:
-        """What its input holds, if ``recover`` gets it back from the spine."""
+        """What its input holds, if ``recover`` can restore it from the spine."""
         return None
 
     def kept_by(self) -> tuple[Operator, Gather] | None:
-        """A consumer whose spine keeps all rows that it has emitted, and how to get them back."""
+        """A consumer whose spine keeps all rows that it has emitted, and the gather that recovers them."""
         for consumer in self.consumers:
             if consumer.error is None:
                 back = consumer.recover()
@@ -216,14 +217,12 @@ class Operator:
         return None
 
     def contents(self, held: Held) -> Block:
-        """What it holds, if no arrangement tells that. By default a copy runs over what its inputs hold.
-
-        Cost: that of a pass over all of it.
-        """
+        """What it holds, if no arrangement has it. By default a copy of it runs over its inputs' contents. Cost: that
+        of a pass over all of these."""
         return self.rerun(held).out
 
     def rerun(self, held: Held) -> Self:
-        """A copy that has run over what its inputs hold."""
+        """A copy that has run over its inputs' contents."""
         twin = self.twin()
         twin.rebind(lambda source: source.offering(held(source)))
         twin.run(0)
@@ -238,15 +237,15 @@ class Operator:
         return twin
 
     def offering(self, block: Block) -> Self:
-        """A copy without consumers that has emitted the block, which is only read."""
+        """A copy without consumers whose output is the block, which is only read."""
         stub = copy.copy(self)
         stub.inside, stub.entering = [], []
         stub.out = block
         return stub
 
     def words(self) -> list[Words]:
-        """Every row that it holds, as arrays that nobody changes any more; other words may be among them. Cost: a copy
-        of its blocks and of each spine's small layer."""
+        """Every row that it holds, as arrays that no longer change; they may contain other words too. Cost: a copy of
+        its blocks and of each spine's small layer."""
         found: list[Words] = []
         for spine in self.spines():
             held, batches = spine.frozen()
@@ -258,28 +257,28 @@ class Operator:
 
     @property
     def size(self) -> int:
-        """Bytes held, roughly."""
+        """Bytes held, approximately."""
         return sum(block.nbytes for block in self.blocks()) + sum(spine.nbytes for spine in self.spines())
 
     # -- its beginning and its end ------------------------------------------------------------------------------
 
     @property
     def starts(self) -> bool:
-        """Whether it has something to emit when it is hydrated, though no input wakes it."""
+        """Whether it has updates to emit on hydration although no input wakes it."""
         return False
 
     def read_running(self, held: Held, new: Collection[int]) -> list[Operator]:
-        """Called once, when it is new and about to be linked: which running operators are to offer it what they hold
-        through their ``out``. ``new``: the identities of all new operators. 0A000 where it is in a loop that runs
-        already."""
+        """Called once, when it is new and about to be linked. Returns the running operators that must offer it their
+        contents through their ``out``. ``new``: the identities of all new operators. Raises 0A000 if it is in a loop
+        that already runs."""
         running = [source for source in self.inputs() if id(source) not in new]
         if running and self.scope.depth:
             raise unsupported(IN_RUNNING_LOOP)
         return running
 
     def move(self, context: FlowContext, scope: Scope, cell: Words, find: Callable[[Operator], Operator]) -> None:
-        """Between passes: belongs to another dataflow from now on, of which ``cell`` is its arena's, and reads
-        ``find(other)`` in the place of each operator that it reads."""
+        """Moves it to another dataflow, whose arena's cell is ``cell``, and replaces each operator that it reads by
+        ``find(other)``. Call it between passes."""
         self.context = context
         self.scope = scope
         for spine in self.spines():
@@ -287,7 +286,7 @@ class Operator:
         self.rebind(find)
 
     def take_spine(self, other: Operator) -> None:
-        """Keeps its output in the spine of another operator that emits the same."""
+        """Takes over the spine of another operator that emits the same."""
         spine = self.spine = other.spine
         assert spine is not None
         spine.changed = False
@@ -297,7 +296,7 @@ class Operator:
         """Called when it is freed, while others go on."""
 
     def forget(self) -> None:
-        """Called when its dataflow ends: frees what it held, and refers to no other operator."""
+        """Called when its dataflow ends: frees what it held, and drops its references to other operators."""
         for block in self.blocks():
             block.clear()
         for spine in self.spines():
@@ -322,18 +321,18 @@ class Later:
         self.due = -1
 
     def forget(self) -> None:
-        """Its operator ends, which it holds no more."""
+        """Called when its operator ends: drops its reference to it."""
         del self.owner
 
     def added(self, start: int) -> None:
-        """To be called after updates were appended to ``block`` from index ``start`` on."""
+        """Call it after appending updates to ``block`` from index ``start`` on."""
         least = int(least_vector(self.block.d, start, self.owner.scope.shape))
         if least >= 0 and (self.due < 0 or least < self.due):
             self.due = least
             self.owner.scope.schedule(least, self.owner)
 
     def take(self, vector: int, target: Block) -> int:
-        """Moves the updates at the vector to the end of ``target``; the target's count."""
+        """Moves the updates at the vector to the end of ``target``. Returns the target's count."""
         if self.due != vector:
             return target.n
         block = self.block
@@ -349,8 +348,8 @@ class Later:
 class Scope:
     """A loop, or the whole dataflow (depth 0).
 
-    ``members``: operators and inner loops by rank. ``heap``: the ranks of those that are to run in the current pass.
-    ``agenda`` and ``due``: who is to run at which later vector. ``outer``: the parent's vector while it runs.
+    ``members``: operators and inner loops by rank. ``heap``: the ranks of those due in the current pass. ``agenda`` and
+    ``due``: which members run at which later vectors. ``outer``: the parent's vector while it runs.
     """
 
     __slots__ = (
@@ -370,7 +369,7 @@ class Scope:
         self.shape: int = (
             0 if parent is None else deeper(around, width or some_width(around, None if stride else limit))
         )
-        """Of the times inside (``ivm.kernels.times``)."""
+        """The shape of the times inside (``ivm.kernels.times``)."""
         self.width = last_width(self.shape)
         self.limit = limit
         self.return_at_limit = return_at_limit
@@ -392,16 +391,16 @@ class Scope:
         self.queued = False
         self.error: SqlError | None = None
         self.compiled: object | None = None
-        """What the scheduler has made of an outermost loop, to run it; None: it is to be compiled again."""
+        """The scheduler's compiled form of an outermost loop; None: it must be compiled again."""
         self.on_remove: Callable[[Operator | Scope, Scope], None] | None = None
-        """The whole dataflow: called with a member of it, or of a loop in it, that is freed, and with the outermost
-        loop in which that is (the dataflow itself outside of loops)."""
+        """On the whole dataflow only: called with a freed member of it, or of a loop in it, and with the outermost loop
+        that contains the member (the dataflow itself outside of loops)."""
         self.stale: dict[int, Operator | Scope] = {}
-        """The whole dataflow: its members that are to be compiled again, by identity."""
+        """On the whole dataflow only: its members that must be compiled again, by identity."""
 
     @property
     def outermost(self) -> Scope:
-        """The loop of depth 1 that it is or is in; the dataflow itself outside of loops."""
+        """The loop of depth 1 that it is or that contains it; the dataflow itself outside of loops."""
         return self if self.depth < 2 or self.parent is None else self.parent.outermost
 
     @property
@@ -411,7 +410,7 @@ class Scope:
 
     @property
     def rounds(self) -> int:
-        """How many there are, or in each priority."""
+        """The number of rounds, or of rounds per priority."""
         return self.last_of_priority + 1 if self.stride else self.last_round + 1
 
     @property
@@ -420,16 +419,16 @@ class Scope:
         return self.stride - 1 if self.limit is None else min(self.stride, self.limit) - 1
 
     later = None
-    """Nothing waits in a scope but in its operators."""
+    """A scope has no waiting updates of its own, only its operators do."""
 
     @property
     def around(self) -> Scope:
-        """The loop around it."""
+        """The enclosing loop."""
         assert self.parent is not None
         return self.parent
 
     def living(self) -> list[Operator | Scope]:
-        """What it consists of, in rank order, without the loops that have failed."""
+        """Its members in rank order, without the loops that have failed."""
         items = (self.members[rank] for rank in sorted(self.members))
         return [item for item in items if isinstance(item, Operator) or item.error is None]
 
@@ -442,7 +441,7 @@ class Scope:
         return [item for rank in sorted(self.members) if isinstance(item := self.members[rank], Scope)]
 
     def changed(self, operator: Operator | None = None) -> None:
-        """To be called when something has to be compiled again: a loop; outside of loops an operator."""
+        """Notes that something must be compiled again: a loop or, outside of loops, an operator."""
         if self.parent is None:
             if operator is not None:
                 self.stale[id(operator)] = operator
@@ -452,7 +451,7 @@ class Scope:
         loop.around.stale[id(loop)] = loop
 
     def remove(self, member: Operator | Scope) -> None:
-        """Takes out a member that is freed."""
+        """Removes a member that is freed."""
         self.members.pop(member.rank, None)
         self.changed()
         root = self if self.parent is None else self.outermost.around
@@ -461,23 +460,23 @@ class Scope:
             root.on_remove(member, member if isinstance(member, Scope) and root is self else self.outermost)
 
     def sources(self) -> list[Operator]:
-        """What enters it, in the scope around it."""
+        """The operators of the enclosing scope whose updates enter it."""
         return [source for operator in self.operators() for source in operator.inputs() if source.scope is self.parent]
 
     def queue(self, item: Operator | Scope) -> None:
-        """Lets a member run in the current pass."""
+        """Queues a member to run in the current pass."""
         if not item.queued:
             item.queued = True
             heappush(self.heap, item.rank)
 
     def wake(self) -> None:
-        """Lets the whole loop run in the current pass of its parent."""
+        """Queues the whole loop to run in the current pass of its parent."""
         if not self.queued and self.parent is not None:
             self.queued = True
             heappush(self.parent.heap, self.rank)
 
     def schedule(self, vector: int, item: Operator | Scope) -> None:
-        """Lets an item run at a loop vector that is yet to come."""
+        """Schedules an item at a later loop vector."""
         items = self.agenda.get(vector)
         if items is not None:
             if item not in items:
@@ -491,7 +490,7 @@ class Scope:
                 self.parent.schedule(outer, self)
 
     def enter(self, entry: Operator) -> None:
-        """Lets an entering operator deliver at round 0 of the coming run."""
+        """Makes an entering operator emit at round 0 of the coming run."""
         if entry not in self.entries:
             self.entries.append(entry)
         self.wake()
@@ -502,7 +501,7 @@ class Scope:
         return sum(member.size for member in self.members.values())
 
     def held(self) -> int:
-        """The same, to be asked when it is wanted."""
+        """The same, as a method, to be passed as a callback."""
         return self.size
 
     def all_operators(self) -> Iterator[Operator]:
@@ -514,7 +513,7 @@ class Scope:
                 yield member
 
     def give_up(self) -> None:
-        """After an exception in a pass: nothing is left to do, and whoever called gives up what was new."""
+        """Called after an exception in a pass: drops all pending work; the caller discards the new nodes."""
         for item in self.members.values():
             item.queued = False
         self.heap.clear()
@@ -525,13 +524,13 @@ class Scope:
         self.drop()
 
     def forget(self) -> None:
-        """Its dataflow ends: refers to nothing in it any more."""
+        """Called when its dataflow ends: drops all references into it."""
         self.members.clear()
         self.stale.clear()
         self.compiled = self.on_remove = None
 
     def drop(self) -> None:
-        """Forgets all work that waits, after a failure."""
+        """Drops all pending work, after a failure."""
         self.due.clear()
         self.agenda.clear()
         self.entries.clear()

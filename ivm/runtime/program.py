@@ -18,7 +18,7 @@ ROOM: Final = 128
 
 
 class Emitting(Protocol):
-    """An operator, as far as a program of another scope reads it: ``out`` is what it has emitted in the pass."""
+    """The part of an operator that a program of another scope reads: ``out`` is what it has emitted in the pass."""
 
     out: Block
 
@@ -26,8 +26,8 @@ class Emitting(Protocol):
 class Instruction:
     """One operator's row: the kernel that it runs, its source's row, its own block, and words of its own kind.
 
-    ``shared``: the kind of work (``ivm.workers``) that the operator lets threads share: from as many updates on as that
-    says, the kernel leaves the work to ``Operator.run_called``. 0: it never does.
+    ``shared``: the kind of work (``ivm.workers``) that threads share. From that kind's least number of updates on, the
+    kernel leaves the work to ``Operator.run_called``; 0: never.
     """
 
     __slots__ = ("operator", "own", "shared", "source", "words")
@@ -43,7 +43,7 @@ class Instruction:
 
 
 class Program:
-    """The words, and where the rows of members and the words of loops stand in them."""
+    """The words, and the positions of members' rows and loops' words in them."""
 
     __slots__ = ("_end", "_queue_room", "_rows", "_scopes", "foreign", "view", "words")
 
@@ -54,12 +54,11 @@ class Program:
         self._end = PROGRAM_HEAD + SCOPE_WORDS
         self._queue_room = 0
         self._rows: dict[int, int] = {}
-        """Where members stand, by identity."""
+        """The positions of members' rows, by identity."""
         self._scopes: dict[int, int] = {}
-        """Where the words of loops stand, by identity."""
+        """The positions of loops' words, by identity."""
         self.foreign: list[tuple[int, Emitting]] = []
-        """Operators that are not in the program, each with the place of the word that is to hold the address of its
-        ``out``."""
+        """Operators outside the program, each with the index of the word that is to hold the address of its ``out``."""
         self.view[F_SCOPE] = PROGRAM_HEAD
 
     @property
@@ -88,11 +87,11 @@ class Program:
         return at, first, first + ROW_WORDS * len(members)
 
     def free(self, member: object) -> int:
-        """Takes a member's row from it; where that was, -1 if it had none. The words stay unused."""
+        """Frees a member's row. Returns where it was, -1 if it had none. The words stay unused."""
         return self._rows.pop(id(member), -1)
 
     def free_loop(self, loop: object) -> int:
-        """Takes a loop's words from it; where they were. Its row stays."""
+        """Frees a loop's words. Returns where they were. Its row stays."""
         return self._scopes.pop(id(loop))
 
     def _allocate(self, count: int) -> int:
@@ -111,15 +110,15 @@ class Program:
         return id(member) in self._rows
 
     def scope(self, scope: object) -> int:
-        """Where a loop's words stand."""
+        """The index of a loop's words."""
         return self._scopes[id(scope)]
 
     def row(self, member: object) -> int:
-        """Where an operator or a loop stands."""
+        """The index of the row of an operator or a loop."""
         return self._rows[id(member)]
 
     def put(self, words: Sequence[int]) -> int:
-        """Appends a list of words; where it stands."""
+        """Appends a list of words. Returns its index."""
         start = self._allocate(len(words))
         self.fill(start, words)
         return start
@@ -129,13 +128,14 @@ class Program:
         self.words[start : start + len(words)] = words
 
     def listed(self, operators: Iterable[object]) -> tuple[int, int]:
-        """Appends the rows of some operators as a list: (where, how many). Those in failed loops have none."""
+        """Appends the rows of some operators as a list. Returns (index, length). Operators in failed loops have no
+        row."""
         rows = [self._rows[id(operator)] for operator in operators if id(operator) in self._rows]
         return self.put(rows), len(rows)
 
     def out(self, operator: Emitting, place: int) -> int:
-        """The word at ``place``, which names an operator's ``out``: its row; 0 if it has none, to be filled in by
-        whoever runs the program (``foreign``)."""
+        """The word at ``place`` for an operator's ``out``: its row, or 0 if it has none; then the program's runner
+        fills it in (``foreign``)."""
         if id(operator) not in self._rows:
             self.foreign.append((place, operator))
         return self._rows.get(id(operator), 0)

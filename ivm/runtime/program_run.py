@@ -1,11 +1,11 @@
-"""Running programs: the calls of the kernel, and what it leaves to Python.
+"""Running programs: calls the kernel, and does the work that it leaves to Python.
 
 A step of a maintained dataflow is a run of one program (``ivm.runtime.steps``). In a query, which is hydrated once and
 thrown away, only the outermost loops have programs (``LoopRun``), and the scheduler calls the operators around them.
 
-While a program runs, what it says is due counts. The scheduler's own structures say what is due when it begins, and
-take up what operators that run in Python say. For such an operator the kernel returns, and is called again: it goes on
-where it stood.
+While a program runs, its own agenda is authoritative. The scheduler's structures supply what is due at the start and
+collect what operators running in Python schedule. For such an operator the kernel returns; called again, it continues
+where it stopped.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ from ivm.runtime.operator import Operator, Scope
 from ivm.workers import Workers, workers
 
 PASSES: Final = 16
-"""How many run between two checks whether the step was cancelled, or is to pause."""
+"""How many passes run between two checks of whether the step was cancelled or must pause."""
 
 
 class Run:
-    """A program, and by row the operators that this run of it has called: their blocks may not be as it has them."""
+    """A run of a program, with the operators it has called in Python, by row: their state may lag behind what the
+    program left in their blocks."""
 
     __slots__ = ("_called", "_context", "_outside", "_workers", "program")
 
@@ -57,17 +58,17 @@ class Run:
         self._called: dict[int, Operator] = {}
         self._workers: Workers | None = None
         self._outside: Scope | None = None
-        """The outermost loop of a ``LoopRun``: the scheduler, not the program, hands on what leaves it."""
+        """The outermost loop of a ``LoopRun``: what leaves it is passed on by the scheduler, not the program."""
 
     def _share(self) -> None:
-        """Tells the program from how many updates on the present workers share work."""
+        """Stores in the program the numbers of updates from which the present workers share work."""
         present = workers()
         if present is not self._workers:
             self._workers = present
             self.program.share(present)
 
     def _go_on(self) -> bool:
-        """Runs what is due, until nothing is. False: the step is to pause; the next call goes on."""
+        """Runs until nothing is due. False: the step must pause; the next call continues it."""
         context, program = self._context, self.program
         while True:
             found = run_program(program.words, context.nothing, context.again, context.stats, PASSES)
@@ -93,7 +94,7 @@ class Run:
             self._end(loop)
 
     def _serve(self, at: int, unplaced: bool) -> None:
-        """Runs the operator at whose row the kernel has returned; if ``unplaced``, only inserts what it emitted."""
+        """Runs the operator at the row where the kernel has returned; if ``unplaced``, only inserts its output."""
         member = self.program.operators[at]
         try:
             if unplaced:
@@ -109,7 +110,7 @@ class Run:
         self.program.view[F_RETURN] = CALLED_EMITTED if emits else CALLED_SILENT
 
     def _call(self, member: Operator, at: int) -> bool:
-        """Runs an operator in Python. Whether it has emitted anything."""
+        """Runs an operator in Python. Returns whether it has emitted anything."""
         view = self.program.view
         self._called[at] = member
         self._context.called += 1
@@ -136,7 +137,7 @@ class Run:
         return emits
 
     def _take_up(self, scope: Scope) -> None:
-        """Moves what the agendas of a loop, and of the loops around it, say is due into the program."""
+        """Moves due entries from the agendas of a loop, and of the loops around it, into the program."""
         program, view = self.program, self.program.view
         while scope.depth:
             for vector, items in scope.agenda.items():
@@ -158,7 +159,7 @@ class Run:
         raise error
 
     def _quieten(self, loop: Scope) -> None:
-        """Takes everything in a loop off the program's agenda."""
+        """Removes everything in a loop from the program's agenda."""
         view = self.program.view
         at = self.program.scope(loop)
         for row in range(view[at + S_FIRST], view[at + S_END], ROW_WORDS):
@@ -167,7 +168,7 @@ class Run:
         view[at + S_AT] = 0
 
     def _end(self, loop: Scope) -> None:
-        """Ends a running outermost loop after a failure; the scope around it goes on."""
+        """Ends a running outermost loop after a failure; the enclosing scope continues."""
         section = self.program.sections[id(loop)]
         for scope in section.scopes:
             self._quieten(scope)
@@ -182,7 +183,7 @@ class Run:
         view[F_RETURN] = NOT_CALLED
 
     def _settle_called(self) -> None:
-        """Lets the operators that were called take up what the program has left in their blocks since."""
+        """Makes the operators that were called take over what the program has left in their blocks since."""
         view = self.program.view
         for at, member in self._called.items():
             member.settle()
@@ -209,7 +210,7 @@ class LoopRun(Run):
         self._section = self.program.sections[id(loop)]
 
     def run(self) -> None:
-        """Runs what the loop's agenda says is due, until nothing is. Raises what an operator raises."""
+        """Runs until nothing is due on the loop's agenda. Raises what an operator raises."""
         program = self.program
         self._share()
         for scope in self._section.scopes:

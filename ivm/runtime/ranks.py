@@ -50,12 +50,12 @@ def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
             visit(item)
 
     place(root)
-    inside.clear()  # the functions above refer to themselves and to this: operators must not wait for the collector
+    inside.clear()  # the functions above form a cycle with it: operators must not wait for the collector
     return counter
 
 
 def _lift(operator: Operator, level: Scope) -> Operator | Scope | None:
-    """The member of ``level`` that is or contains the operator; None when the operator is outside of that scope."""
+    """The member of ``level`` that is or contains the operator; None if the operator is outside of that scope."""
     if operator.scope is level:
         return operator
     scope = operator.scope

@@ -1,7 +1,7 @@
 """Linking new operators to running ones, which replay what they hold to the new ones alone.
 
-Stateless operators keep nothing, so their contents are made again from the nearest arrangements: from one that consumes
-them and loses nothing, or as ``Operator.contents`` says, mostly by running a copy on its inputs' contents.
+The contents of stateless operators are recomputed from the nearest arrangements: from a lossless one that consumes
+them, or by ``Operator.contents``, usually by running a copy on its inputs' contents.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Memo = dict[int, Block]
 
 
 def replay_into(context: FlowContext, fresh: Sequence[Operator]) -> list[tuple[Operator, Block]]:
-    """Links new operators to what they read, lets running ones offer their contents, and wakes the new ones.
+    """Links new operators to their inputs, makes running operators offer their contents, and wakes the new ones.
 
-    Returns the running operators that offer something, with the blocks that are to be their ``out`` again after the
-    pass. 0A000 where a new operator would have to read what no arrangement tells.
+    Returns the running operators that offer something, with the blocks to restore as their ``out`` after the pass.
+    Raises 0A000 if a new operator would need contents that no arrangement has.
     """
     new = {id(operator) for operator in fresh}
     memo: Memo = {}
@@ -54,7 +54,7 @@ def replay_into(context: FlowContext, fresh: Sequence[Operator]) -> list[tuple[O
 def replay(context: FlowContext, operator: Operator, memo: Memo | None = None) -> Block:
     """The operator's present contents as updates with ordinals raised to the since.
 
-    ``memo``: contents that are known already, to which these are added. 0A000 where no arrangement tells them.
+    ``memo``: contents known already; these are added to it. Raises 0A000 if no arrangement has them.
     """
     memo = {} if memo is None else memo
     found = memo.get(id(operator))
@@ -71,7 +71,7 @@ _UNDER_WAY = Block(0)
 
 
 def _kept(operator: Operator) -> Block | None:
-    """The contents that an arrangement has of it, if one loses nothing."""
+    """The operator's contents recovered from an arrangement, if a lossless one exists."""
     if operator.spine is not None:
         return operator.spine.contents(operator.context.since)
     for consumer in operator.consumers:
@@ -93,8 +93,9 @@ def _contents(context: FlowContext, operator: Operator, memo: Memo) -> Block:
 
 
 def _linear_cycle(variable: Operator, memo: Memo) -> tuple[list[Operator], list[Operator]] | None:
-    """The variables that a variable's body is made of by linear operators that keep nothing, itself among them, and
-    what else it is made of; None where the body depends on it in another way, or not at all."""
+    """The variables (the given one among them) from which stateless linear operators compute the variable's body, and
+    the other operators that the body is computed from. None if the body depends on the variable in another way, or not
+    at all."""
     loop = variable.scope
     variables = {id(variable): variable}
     starts: dict[int, Operator] = {}
@@ -123,8 +124,8 @@ def _linear_cycle(variable: Operator, memo: Memo) -> tuple[list[Operator], list[
 def _run_through(
     context: FlowContext, variable: Operator, variables: list[Operator], starts: list[Operator], memo: Memo
 ) -> Block:  # fmt: skip
-    """A variable of a loop that keeps nothing of it: what its body is made of goes round once more, round by round,
-    each round's updates by themselves, as linear operators allow. 57014."""
+    """The contents of a variable of which the loop keeps no state: replays the loop round by round, each round's
+    updates by themselves, which is valid because the operators are linear. Raises 57014."""
     given = {id(start): replay(context, start, memo) for start in starts}
     mask = (1 << variable.scope.width) - 1
     left = sorted({r for block in given.values() for r in (block.arrays()[1] & mask).tolist()}, reverse=True)
@@ -134,7 +135,7 @@ def _run_through(
     while left or any(block.n for block in new.values()):
         if context.interrupted:
             raise SqlError("57014", "canceling statement due to user request")
-        # What cancels out does so in its round: so rounds go one after another.
+        # Updates cancel out within their round, so rounds run one after another.
         now = now + 1 if any(block.n for block in new.values()) else left[-1]
         if left and left[-1] == now:
             left.pop()
@@ -148,7 +149,7 @@ def _run_through(
 
 
 def _next_round(context: FlowContext, variables: list[Operator], known: Memo) -> Memo:
-    """What variables hold in the next round of what they, and all else that their bodies are made of, hold in one."""
+    """What variables hold in the next round, given what they and the bodies' other inputs hold in this one."""
     return {id(v): sorted_block(v.contents(lambda body: replay(context, body, known))) for v in variables}
 
 

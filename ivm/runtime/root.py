@@ -9,13 +9,13 @@ from ivm.graph import NodeId
 from ivm.trace.trace import Version
 
 _PAGE: Final = 6
-"""As many low bits of a node tell its place on its page."""
+"""The number of low bits of a node id that give its place on its page."""
 
 
 class Root(Mapping[NodeId, Version]):
     """Every published arrangement at one moment; immutable. ``upper``: the newest ordinal then.
 
-    It is kept in pages, which a changed root has in common with the one before.
+    It is stored in pages, which a changed root shares with the one before.
     """
 
     __slots__ = ("_pages", "upper")
@@ -34,7 +34,8 @@ class Root(Mapping[NodeId, Version]):
         return sum(map(len, self._pages.values()))
 
     def changed(self, versions: dict[int, Version | None], upper: int) -> Root:
-        """Another root with these versions, without those that are None. Cost: the pages that they are on."""
+        """A new root with these versions replaced, and those that are None removed. Cost: the pages that they are
+        on."""
         before = self._pages
         pages = before.copy()
         for node, version in versions.items():

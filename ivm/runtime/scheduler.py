@@ -1,10 +1,10 @@
 """Running scopes operator by operator, as hydration and queries do.
 
-A *pass* runs one scope at one loop vector, for all ordinals of the step at once. Operators that have something to do
-are woken, and run in topological order (by rank). What they emit at later vectors waits in their own buffers, and the
-scope's agenda says which vectors are due. A loop is one item of its parent's pass: it runs all of its vectors that lie
-under the parent's vector, least first, until nothing is due. It is entered again when something is owed at a later
-vector of the parent.
+A *pass* runs one scope at one loop vector, for all ordinals of the step at once. Operators with work to do are woken
+and run in topological order (by rank). What they emit at later vectors waits in their own buffers, and the scope's
+agenda says which vectors are due. A loop is one item of its parent's pass: it runs all of its due vectors that extend
+the parent's vector, least first, until nothing is due. It is entered again when something is owed at a later vector of
+the parent.
 
 A step of a maintained dataflow is one run of a compiled program instead (``ivm.runtime.steps``), which does the same
 in a kernel.
@@ -21,7 +21,7 @@ from ivm.runtime.program_run import LoopRun
 
 
 def run_pass(scope: Scope, vector: int) -> None:
-    """Runs everything awake, in rank order, then forgets what was emitted.
+    """Runs everything awake, in rank order, then clears what was emitted.
 
     Raises what an operator raises, except where ``broke`` takes down only what is downstream of it.
     """
@@ -38,23 +38,21 @@ def run_pass(scope: Scope, vector: int) -> None:
 
 
 def run_vector(loop: Scope, vector: int) -> None:
-    """The pass of a vector of a loop that is due."""
+    """Runs the pass of a due vector of a loop."""
     for item in loop.agenda.pop(vector, ()):
         loop.queue(item)
     run_pass(loop, vector)
 
 
 def broke(scope: Scope, item: Operator | Scope, error: Exception) -> None:
-    """An item of the scope has raised: fails it and what is downstream of it; the rest of the step goes on.
-
-    Raises ``error`` instead inside a loop, where nothing is maintained yet, and where the tables themselves are at
-    stake.
-    """
+    """Handles an exception raised by an item of the scope: fails the item and everything downstream; the rest of the
+    step goes on. Raises ``error`` instead inside a loop, if nothing is maintained yet, or if primary data is
+    affected."""
     primary = isinstance(item, Operator) and item.primary
     if scope.depth or scope.context.mode is not Mode.MAINTAINED or primary:
         raise error
     if isinstance(error, SqlError):
-        failure = error.with_traceback(None)  # its frames would keep what they were at
+        failure = error.with_traceback(None)  # its frames would keep their locals alive
     elif isinstance(error, MemoryError):
         failure = SqlError("53200", "out of memory")
         failure.__cause__ = error
@@ -92,11 +90,9 @@ def _drain(scope: Scope, vector: int) -> None:
 
 
 def _resume(scope: Scope, vector: int) -> None:
-    """The next slice of the unfinished join that is furthest downstream, so that the traces it reads stand still until
-    it has ended.
-
-    What was emitted has been taken in and must not be seen again; the join itself keeps the deltas it is at.
-    """
+    """Runs the next slice of the unfinished join that is furthest downstream, so that the traces it reads do not change
+    until it has ended. What was emitted has been consumed and must not be seen again; the join itself keeps its current
+    deltas."""
     item = max(scope.unfinished, key=lambda operator: operator.rank)
     scope.unfinished.remove(item)
     scope.context.look()
@@ -108,7 +104,7 @@ def _resume(scope: Scope, vector: int) -> None:
 
 
 def _run_loop(loop: Scope, outer: int) -> None:
-    """Runs every vector that is due under the parent's vector ``outer``."""
+    """Runs every due vector that extends the parent's vector ``outer``."""
     context = loop.context
     loop.outer = outer
     if loop.depth == 1:
@@ -140,10 +136,8 @@ def _run_loop(loop: Scope, outer: int) -> None:
 
 
 def _compiled(loop: Scope) -> LoopRun | None:
-    """An outermost loop, with the loops in it, as a kernel runs it; None: it runs pass by pass.
-
-    That is so where new nodes are hydrated among running ones, which do not emit what is theirs meanwhile.
-    """
+    """The compiled form of an outermost loop and the loops in it; None: it runs pass by pass. That is the case when new
+    nodes are hydrated among running ones, which must not emit contents of their own meanwhile."""
     if loop.depth != 1 or not loop.context.mode.counts_everything:
         return None
     if not isinstance(loop.compiled, LoopRun):

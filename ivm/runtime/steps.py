@@ -20,7 +20,7 @@ from ivm.runtime.program_run import Run
 from ivm.runtime.scheduler import broke
 
 CROWDED: Final = 2
-"""A program that has grown to so many times its first size is made again from scratch."""
+"""A program that has grown to this multiple of its first size is rebuilt from scratch."""
 
 
 class FlowRun(Run):
@@ -38,11 +38,11 @@ class FlowRun(Run):
 
     @property
     def looked(self) -> int:
-        """How many rows the kernel has looked at so far."""
+        """How many rows the kernel has visited so far."""
         return self._looked + self.program.view[F_LOOKED]
 
     def run(self) -> None:
-        """Runs a step, or the rest of one that has paused. Raises where an operator's failure ends the step."""
+        """Runs a step, or the rest of a paused one. Raises if an operator's failure ends the step."""
         try:
             if not self._running:
                 self._load()
@@ -68,7 +68,7 @@ class FlowRun(Run):
         self._share()
         program, view = self.program, self.program.view
         queue = view[F_QUEUE]
-        for k, rank in enumerate(root.heap):  # a heap by rank is one by row
+        for k, rank in enumerate(root.heap):  # a heap ordered by rank is also one ordered by row
             member = root.members[rank]
             member.queued = False
             at = program.row(member)
@@ -78,7 +78,7 @@ class FlowRun(Run):
         root.heap.clear()
 
     def _renew(self) -> None:
-        """Compiles the members that were linked or have changed. Cost: those; now and then, all members."""
+        """Compiles the members that were linked or have changed. Cost: those; occasionally, all members."""
         root = self.root
         everything = not self._new or self.program.size > CROWDED * self._new
         if everything:
@@ -108,7 +108,7 @@ class FlowRun(Run):
             self._new = program.size
 
     def _forget(self, member: Operator | Scope, loop: Scope) -> None:
-        """A member of the dataflow, or of an outermost loop in it, is freed."""
+        """Called when a member of the dataflow, or of an outermost loop in it, is freed."""
         self.program.forget(member, loop)
 
     def _broke(self, member: Operator, error: Exception) -> None:

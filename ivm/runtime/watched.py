@@ -1,4 +1,4 @@
-"""The members of a dataflow in which nothing is maintained yet: passes check for a cancel and for memory."""
+"""The members of a dataflow in which nothing is maintained yet, whose passes check for a cancel and for memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from ivm.runtime.operator import Operator, Scope
 
 
 class Watched(dict[int, Operator | Scope]):
-    """The items of the outermost scope where nothing is maintained yet, by rank. Each look-up during a pass checks
-    whether it was cancelled or takes too much memory, so that it ends between two items."""
+    """The items of the outermost scope, by rank, while nothing is maintained yet. Each look-up during a pass checks for
+    a cancel and for too much memory, so that the pass ends between two items."""
 
     def __init__(self, context: FlowContext) -> None:
         super().__init__()
