@@ -270,8 +270,7 @@ class Dataflow(Network):
 
     def publish(self) -> Root:
         """The current versions of all arrangements outside of loops that have users. Cost: the spines that changed
-        since the last root.
-        """
+        since the last root."""
         changed = self._context.changed
         upper = self._context.newest
         if changed:

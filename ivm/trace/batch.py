@@ -203,8 +203,7 @@ class Batch:
 
     def __init__(self, block: Block, fenced: bool, merged: Merged | None = None) -> None:
         """Takes over the block's arrays. ``fenced``: whether the first word compares as an integer. Cost: reading the
-        block, and usually a copy; almost none if a merge supplies ``merged``.
-        """
+        block, and usually a copy; almost none if a merge supplies ``merged``."""
         n = block.n
         single = n > 64 and (bool(uniform(block.d)) if merged is None else merged.uniform)
         if single:
