@@ -1,7 +1,7 @@
-"""Sums of each touched group, and what a formula makes of them: count, sum and the like.
+"""Sums of each touched group, turned into results by a formula: count, sum and the like.
 
-Groups have no values, only diffs of one or more words. A formula (``ivm.kernels.formula``) takes a group's sums as a
-row, and keeps it where the group has a result. ``accumulate_total`` is the whole operator outside loops; the rest is
+Groups have no values, only diffs of one or more words. A formula (``ivm.kernels.formula``) gets a group's sums as a
+row, and keeps the row if the group has a result. ``accumulate_total`` is the whole operator outside loops; the rest is
 the tactic SUMS of ``ivm.kernels.interesting``, which emits mixed differences and does not read the output.
 """
 
@@ -53,7 +53,7 @@ FAILED: Final = -2
 def sums_history(
     trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, times: Words, diffs: Words
 ) -> tuple[int, int]:  # fmt: skip
-    """(entries, updates visited): a key's history in the order of time, consolidated; -1 where a list is too short.
+    """(entries, updates visited): a key's history in order of time, consolidated; -1 if a list is too short.
 
     ``diffs`` int64[n * diff words] for ``times`` int64[n].
     """
@@ -88,7 +88,7 @@ def sums_history(
 
 @kernel
 def _added_up(times: Words, diffs: Words, diff_width: int, count: int) -> int:
-    """Sorts by time, adds equal times up and drops zeros, in place; returns the new count."""
+    """Sorts by time, adds up equal times and drops zeros, in place. Returns the new count."""
     perm = np.argsort(times[:count]) if count > 64 else np.arange(count)
     for i in range(1, count if count <= 64 else 0):
         x = perm[i]
@@ -141,7 +141,8 @@ def _append(
 
 @kernel
 def _results(formula: Words, sums: Words, diff_width: int, count: int, values: Words, place: Words) -> bool:
-    """Each sum's result: where it stands among the values, -1 for none. False where the formula fails."""
+    """Computes each sum's result: ``place`` gets its index among the values, -1 for none. False if the formula
+    fails."""
     sources = np.empty(count, np.int64)
     made = apply_formula(formula, where(sums), diff_width, count, where(values), sources, 0)
     if made < 0:
@@ -156,10 +157,11 @@ def _results(formula: Words, sums: Words, diff_width: int, count: int, values: W
 def accumulate_total(
     trace: Words, delta: Words, nothing: Words, out: Words, formula: Words, fresh: bool, stats: Words
 ) -> bool:  # fmt: skip
-    """Outside loops: appends [key | result] where it goes and where it comes, sorted and consolidated.
+    """Outside loops: appends [key | result] with diff -1 for each old result and 1 for each new one, sorted and
+    consolidated.
 
-    ``trace`` holds the delta already; ``fresh``: nothing stood before. ``out`` is empty and has room for two updates
-    for each of the delta. False where the formula fails.
+    ``trace`` already includes the delta; ``fresh``: it was empty before. ``out`` is empty and has room for two updates
+    per update of the delta. False if the formula fails.
     """
     width = trace[T_WIDTH]
     order = trace[T_ORDER]
@@ -212,7 +214,7 @@ def accumulate_total(
 
 @kernel
 def _emit_total(delta: Words, width: int, out: Words, values: Words, out_width: int, place: Words) -> None:
-    """The differences between one entry and the next, for each update of the delta."""
+    """Appends the differences between successive entries, for each update of the delta."""
     i = 0
     entry = 0
     while i < delta[B_COUNT]:
@@ -238,10 +240,11 @@ def sum_corners(
     key: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, trace: Words, n_heads: int, heads: Words,
     sums: Words,
 ) -> None:  # fmt: skip
-    """Adds a head (the key's address and a time) for each time of ``now`` behind ``n_heads`` others, with its sums.
+    """Adds a head (the key's address and a time) with its sums for each time of ``now``, after ``n_heads`` existing
+    ones.
 
     ``times``, ``diffs``: the key's history, n entries. ``heads`` int64[2 * n]; ``sums`` int64[n * corners * diff
-    words]: a corner is the set of coordinates, as bits, that are one less than the time's.
+    words]: a corner is the set, as bits, of the coordinates that are one less than the time's.
     """
     diff_width, shape = trace[T_DIFF_WIDTH], trace[T_SHAPE]
     corners = 2 << loops(shape)
@@ -264,7 +267,7 @@ def _emit(
     out: Words, key: int, key_width: int, time: int, values: Words, out_width: int, place: Words, base: int,
     corners: int,
 ) -> bool:  # fmt: skip
-    """The mixed difference of the results at a time's corners; False when there is no room."""
+    """Appends the mixed difference of the results at a time's corners. False if there is no room."""
     if out[B_COUNT] + corners > out[B_ROOM]:
         return False
     for corner in range(corners):
@@ -288,7 +291,8 @@ def _emit(
 
 @kernel
 def emit_results(out: Words, heads: Words, n_heads: int, sums: Words, trace: Words, formula: Words) -> int:
-    """Appends the mixed differences of the results of all heads, sorted; 0, or FULL or FAILED with some of them."""
+    """Appends the mixed differences of all heads' results, sorted. Returns 0, or FULL or FAILED with only some
+    appended."""
     width, diff_width = trace[T_WIDTH], trace[T_DIFF_WIDTH]
     corners = 2 << loops(trace[T_SHAPE])
     place = np.empty(n_heads * corners, np.int64)

@@ -1,23 +1,22 @@
 """Kernels of the arena: find values by id, compare them.
 
-An arena is told to kernels by a *descriptor*, int64[DESCRIPTOR_WORDS], that holds raw addresses; whoever calls keeps
-the ``Arena`` alive. Its table has ``mask + 1`` slots (a power of two) of two words, open addressing with linear
-probing on ``id >> 1``:
+Kernels get an arena as a *descriptor*, int64[DESCRIPTOR_WORDS], of raw addresses; the caller keeps the ``Arena`` alive.
+Its table has ``mask + 1`` slots (a power of two) of two words, open addressing with linear probing on ``id >> 1``:
 
     id (0: free) | what it names: from the low bits on, the address of the bytes (48), their number (12), flags (3)
 
-Where 12 bits are too few they are all ones, and the number stands in the word before the bytes.
+A number that does not fit in 12 bits is stored in the word before the bytes, and the 12 bits are all ones.
 
 Invariant: a slot's id is stored after its other word, and slots are never cleared or moved within a table, so that
-readers need no lock (x86 keeps the order of stores); flags change under the writers' lock. A table that grows, or that
-dead values leave, is followed by a new one: while slots move there a few at a time, new values come to it and readers
-look in both. A scratch arena looks in its own table first, then in its parent's.
+readers need no lock (x86 keeps the order of stores); flags change under the writers' lock. When a table grows, or loses
+its dead values, a new one follows it: slots move there a few at a time, while new values go to the new table and
+readers search both. A scratch arena searches its own table first, then its parent's.
 
-Flags: a *colour* that says whether a value was seen since a sweep began, *dead* (a sweep has found no reference; who
-still has the id may look it up, interning the value again revives it), *reserved* (no value, but one that proposed this
-id once lives under the proposal of a later round: it would be missed if another came to be here).
+Flags: a *colour* that says whether a value was seen since a sweep began; *dead* (a sweep has found no reference;
+readers that still have the id may look it up, and interning the value again revives it); *reserved* (no value has this
+id, but one that proposed it lives under a later round's proposal and would not be found if another value took the id).
 
-This file is what readers need; ``ivm.kernels.interning`` has what writers do and how ids are proposed.
+This file has the readers' kernels; ``ivm.kernels.interning`` has the writers', and how ids are proposed.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ OLD: Final = 2
 OLD_MASK: Final = 3
 PARENT: Final = 4
 DESCRIPTOR_WORDS: Final = 8
-"""A parent's table, mask, old table and mask stand at ``PARENT``."""
+"""A parent's table, mask, old table and old mask are at ``PARENT``."""
 SLOT_WORDS: Final = 2
 SLOT_BYTES: Final = 8 * SLOT_WORDS
 NAMED: Final = 8
 ADDRESS_BITS: Final = 48
 ADDRESS_MASK: Final = (1 << ADDRESS_BITS) - 1
 MANY: Final = (1 << 12) - 1
-"""From so many bytes on, their number stands before them."""
+"""From this many bytes on, their number is stored before them."""
 COLOUR_FLAG: Final = 1 << 62
 DEAD_FLAG: Final = 1 << 61
 RESERVED_FLAG: Final = 1 << 60
@@ -82,7 +81,7 @@ def resolve(descriptor: Words, ident: int) -> int:
 
 @kernel
 def bytes_of(slot: int) -> int:
-    """Where the bytes of a slot's value are."""
+    """The address of a slot's bytes."""
     return load_word(slot + NAMED) & ADDRESS_MASK
 
 
@@ -129,7 +128,7 @@ def byte_prefix(address: int, length: int) -> int:
 
 @kernel
 def measure(descriptor: Words, ids: Words, offsets: Words) -> int:
-    """Where each value's bytes start when packed, into ``offsets`` int64[n + 1]; returns how many ids are unknown."""
+    """Writes the offsets of the values' packed bytes to ``offsets`` int64[n + 1]. Returns how many ids are unknown."""
     total, unknown = np.int64(0), 0
     for i in range(len(ids)):
         offsets[i] = total
@@ -144,7 +143,7 @@ def measure(descriptor: Words, ids: Words, offsets: Words) -> int:
 
 @kernel
 def gather(descriptor: Words, ids: Words, offsets: Words, data: Bytes) -> None:
-    """Copies the values' bytes to where ``measure`` put them."""
+    """Copies the values' bytes to the offsets from ``measure``."""
     base = where_bytes(data)
     for i in range(len(ids)):
         slot = resolve(descriptor, ids[i])

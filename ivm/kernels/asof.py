@@ -1,14 +1,14 @@
 """As-of joins: for each left row the right row of its key that comes last before it, in the arrangements' order.
 
-Both arrangements begin with the same ``prefix`` words in the same order: the key, then the words of the *point* at
-which a row stands. A left row's match is at the greatest point not after its own (``strict``: before it)
-among the right rows that are there; of several rows at that point it is the first.
+Both arrangements begin with the same ``prefix`` words in the same order: the key, then the words of the row's *point*.
+A left row's match is at the greatest point not after its own (``strict``: before it) among the right rows present; of
+several rows at that point it is the first.
 
-Outside loops only, where times are totally ordered. What stood before a time is a trace up to the time before it, or,
-for the first time of the pass, the trace without this pass's updates. The output changes where left rows change, which
-find their match by a seek (``asof_left``), and where the match of rows that were there changes (``asof_right``): a
-right row that comes or goes concerns the left rows up to the next point at which a right row is. Long runs of rows that
-are gone, on either side, are passed by rank (``ivm.kernels.skip``).
+Outside loops only, where times are totally ordered. The contents before a time are the trace up to the previous time
+or, for the first time of the pass, the trace without this pass's updates. The output changes where left rows change,
+which find their match by a seek (``asof_left``), and where the match of existing left rows changes (``asof_right``): a
+right row that is added or retracted affects the left rows up to the next point with a right row. Long runs of retracted
+rows, on either side, are skipped by rank (``ivm.kernels.skip``).
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _row(table: Words, k: int, width: int, position: int) -> int:
 def _sought(
     table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, starts: Words
 ) -> None:
-    """Moves ``starts`` on to the first rows whose prefix is not less than the row's; where a layer has no row of its
-    key they stay."""
+    """Advances ``starts`` to the first rows whose prefix is not less than the row's; in layers without a row of its key
+    they stay."""
     for k in range(count):
         at = k * LAYER_WORDS
         if not absent(table, at, row, key_width):
@@ -74,7 +74,7 @@ def _sought(
 
 @kernel
 def _skip(rows: int, count: int, width: int, start: int, row: int, prefix: int) -> int:
-    """The first position from ``start`` on that does not have the row's prefix; those that have it stand first."""
+    """The first position from ``start`` on without the row's prefix; the rows that have it come first."""
     low = start
     step = 1
     while low + step <= count and compare(rows + 8 * width * (low + step - 1), row, 0, prefix, 0) == 0:
@@ -92,7 +92,7 @@ def _skip(rows: int, count: int, width: int, start: int, row: int, prefix: int) 
 
 @kernel
 def _skipped(table: Words, count: int, width: int, row: int, prefix: int, positions: Words) -> None:
-    """Moves positions past the rows with the row's prefix, where they stand at such."""
+    """Moves positions past rows with the row's prefix."""
     for k in range(count):
         at = k * LAYER_WORDS
         positions[k] = _skip(table[at + L_ROWS], table[at + L_COUNT], width, positions[k], row, prefix)
@@ -130,7 +130,7 @@ def least_row(table: Words, count: int, width: int, order: int, row: int, shared
 
 @kernel
 def counted(table: Words, count: int, width: int, row: int, positions: Words, time: int, stats: Words) -> int:
-    """How often the row is there up to a time; positions move past it."""
+    """The row's count up to a time; positions move past it."""
     total = 0
     for k in range(count):
         at = k * LAYER_WORDS
@@ -149,7 +149,7 @@ def _live(
     table: Words, count: int, width: int, order: int, row: int, prefix: int, starts: Words, positions: Words, time: int,
     skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
-    """The first row of the row's point that is there at a time, from ``starts`` on; 0 when none is."""
+    """The first row of the row's point that is present at a time, from ``starts`` on; 0 if none is."""
     for k in range(count):
         positions[k] = starts[k]
     begun = stats[S_HISTORY]
@@ -167,8 +167,8 @@ def last_before(
     table: Words, count: int, width: int, order: int, row: int, key_width: int, prefix: int, ends: Words,
     positions: Words, time: int, skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
-    """The match of a row whose key's rows before ``ends`` are those before it: of the last point that has one, the
-    first row that is there at the time; 0 when there is none. Changes ``ends``."""
+    """The match of a row, where ``ends`` bounds the rows of its key before it: the first row present at the time of the
+    last point that has one; 0 if there is none. Changes ``ends``."""
     begun = stats[S_HISTORY]
     while True:
         best = 0
@@ -191,7 +191,7 @@ def last_before(
 
 @kernel
 def _emit(left: int, right: int, none: int, out: Words, program: Words, time: int, diff: int) -> None:
-    """Appends a left row with its match (0: none, which is ``none`` where left rows are kept)."""
+    """Appends a left row with its match. 0: no match; then ``none`` is used, if such left rows are kept."""
     if right == 0:
         if none == 0:
             return
@@ -210,8 +210,8 @@ def asof_left(
 ) -> int:  # fmt: skip
     """Appends the delta's left rows, from ``start`` on, with their matches at their own times.
 
-    ``right`` holds this pass's updates, ``right_delta``, already. ``none``: the address of a right row for rows without
-    a match, 0 if they are dropped. Returns how far it came: short of the delta's count when ``out`` is full.
+    ``right`` already includes this pass's updates, ``right_delta``. ``none``: the address of a right row for rows
+    without a match, 0 if they are dropped. Returns the index reached, less than the delta's count if ``out`` is full.
     """
     width = delta[B_WIDTH]
     other_width = right[T_WIDTH]
@@ -270,7 +270,7 @@ def times_of(delta: Words, other: Words) -> Words:
 
 @kernel
 def in_time_order(delta: Words) -> Words:
-    """The indexes of a block's updates by time, those of one time in their order."""
+    """The indexes of a block's updates, sorted by time (stable)."""
     times = np.empty(delta[B_COUNT], np.int64)
     for i in range(len(times)):
         times[i] = load(delta[B_TIMES] + 8 * i)
@@ -282,9 +282,9 @@ def _bound(
     table: Words, count: int, width: int, order: int, row: int, following: int, key_width: int, prefix: int,
     positions: Words, scratch: Words, time: int, skip: Skip, stats: Words,
 ) -> int:  # fmt: skip
-    """The next point of the key that has a row at the time, or ``following`` (0: none) where that comes first; 0: none.
+    """The next point of the key that has a row at the time, or ``following`` (0: none) if that comes first; 0: none.
 
-    ``positions`` stand at the row's own point, and are moved.
+    ``positions`` start at the row's own point, and are moved.
     """
     _skipped(table, count, width, row, prefix, positions)
     begun = stats[S_HISTORY]
@@ -307,8 +307,8 @@ def _matches(
     prefix: int, starts: Words, ends: Words, positions: Words, here: int, was: int, chained: bool, old: int, new: int,
     time: int, then: int, skips: tuple[Skip, Skip], stats: Words,
 ) -> tuple[int, int]:  # fmt: skip
-    """What left rows from a point on matched before, and match now. ``chained``: up to the point it was ``old``, and
-    is ``new``. ``skips``: of what stood before, and of what stands now."""
+    """The matches of left rows from a point on, before and now. ``chained``: up to the point the match was ``old``, and
+    is ``new``. ``skips``: over the earlier contents, and over the present ones."""
     if was != 0:
         old = was
     elif not chained:
@@ -330,8 +330,8 @@ def _matches(
 
 @kernel
 def _following(delta: Words, sequence: Words, start: int, key_width: int, prefix: int) -> tuple[int, int]:
-    """Where in the sequence the updates of one point and time end, and the row of the key's next point at that time, 0
-    if there is none."""
+    """(where the updates of one point and time end in the sequence, the row of the key's next point at that time or
+    0)."""
     width = delta[B_WIDTH]
     row = delta[B_ROWS] + 8 * width * sequence[start]
     time = load(delta[B_TIMES] + 8 * sequence[start])
@@ -348,7 +348,7 @@ def _following(delta: Words, sequence: Words, start: int, key_width: int, prefix
 def _left_before(
     table: Words, count: int, width: int, row: int, bound: int, prefix: int, strict: bool, left: Words, positions: Words
 ) -> int:
-    """The next left row of the key, if it is before the bound (``strict``: or at it; 0: there is none); else 0."""
+    """The next left row of the key if it is before the bound (``strict``: or at it; bound 0: unbounded); else 0."""
     order = left[T_ORDER]
     key_width = left[T_KEY_WIDTH]
     mine = least_row(table, count, width, order, row, key_width, positions)
@@ -365,7 +365,7 @@ def _correct(
     positions: Words, old: int, new: int, none: int, out: Words, program: Words, time: int, then: int, skip: Skip,
     stats: Words,
 ) -> bool:  # fmt: skip
-    """Takes the left rows up to the bound, as they were before, from one match to another; False: no room."""
+    """Moves the earlier left rows, up to the bound, from one match to another. False: no room."""
     begun = stats[S_HISTORY]
     while True:
         mine = _left_before(table, count, width, row, bound, prefix, strict, left, positions)
@@ -390,7 +390,7 @@ def _correct(
 
 @kernel
 def _aimed(skips: tuple[Skip, Skip], left: Skip, then: int, time: int) -> None:
-    """What stood before (on the left, too), and what stands now."""
+    """Aims the skips at the earlier contents (on the left, too), and at the present ones."""
     aim(skips[0], then)
     aim(left, then)
     aim(skips[1], time)
@@ -401,11 +401,11 @@ def asof_right(
     delta: Words, sequence: Words, start: int, times: Words, fresh: bool, left: Words, left_delta: Words, right: Words,
     nothing: Words, out: Words, program: Words, none: int, prefix: int, strict: bool, stats: Words,
 ) -> int:  # fmt: skip
-    """Appends the corrections for left rows that were there before each time of the delta, and whose match it changes.
+    """Appends corrections for left rows present before each time of the delta, whose match it changes.
 
-    ``sequence``: the delta's updates in the order of time, done from index ``start`` on; ``times``: those of both
-    deltas; ``fresh``: nothing stood before the first of them. Both traces hold this pass's updates already. Returns how
-    far in the sequence it came: short of its length when ``out`` is full.
+    ``sequence``: the indexes of the delta's updates in order of time, processed from ``start`` on; ``times``: those of
+    both deltas; ``fresh``: there were no contents before the first of them. Both traces already include this pass's
+    updates. Returns the index reached in the sequence, less than its length if ``out`` is full.
     """
     width = right[T_WIDTH]
     left_width = left[T_WIDTH]

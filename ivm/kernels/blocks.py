@@ -1,4 +1,4 @@
-"""Moving updates between blocks: gather, append, and taking out those of one loop vector."""
+"""Moving updates between blocks: gather, append, and extracting those at one loop vector."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def transfer(source: Words, target: Words, sign: int, change: int, shape: int, t
 def extract(source: Words, target: Words, vector: int, shape: int) -> int:
     """Moves the source's updates at a loop vector to the end of the target, which has room.
 
-    Returns the least loop vector that is left in the source, -1 when it is empty.
+    Returns the least loop vector left in the source, -1 if it is empty.
     """
     width = source[B_WIDTH]
     diff_width = source[B_DIFF_WIDTH]

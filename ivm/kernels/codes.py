@@ -13,11 +13,11 @@ MATCH: Final = 1
 ALONE: Final = 2
 
 WINDOW_DIFFS: Final = 4
-"""Of a value in a window (``ivm.kernels.windows``): how often it stands there, the window's number, its rank, how many
-rows of the group count. Number -1: the group has rows, but none that counts."""
+"""The diffs of a value in a window (``ivm.kernels.windows``): its multiplicity there, the window's number, its rank,
+and how many rows of the group count. Number -1: the group has rows, but none that counts."""
 
-# A formula (``ivm.kernels.formula``) begins with a head: how many registers and steps, the register that says which
-# rows are kept, how many words a row of the result has, how many null bits it sets, how many weights. Then come the
+# A formula (``ivm.kernels.formula``) begins with a head: the numbers of registers and steps, the register that says
+# which rows are kept, the numbers of words of a result row, of null bits that it sets, and of weights. Then come the
 # steps; then for each word of a row a register (~k: word k of the input); for each null bit the word, the bit and the
 # register; for each weight a register.
 H_REGISTERS: Final = 0
@@ -42,12 +42,12 @@ DIVIDE: Final = 5
 """Cut towards zero. The four fail beyond integers of ``constant`` bits, DIVIDE and REMAINDER at 0."""
 REMAINDER: Final = 6
 FIT: Final = 7
-"""a, which has to be an integer of ``constant`` bits."""
+"""a, which must fit an integer of ``constant`` bits."""
 BITS_AND: Final = 8
 BITS_OR: Final = 9
 BITS_XOR: Final = 10
 SHIFT: Final = 11
-"""a to the left by ``constant`` bits, to the right where that is negative."""
+"""a shifted left by ``constant`` bits, right if that is negative."""
 COMPARE: Final = 12
 """Bit 0, 1 or 2 of the constant: where a is less than, equal to, greater than b."""
 AND: Final = 13

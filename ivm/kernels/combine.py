@@ -1,4 +1,4 @@
-"""Adding up equal updates by hashing before they are sorted, where they are many and what they add up to is little."""
+"""Adding up equal updates by hashing before they are sorted, if many updates fall into few groups."""
 
 from __future__ import annotations
 
@@ -24,29 +24,27 @@ from ivm.kernels.order import compare
 from ivm.rows import Words
 
 COMBINED: Final = 1 << 15
-"""Updates under which it is not tried."""
+"""With fewer updates it is not tried."""
 _SHARE: Final = 8
-"""It ends where more than one in so many updates is a group of its own …"""
+"""It stops if more than one in this many updates is a group of its own …"""
 _MOST: Final = 1 << 17
-"""… or the groups are more than the caches hold."""
+"""… or if there are more groups than the caches hold."""
 _SLOT_BITS: Final = 10
 _PROBES: Final = 256
-"""Slots that are looked at for one update: more are all but certain to be rows that were made for that."""
+"""The most slots probed for one update; longer probes almost certainly come from adversarial rows."""
 
 
 @kernel
 def most_groups(count: int) -> int:
-    """How many groups so many updates may have."""
+    """The most groups that ``count`` updates may have."""
     return min(count // _SHARE, _MOST)
 
 
 @kernel
 def combine(source: Words, groups: Words) -> bool:
-    """Adds up the source's updates of one row and time, in the order in which these first occur, in an empty block of
-    room for as many as there may be; False: there are more.
-
-    Cost: O(n) with few misses of the cache; where it ends early, that of the updates until then.
-    """
+    """Adds up the source's updates of equal row and time into an empty block, in order of first occurrence. False:
+    there are more groups than the block has room for. Cost: O(n) with few cache misses; if it stops early, the updates
+    until then."""
     rows, times, diffs = source[B_ROWS], source[B_TIMES], source[B_DIFFS]
     width, diff_width = source[B_WIDTH], source[B_DIFF_WIDTH]
     own_rows, own_times, own_diffs = groups[B_ROWS], groups[B_TIMES], groups[B_DIFFS]
@@ -83,13 +81,13 @@ def combine(source: Words, groups: Words) -> bool:
 
 @kernel
 def _slot(slots: Words, bits: int, groups: Words, row: int, time: int) -> int:
-    """Where the group of a row and time is, or would be; -1: it was not found soon."""
+    """The slot of the group of a row and time, or where it would go; -1: too many probes."""
     width = groups[B_WIDTH]
     mask = (1 << bits) - 1
     mixed = time * SPREAD
     for k in range(width):
         mixed = (mixed ^ (mixed >> 32) ^ load(row + 8 * k)) * SPREAD
-    at = (mixed >> (64 - bits)) & mask  # the uppermost bits: all of a word's bits count in them
+    at = (mixed >> (64 - bits)) & mask  # the uppermost bits depend on all bits of a word
     for _ in range(_PROBES):
         group = slots[at]
         if group < 0:
@@ -104,7 +102,7 @@ def _slot(slots: Words, bits: int, groups: Words, row: int, time: int) -> int:
 
 @kernel
 def _filled(bits: int, groups: Words, count: int) -> Words:
-    """Slots with the groups in them; none where one does not find its place."""
+    """A slot table with the groups in it; empty if one needs too many probes."""
     slots = np.full(1 << bits, -1, np.int64)
     for group in range(count):
         row = groups[B_ROWS] + 8 * groups[B_WIDTH] * group

@@ -49,13 +49,13 @@ def trace_at(cell: int) -> Words:
 
 @kernel
 def out_of(program: Words, row: int) -> Words:
-    """The out of the operator in a row, or the block at an address: rows lie below all addresses."""
+    """The ``out`` of the operator in a row, or the block at an address: row indexes are less than any address."""
     return block_at(program[row + R_OUT]) if row < len(program) else block_at(row)
 
 
 @kernel
 def run_map(program: Words, at: int) -> int:
-    """A map by a formula; what fails, the operator in Python tells."""
+    """Runs a map by a formula; failing rows are left to the operator in Python."""
     given = out_of(program, program[at + R_SOURCE])
     out = out_of(program, at)
     store(program[at + P_ERRORS], 0)
@@ -69,7 +69,7 @@ def run_map(program: Words, at: int) -> int:
 def run_groups(
     program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
 ) -> int:  # fmt: skip
-    """First values or sums of groups."""
+    """Runs first values or sums of groups."""
     accumulates = program[at + R_OPERATOR] == ACCUMULATE
     if accumulates:
         store(program[at + G_ERRORS], 0)

@@ -1,4 +1,4 @@
-"""Delaying rows to the round at which their priority comes."""
+"""Delaying rows to the round of their priority."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, 
 from ivm.kernels.times import last_mask, rounds
 from ivm.rows import Words
 
-# A delay's program: the row's word, what its priority is, the rounds of a priority, the last round, whether a row
-# past it does not exist (otherwise it comes at the last round).
+# A delay's program: the row's word, how it gives the priority, the rounds of a priority, the last round, and whether
+# rows past it are dropped (otherwise they come at the last round).
 D_WORD: Final = 0
 D_PRIORITY: Final = 1
 D_STRIDE: Final = 2
@@ -18,8 +18,7 @@ D_LAST: Final = 3
 D_DROPS: Final = 4
 DELAY_WORDS: Final = 5
 
-# What a row's priority is: the word itself; its bit length; 63 less that. Negative words are of priority 0 in the
-# first two.
+# A row's priority: the word itself; its bit length; 63 minus that. Negative words have priority 0 in the first two.
 VALUE: Final = 0
 LENGTH: Final = 1
 INVERSE: Final = 2

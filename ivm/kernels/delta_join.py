@@ -5,7 +5,7 @@ stages. A stage of one slot looks the slot's key up (a half-join). In a stage of
 same next word behind their keys: the slot with the fewest rows proposes its own, and the others look up their key and
 the proposed word (the generic join of worst-case optimal join algorithms; Ngo, Ré, Rudra, *Skew strikes back*, 2013;
 Ammar et al., *Distributed evaluation of subgraph queries using worst-case optimal and low-memory dataflows*, 2018).
-Nothing that is bound in part is ever written down, so that no state is of intermediate size, not even for a moment.
+Partial bindings are never materialized, so no state ever has the size of an intermediate result.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from ivm.kernels.seek import add_block, lacks, seek
 from ivm.kernels.times import lub, rounds, wrap
 from ivm.rows import Words
 
-# A path: a head, SLOT_WORDS for each slot, then lists. A reference to a word is its slot << SLOT_SHIFT | word.
+# A path: a head, SLOT_WORDS for each slot, then lists. A reference to a word is slot << SLOT_SHIFT | word.
 G_SLOTS: Final = 0
 G_WORDS: Final = 1
-"""Where the output's words are listed (a reference each, -1: zero), and how many."""
+"""The list of the output's words (a reference each, -1: zero): index and length."""
 G_BITS: Final = 3
-"""Likewise its bits: reference, bit, output word, output bit."""
+"""Likewise the list of its bits: reference, bit, output word, output bit."""
 G_KEYS: Final = 5
-"""How many words all keys have."""
+"""The total words of all keys."""
 PATH_HEAD: Final = 6
 # A slot: the first slot of its stage and the one after its last, its row's width, its key's list of references and
 # how many, its list of (reference, bit) that must not be set and how many, and where its key is kept.
@@ -66,7 +66,7 @@ SLOT_WORDS: Final = 8
 SLOT_SHIFT: Final = 16
 
 # What a slot reads in a pass: the address of its trace's cell, the shape of the trace's loops, and the address of the
-# block that does not count yet, or 0.
+# block to subtract, or 0.
 R_CELL: Final = 0
 R_SHAPE: Final = 1
 R_MINUS: Final = 2
@@ -113,7 +113,7 @@ def _set(array: int, index: int, value: int) -> None:
 
 @kernel
 def _entries(sources: int, slots: int) -> int:
-    """How many layers all slots have at most."""
+    """The most layers that all slots have together."""
     count = 0
     for s in range(1, slots):
         count += load(load(_get(sources, s * SOURCE_WORDS + R_CELL)) + 8 * T_LAYERS) + 1
@@ -122,7 +122,7 @@ def _entries(sources: int, slots: int) -> int:
 
 @kernel
 def _list_layers(sources: int, slots: int, table: int, walk: int) -> None:
-    """Lists the layers of all slots' traces."""
+    """Writes the layers of all slots' traces to the table."""
     count = 0
     for s in range(1, slots):
         _set(walk, s * WALK_WORDS + W_FIRST, count)
@@ -142,13 +142,13 @@ def _list_layers(sources: int, slots: int, table: int, walk: int) -> None:
 
 @kernel
 def _word(walk: int, reference: int) -> int:
-    """A word of a row that is bound."""
+    """A word of a bound row."""
     return load(_get(walk, (reference >> SLOT_SHIFT) * WALK_WORDS + W_ROW) + 8 * (reference & ((1 << SLOT_SHIFT) - 1)))
 
 
 @kernel
 def _end(rows: int, total: int, width: int, start: int, key: int, key_width: int) -> int:
-    """The row after those from ``start`` on that begin with the key."""
+    """The first row after those from ``start`` on that begin with the key."""
     low = start
     step = 1
     while low + step <= total and compare(rows + 8 * width * (low + step - 1), key, 0, key_width, 0) == 0:
@@ -186,8 +186,8 @@ def _reach(column: int, stride: int, start: int, end: int, word: int) -> int:
 
 @kernel
 def _find(path: int, table: int, walk: int, kept: int, slot: int, stats: int) -> int:
-    """How many rows of a slot begin with its key: those from E_START to E_END of each layer. A key that is the last one
-    is not sought again, a greater one from there on."""
+    """How many rows of a slot begin with its key: those from E_START to E_END of each layer. The previous key is not
+    searched again; the search for a greater one starts there."""
     at = PATH_HEAD + SLOT_WORDS * slot
     own = slot * WALK_WORDS
     width = _get(path, at + V_WIDTH)
@@ -222,7 +222,7 @@ def _find(path: int, table: int, walk: int, kept: int, slot: int, stats: int) ->
 
 @kernel
 def _null(path: int, slot: int, walk: int) -> bool:
-    """Whether the slot's row has a NULL where it may have none."""
+    """Whether the slot's row has a NULL that drops the combination."""
     at = PATH_HEAD + SLOT_WORDS * slot
     first = _get(path, at + V_NULLS)
     for k in range(_get(path, at + V_NULL_COUNT)):
@@ -233,7 +233,7 @@ def _null(path: int, slot: int, walk: int) -> bool:
 
 @kernel
 def _emit(path: int, walk: int, target: Words, time: int, diff: int) -> None:
-    """Appends the row of all that is bound."""
+    """Appends the output row of the bound rows."""
     n = target[B_COUNT]
     row = target[B_ROWS] + 8 * target[B_WIDTH] * n
     first = _get(path, G_WORDS)
@@ -253,15 +253,15 @@ def _emit(path: int, walk: int, target: Words, time: int, diff: int) -> None:
 
 @kernel
 def _rewind(walk: int, table: int, slot: int) -> None:
-    """Lets the search for proposed words begin again."""
+    """Restarts the search for proposed words."""
     for m in range(_get(walk, slot * WALK_WORDS + W_FIRST), _get(walk, slot * WALK_WORDS + W_LAST)):
         _set(table, m * ENTRY_WORDS + E_CURSOR, _get(table, m * ENTRY_WORDS + E_START))
 
 
 @kernel
 def _enter(path: int, table: int, walk: int, kept: int, d: int, stats: int) -> bool:
-    """Begins with the slot at place d; False when there is nothing. At a stage's first the slot with the fewest rows is
-    put, which proposes; the others get the word that it proposes."""
+    """Starts the slot at place d. False if it has no rows. The slot with the fewest rows comes first in its stage and
+    proposes; the others get the word that it proposes."""
     at = PATH_HEAD + SLOT_WORDS * d
     opener = _get(path, at + V_FIRST)
     if opener == d:
@@ -298,7 +298,7 @@ def _enter(path: int, table: int, walk: int, kept: int, d: int, stats: int) -> b
 
 @kernel
 def _next_layer(path: int, table: int, walk: int, d: int, stats: int) -> bool:
-    """Goes on to the next layer with rows for the slot at place d, if there is one."""
+    """Moves to the next layer with rows for the slot at place d, if there is one."""
     here = d * WALK_WORDS
     s = _get(walk, here + W_SLOT)
     own = PATH_HEAD + SLOT_WORDS * s
@@ -364,7 +364,7 @@ def _run(
             if _null(path, s, walk):
                 continue
             if d + 1 < slots:
-                # What is proposed and not met is the common case: the rest is for what is.
+                # Most proposed words find no match: only matches need the rest.
                 if not _enter(path, table, walk, kept, d + 1, stats):
                     continue
                 if not _next_layer(path, table, walk, d + 1, stats):
@@ -398,11 +398,11 @@ def delta_join(
     delta: Words, path: Words, sources: Words, out: Words, later: Words, state: Words, stats: Words, shape: int,
     vector: int, work: int,
 ) -> int:  # fmt: skip
-    """Appends what the updates of ``delta`` from number ``state[0]`` on are part of, at the join of all times.
+    """Appends the combinations of the updates of ``delta`` from index ``state[0]`` on, at the join of all times.
 
-    What is at the loop vector ``vector`` goes to ``out``, the rest to ``later``. Returns both blocks' counts, the
-    second shifted by 32 bits; FULL or LATER_FULL (nothing of the update ``state[0]`` has been emitted), or BUSY after
-    about ``work`` seeks and rows. Cost: for each update the seeks of the stages' keys, and the rows bound.
+    Those at the loop vector ``vector`` go to ``out``, the rest to ``later``. Returns both blocks' counts, the second
+    shifted by 32 bits; FULL or LATER_FULL (nothing of the update ``state[0]`` has been emitted), or BUSY after about
+    ``work`` seeks and rows. Cost: for each update the seeks of the stages' keys, and the rows bound.
     """
     slots = path[G_SLOTS]
     table = np.zeros(_entries(where(sources), slots) * ENTRY_WORDS, np.int64)

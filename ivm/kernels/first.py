@@ -1,8 +1,8 @@
 """The tactic FIRSTS of ``ivm.kernels.interesting``: each group's first value, for min, max and the like.
 
-F is the first value, in the trace's order, whose count is positive. What is emitted at a time is F's mixed difference
-over the time's corners (a Möbius inversion), so the output is not read. Each coordinate doubles the corners: this is
-for loops that are not nested deep.
+F is the first value, in the trace's order, whose count is positive. The output at a time is F's mixed difference over
+the time's corners (a Möbius inversion), so the earlier output is not read. Each coordinate doubles the number of
+corners, so this is for loops that are not nested deeply.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ivm.rows import Words
 def _start(
     table: Words, count: int, cursors: Words, active: Words, width: int, key: int, key_width: int, order: int
 ) -> int:  # fmt: skip
-    """Lists the layers that have the key, each with the position at which its rows begin; their number."""
+    """Lists the layers that have the key, each with the position where its rows begin. Returns their number."""
     found = 0
     for k in range(count):
         at = k * LAYER_WORDS
@@ -65,7 +65,7 @@ def _group(
 ) -> tuple[int, int]:  # fmt: skip
     """(count, updates visited): a key's updates in ascending order of values, equal ones added up, zeros dropped.
 
-    ``rows`` gets addresses, one for all updates of a value. The count is -1 where the lists are too short.
+    ``rows`` gets addresses, one for all updates of a value. The count is -1 if the lists are too short.
     """
     count = 0
     visited = 0
@@ -179,7 +179,7 @@ def _difference(
 
 @kernel
 def times_less(then: int, time: int, shape: int) -> int:
-    """The coordinates in which one time is below another, as bits; -1 where it is above in one."""
+    """The coordinates in which one time is below another, as bits; -1 if it is above in any."""
     less = 0
     place = 0
     while shape != 0:
@@ -200,7 +200,7 @@ def _nested_difference(
     out: Words, time: int, shape: int, rows: Words, times: Words, diffs: Words, count: int, room: Words,
     key_width: int, words: Words, complement: bool,
 ) -> None:  # fmt: skip
-    """``_difference`` at any depth. A corner is the set of coordinates, as bits, that are one less than the time's;
+    """``_difference`` at any depth. A corner is the set, as bits, of the coordinates that are one less than the time's;
     ``room`` has two words for each."""
     corners = len(room) >> 1
     firsts, sums = room[:corners], room[corners:]
@@ -264,10 +264,10 @@ def first_history(
     trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, rows: Words, times: Words,
     diffs: Words,
 ) -> tuple[int, int]:  # fmt: skip
-    """(entries, updates visited): a key's updates in the order of values, consolidated; -1 where a list is too short.
+    """(entries, updates visited): a key's updates in order of values, consolidated; -1 if a list is too short.
 
     ``rows`` gets the address of a row for each entry, the same one for all entries of a value. ``cursors`` int64[3 *
-    count]: where the search of each layer begins, then room to work in.
+    count]: where the search of each layer begins, then scratch room.
     """
     width, key_width = trace[T_WIDTH], trace[T_KEY_WIDTH]
     order, shape = trace[T_ORDER], trace[T_SHAPE]

@@ -1,9 +1,9 @@
-"""Formulas: expressions over the words of rows, as words of code that one kernel interprets.
+"""Formulas: expressions over the words of rows, encoded as words that one kernel interprets.
 
-A formula is a head, steps, then what it gives. It works on strips of rows, column by column: a register holds a word
-and a null flag for each row of a strip (a NULL's word is 0), a step makes a register of others. A formula does exactly
-what it covers and nothing else: where a row that a step's mask lets through overflows, divides by zero, or is otherwise
-beyond it, nothing is told, and whoever called evaluates all of the rows in its own way.
+A formula is a head, steps, then its outputs. It works on strips of rows, column by column: a register holds a word and
+a null flag for each row of a strip (a NULL's word is 0), and a step computes a register from others. A formula fails as
+a whole, without saying why, if a row selected by a step's mask overflows, divides by zero, or is otherwise not covered;
+the caller then evaluates all of the rows in its own way.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from ivm.kernels.memory import B_COUNT, B_DIFF_WIDTH, B_DIFFS, B_ROWS, B_TIMES, 
 from ivm.rows import Words
 
 STRIP: Final = 256
-"""How many rows are evaluated at once."""
+"""The rows of a strip, evaluated at once."""
 
 LEAST: Final = -(2**63)
 _HALF: Final = np.uint64(1 << 31)
 _HALF_BITS: Final = np.uint64(32)
 DECIMAL_BITS: Final = 58
-"""Of an inline decimal's mantissa."""
+"""The bits of an inline decimal's mantissa."""
 
 
 @kernel
 def _calculate(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, bits: int
 ) -> int:  # fmt: skip
-    """Sums, differences, products; not 0 where one fails."""
+    """Sums, differences, products. Not 0 if one fails."""
     spare = 64 - bits
     bad = 0
     for i in range(len(out)):
@@ -91,7 +91,7 @@ def _calculate(
 def _divide(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, bits: int
 ) -> int:  # fmt: skip
-    """Quotients and remainders; not 0 where one fails."""
+    """Quotients and remainders. Not 0 if one fails."""
     spare = 64 - bits
     bad = 0
     for i in range(len(out)):
@@ -101,7 +101,7 @@ def _divide(
         if y == 0:
             bad |= counts
             y = 1
-        if y == -1:  # the machine's own division traps at the least integer
+        if y == -1:  # machine division traps at the least integer
             value = 0 if how == REMAINDER or x == LEAST else -x
             if how == DIVIDE and x == LEAST:
                 bad |= counts
@@ -120,7 +120,7 @@ def _divide(
 def _combine(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, constant: int
 ) -> None:  # fmt: skip
-    """Bits, comparisons, and what else reads two registers and never fails."""
+    """Bit operations, comparisons, and other steps of two registers that never fail."""
     for i in range(len(out)):
         x, y = a[i], b[i]
         null = a_none[i] | b_none[i]
@@ -150,7 +150,7 @@ def _combine(
 def _convert(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, constant: int
 ) -> int:  # fmt: skip
-    """What reads one register, or checks it by another; not 0 where a row fails."""
+    """Steps that read one register, or check it by another. Not 0 if a row fails."""
     bad = 0
     for i in range(len(out)):
         value = a[i]
@@ -189,7 +189,7 @@ def _choose(out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: 
 
 @kernel
 def _load(out: Words, none: Words, word: int, null_word: int, stride: int, bit: int) -> None:
-    """A column of rows: addresses of its first word and null word (0: none), bytes from row to row."""
+    """Loads a column: the addresses of its first word and null word (0: none), and the bytes from row to row."""
     for i in range(len(out)):
         out[i] = load(word + stride * i)
     if null_word == 0:
@@ -203,7 +203,7 @@ def _load(out: Words, none: Words, word: int, null_word: int, stride: int, bit: 
 def _step(
     formula: Words, at: int, rows: int, width: int, words: Words, nulls: Words, room: int, count: int
 ) -> int:  # fmt: skip
-    """One step on a strip of ``count`` rows at an address; not 0 where a row fails."""
+    """Runs one step on a strip of ``count`` rows at an address. Not 0 if a row fails."""
     how = formula[at]
     target = formula[at + 1] * room
     out = words[target : target + count]
@@ -236,7 +236,7 @@ def _step(
 
 @kernel
 def _write(formula: Words, rows: int, width: int, words: Words, nulls: Words, room: int, i: int, target: int) -> None:
-    """Row i of a strip's result at an address; ``rows`` is the strip's input."""
+    """Writes row i of a strip's result to an address; ``rows`` is the strip's input."""
     at = FORMULA_HEAD + STEP_WORDS * formula[H_STEPS]
     for k in range(formula[H_WIDTH]):
         given = formula[at + k]
@@ -251,8 +251,8 @@ def _write(formula: Words, rows: int, width: int, words: Words, nulls: Words, ro
 
 @kernel
 def apply_formula(formula: Words, rows: int, width: int, count: int, target: int, sources: Words, weights: int) -> int:
-    """Writes the results of the rows that are kept to ``target``, one after the other, the input row of each to
-    ``sources``, and its weights to the address ``weights`` (where it has any). Returns how many, -1 where it fails."""
+    """Writes the results of kept rows to ``target``, one after the other, the input row of each to ``sources``, and its
+    weights, if any, to the address ``weights``. Returns how many, -1 if the formula fails."""
     room = min(count, STRIP)
     registers = formula[H_REGISTERS]
     words = np.empty(registers * room, np.int64)
@@ -283,7 +283,7 @@ def apply_formula(formula: Words, rows: int, width: int, count: int, target: int
 def map_block(source: Words, target: Words, formula: Words) -> int:
     """Appends the source's updates, each row through the formula, to the target, which has room.
 
-    Returns the target's count; -1, with the target as it was, where the formula fails for a row.
+    Returns the target's count; -1, with the target unchanged, if the formula fails for a row.
     """
     count = source[B_COUNT]
     start = target[B_COUNT]

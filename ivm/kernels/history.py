@@ -1,8 +1,8 @@
-"""A key's history: the times and diffs that a trace holds of it, in short lists.
+"""A key's history: its times and diffs in a trace, in short lists.
 
-A list is an int64 array and a count that is kept apart; entries behind the count mean nothing. Kernels never return
-the arrays: counting references to them costs more than the lists. Instead they say that a list is too short, and the
-caller begins again with a ``longer`` one.
+A list is an int64 array and a separate count; entries after the count are undefined. Kernels never return the arrays:
+reference counting would cost more than the lists. Instead they report that a list is too short, and the caller starts
+again with a ``longer`` one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def longer(array: Words, count: int) -> Words:
 
 @kernel
 def put(array: Words, count: int, value: int) -> int:
-    """Adds a value to a list of distinct values, which has room; returns the new count. Cost: the list's length."""
+    """Adds a value to a list of distinct values, which has room. Returns the new count. Cost: the list's length."""
     for i in range(count):
         if array[i] == value:
             return count
@@ -54,7 +54,7 @@ def put(array: Words, count: int, value: int) -> int:
 
 @kernel
 def sort_few(array: Words, count: int) -> None:
-    """Sorts the first ``count`` entries in place; for a few of them numpy's sort takes longer than insertion."""
+    """Sorts the first ``count`` entries in place, by insertion, which is faster than numpy's sort for a few."""
     if count > 64:
         array[:count].sort()
         return
@@ -72,11 +72,12 @@ def gather_history(
     table: Words, layers: int, cursors: Words, width: int, key_width: int, order: int, key: int, since: int,
     shape: int, times: Words, diffs: Words,
 ) -> int:  # fmt: skip
-    """Writes a key's updates, of one diff word, to ``times`` and ``diffs``, as far as they have room; returns how many
-    there are.
+    """Writes a key's updates, of one diff word, to ``times`` and ``diffs`` as far as there is room. Returns how many
+    the key has.
 
-    ``table``: ``layers`` layers, see ``ivm.kernels.seek``; ``cursors`` int64[layers]: where the searches begin, moved
-    on to the key, since keys come in ascending order; ``key``: an address. Times are raised to the ordinal ``since``.
+    ``table``: ``layers`` layers, see ``ivm.kernels.seek``; ``cursors`` int64[layers]: where the searches begin,
+    advanced to the key, since keys come in ascending order; ``key``: an address. Times are raised to the ordinal
+    ``since``.
     """
     count = 0
     room = len(times)
@@ -140,7 +141,7 @@ def rows_from(block: Words, i: int, key: int, width: int, key_width: int) -> int
 
 @kernel
 def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> int:
-    """Adds the distinct times of a block's updates from ``start`` to before ``stop`` to a list with room; its count."""
+    """Adds the distinct times of a block's updates ``start`` … ``stop`` - 1 to a list with room. Returns its count."""
     for i in range(start, stop):
         count = put(now, count, load(block[B_TIMES] + 8 * i))
     return count
@@ -150,8 +151,8 @@ def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> in
 def put_history_times(
     table: Words, layers: int, trace: Words, key: int, key_width: int, since: int, times: Words, count: int
 ) -> int:  # fmt: skip
-    """Adds the distinct times, raised to ``since``, of a key's rows in a table of layers to a list; its new count, -1
-    when it is full. Cost: a search from the start of each layer."""
+    """Adds the distinct times, raised to ``since``, of a key's rows in a table of layers to a list. Returns its new
+    count, -1 if it is full. Cost: a search from the start of each layer."""
     width, order, shape = trace[T_WIDTH], trace[T_ORDER], trace[T_SHAPE]
     for k in range(layers):
         at = k * LAYER_WORDS

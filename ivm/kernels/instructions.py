@@ -1,9 +1,9 @@
-"""What the operators of a program do, one function for each instruction (``ivm.kernels.run`` calls them).
+"""The instructions of a program's operators, one function each (called by ``ivm.kernels.run``).
 
-A *program* is a head, a few words for each scope, a row of words for each operator and nested loop, and lists of where
-rows are. It holds addresses of block descriptors, and of the cells in which spines keep the addresses of theirs. What
-has no instruction, and what is exceptional (no room, a small layer that is full, a limit that is reached, a delta that
-several threads are to share), is left to the operator in Python: everything is as the operator expects to find it.
+A *program* is a head, a few words for each scope, a row of words for each operator and nested loop, and lists of row
+indexes. It holds addresses of block descriptors, and of the cells in which spines keep the addresses of theirs.
+Operators without an instruction, and exceptional cases (no room, a full small layer, a limit reached, a delta for
+several threads), are left to the operator in Python, which finds everything in the state that it expects.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ from ivm.rows import Words
 
 @kernel
 def _append(given: Words, target: Words, change: int, shape: int, to_shape: int, sign: int = 1) -> int:
-    """A transfer, if there is room."""
+    """Runs ``transfer`` if there is room."""
     if target[B_COUNT] + given[B_COUNT] > target[B_ROOM]:
         return UNDONE
     transfer(given, target, sign, change, shape, to_shape)
@@ -143,7 +143,7 @@ def _arrange(program: Words, at: int) -> int:
 
 @kernel
 def _output(program: Words, at: int) -> int:
-    """Arranges, and appends to what is to be drained."""
+    """Arranges, and appends to the changes to be drained."""
     given = out_of(program, program[at + R_SOURCE])
     drained = block_at(program[at + R_OWN])
     if drained[B_COUNT] + given[B_COUNT] > drained[B_ROOM]:
@@ -156,7 +156,7 @@ def _output(program: Words, at: int) -> int:
 
 @kernel
 def _keep(program: Words, at: int) -> int:
-    """Puts what a total operator has emitted into the trace of its output, if there is one."""
+    """Inserts the output of an operator outside of loops into its output trace, if there is one."""
     out = out_of(program, at)
     cell = program[at + D_OUTPUT]
     return DONE if cell == 0 or out[B_COUNT] == 0 or put_small(trace_at(cell), out) else UNPLACED
@@ -191,7 +191,7 @@ def _count(program: Words, at: int, nothing: Words, stats: Words) -> int:
 
 @kernel
 def _accumulate_total(program: Words, at: int, nothing: Words, stats: Words) -> int:
-    """Each group's sums, finished by a formula, outside of loops."""
+    """Each group's sums, turned into results by a formula, outside of loops."""
     delta = out_of(program, program[at + R_SOURCE])
     out = out_of(program, at)
     store(program[at + G_ERRORS], 0)
@@ -240,8 +240,8 @@ def _threshold(
 
 @kernel
 def _owe(program: Words, at: int, due: int, start: int, shape: int) -> None:
-    """Says when an operator is due next: at ``due`` (-1: never), or at the least vector of what it owes from ``start``
-    on, which is new."""
+    """Schedules an operator: at ``due`` (-1: never) or, if earlier, at the least vector of its new owed updates, those
+    from ``start`` on."""
     found = least_vector(block_at(program[at + R_OWN]), start, shape)
     program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
 
@@ -289,7 +289,7 @@ def _half(
     program: Words, at: int, delta: Words, minus: Words, side: int, left: bool, vector: int, shape: int,
     nothing: Words, stats: Words,
 ) -> int:  # fmt: skip
-    """One delta against the other side."""
+    """Joins one delta with the other side."""
     body = program[side + 3]
     return join(
         delta, trace_at(program[side]), minus, out_of(program, body) if body != 0 else nothing, out_of(program, at),
@@ -333,7 +333,7 @@ def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stat
 def _course(
     program: Words, course: int, out: Words, later: Words, state: Words, vector: int, shape: int, stats: Words
 ) -> bool:  # fmt: skip
-    """One path of a delta join; False when it did not get to its end."""
+    """Runs one path of a delta join. False if it did not reach its end."""
     delta = out_of(program, program[course + K_DELTA])
     if delta[B_COUNT] == 0:
         return True
@@ -354,7 +354,7 @@ def _course(
 
 @kernel
 def _updates(program: Words, at: int) -> int:
-    """How many updates an operator's work begins with."""
+    """How many input updates an operator has."""
     operator = program[at + R_OPERATOR]
     if operator != DELTA_JOIN:
         count = out_of(program, program[at + R_SOURCE])[B_COUNT]
@@ -420,7 +420,7 @@ def _leave(program: Words, at: int) -> int:
 
 @kernel
 def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words) -> int:
-    """One operator in the pass at a vector."""
+    """Runs one operator in the pass at a vector."""
     shared = program[at + R_SHARED]
     if shared != 0 and _updates(program, at) >= program[shared]:
         return UNDONE

@@ -1,10 +1,10 @@
 """Kernels of the arena's writers: intern bytes, move tables, mark what is in use, drop what is not.
 
-Layout and flags are told in ``ivm.kernels.arena``. ``state`` is int64[STATE_WORDS], the descriptor first; whoever calls
-holds the arena's lock unless it says otherwise.
+``ivm.kernels.arena`` describes layout and flags. ``state`` is int64[STATE_WORDS], the descriptor first; the caller
+holds the arena's lock unless stated otherwise.
 
 Ids are SipHash-1-3 (Aumasson and Bernstein 2012) of the value under the database's secret, forced odd, the key changed
-in each round: a value whose proposal is held by other bytes proposes again in the next round.
+in each round: a value whose proposed id belongs to other bytes proposes again in the next round.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ OLD_AT: Final = 21
 DROPPING: Final = 22
 """Whether dead values stay behind in the old table."""
 LEFT: Final = 23
-"""Where the ranges of addresses are whose bytes move too (begin, end; sorted), and at ``LEFT + 1`` how many."""
+"""The address of the list of address ranges (begin, end; sorted) whose bytes move too; their number is at ``LEFT +
+1``."""
 STATE_WORDS: Final = 25
 MOVED_WITH_EACH: Final = 6
-"""Slots that move with every value that comes while two tables stand: a table twice as large is then never full before
-all have moved."""
+"""Slots that move with every new value while there are two tables, so that a table of twice the size is never full
+before all have moved."""
 MOST_ROUNDS: Final = 1 << 12
 AHEAD: Final = 16
-"""Values whose slots are asked for before the first of them is looked for, so that cache misses overlap."""
+"""Values whose slots are prefetched before the first of them is looked up, so that cache misses overlap."""
 NUMBER_BYTES: Final = 16
-"""What a long value's number of bytes takes before them at most, with what aligns it."""
+"""The most bytes that a long value's length takes before it, including alignment."""
 
 
 @kernel
@@ -138,7 +139,7 @@ def _holds(slot: int, address: int, length: int) -> bool:
 
 @kernel
 def _fits(state: Words, length: int) -> bool:
-    """Whether the chunk has room for so many bytes."""
+    """Whether the chunk has room for ``length`` bytes."""
     number = NUMBER_BYTES if length >= MANY else 0
     return bool(state[CHUNK_USED] + number + length <= state[CHUNK_CAPACITY])
 
@@ -152,7 +153,7 @@ def _has_room(state: Words, length: int) -> bool:
 
 @kernel
 def _put(state: Words, ident: int, named: int) -> None:
-    """Fills the id's slot in the table: a free one, or that which was reserved."""
+    """Fills the id's slot in the table: a free or a reserved one."""
     at = find_slot(state[TABLE], state[MASK], ident)
     if at == 0:
         slot = (ident >> 1) & state[MASK]
@@ -168,14 +169,14 @@ def _put(state: Words, ident: int, named: int) -> None:
 
 @kernel
 def _note(state: Words, ident: int) -> None:
-    """Into the journal, which has room."""
+    """Appends an id to the journal, which has room."""
     store_word(state[JOURNAL] + state[JOURNAL_USED] * 8, ident)
     state[JOURNAL_USED] += 1
 
 
 @kernel
 def _copied(state: Words, address: int, length: int) -> int:
-    """What a slot names once the bytes are copied to the end of the chunk, which has room; without flags."""
+    """Copies the bytes to the end of the chunk, which has room. Returns the slot's second word, without flags."""
     target = state[CHUNK] + state[CHUNK_USED]
     if length >= MANY:
         target = ((target + 7) & ~7) + 8
@@ -195,26 +196,26 @@ def _insert(state: Words, ident: int, address: int, length: int) -> None:
 
 @kernel
 def _reserve(state: Words, ident: int) -> None:
-    """Keeps an id free for ever, unless a value has it."""
+    """Reserves an id for ever, unless a value has it."""
     if find_slot(state[TABLE], state[MASK], ident) != 0:
         return
     if state[OLD] != 0:
         old = find_slot(state[OLD], state[OLD_MASK], ident)
         if old != 0 and not is_dead(old) and not is_reserved(old):
-            return  # it moves here itself
+            return  # that value will move here itself
     state[RESERVED_COUNT] += 1
     _put(state, ident, RESERVED_FLAG)
 
 
 @kernel
 def propose(state: Words, address: int, length: int, turn: int) -> int:
-    """The id that a value asks for in a round."""
+    """The id that a value proposes in a round."""
     return (sip_hash(address, length, state[KEY0] ^ turn, state[KEY1]) & state[ID_MASK]) | 1  # type: ignore[no-any-return]
 
 
 @kernel
 def _turn_of(state: Words, ident: int, address: int, length: int) -> int:
-    """The round in which a value asks for an id; 0 too where it never does, as with ids of another's making."""
+    """The round in which a value proposes an id; also 0 if it never does, as with ids not made by this scheme."""
     for turn in range(MOST_ROUNDS):
         if propose(state, address, length, turn) == ident:
             return turn
@@ -223,14 +224,14 @@ def _turn_of(state: Words, ident: int, address: int, length: int) -> int:
 
 @kernel
 def _reserve_earlier(state: Words, ident: int, address: int, length: int) -> None:
-    """Keeps the proposals free that a value made before it came to have its id."""
+    """Reserves the ids that a value proposed before the one it has."""
     for turn in range(_turn_of(state, ident, address, length)):
         _reserve(state, propose(state, address, length, turn))
 
 
 @kernel
 def _leaves(state: Words, address: int) -> bool:
-    """Whether the bytes at an address lie in a chunk that is given up."""
+    """Whether the bytes at an address lie in a chunk to be retired."""
     ranges, low, high = state[LEFT], np.int64(0), state[LEFT + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -243,7 +244,7 @@ def _leaves(state: Words, address: int) -> bool:
 
 @kernel
 def move_slots(state: Words, count: int) -> int:
-    """Moves the next slots of the old table; 0, or how many bytes of room the chunk lacks for the next value."""
+    """Moves the next slots of the old table. Returns 0, or the bytes for the next value if the chunk lacks room."""
     stop = min(state[OLD_AT] + count, state[OLD_MASK] + 1)
     while state[OLD_AT] < stop:
         at = state[OLD] + state[OLD_AT] * SLOT_BYTES
@@ -259,14 +260,14 @@ def move_slots(state: Words, count: int) -> int:
                     named = _copied(state, address, length) | (named & FLAGS)
                 _reserve_earlier(state, ident, address, length)
             _put(state, ident, named)
-            state[USED] -= 1  # it was counted where it was, and so was what has kept its place
+            state[USED] -= 1  # already counted in the old table, as was a reserved slot
         state[OLD_AT] += 1
     return 0
 
 
 @kernel
 def _see(state: Words, ident: int, slot: int) -> None:
-    """A value of this arena is in use: it has the colour of now, and is alive. The journal has room."""
+    """Marks a value of this arena as used: gives it the present colour, and revives it. The journal has room."""
     named = load_word(slot + NAMED)
     if (named & DEAD_FLAG) != 0:
         state[DEAD_COUNT] -= 1
@@ -281,13 +282,14 @@ def _is_seen(state: Words, slot: int) -> bool:
 
 @kernel
 def _stays_behind(state: Words, slot: int) -> bool:
-    """Whether a slot is a dead value's that will not move to the new table."""
+    """Whether a slot belongs to a dead value that will not move to the new table."""
     return state[DROPPING] != 0 and is_dead(slot)
 
 
 @kernel
 def _try_id(state: Words, ident: int, address: int, length: int) -> int:
-    """What a proposal leads to: 1 it is the value's id, 0 it may be given to it, -1 it is another's, -2 room first."""
+    """The outcome of a proposal: 1 it is the value's id, 0 it is free for it, -1 it is another's, -2 room is needed
+    first."""
     slot = find_slot(state[TABLE], state[MASK], ident)
     if slot == 0 and state[OLD] != 0:
         slot = find_slot(state[OLD], state[OLD_MASK], ident)
@@ -296,7 +298,7 @@ def _try_id(state: Words, ident: int, address: int, length: int) -> int:
                 return 0
             if not _has_room(state, 0):
                 return -2
-            _reserve(state, ident)  # who lives may have passed by here
+            _reserve(state, ident)  # a living value may have proposed this id and gone on
             return -1
     if slot != 0:
         if not _holds(slot, address, length):
@@ -316,7 +318,7 @@ def _try_id(state: Words, ident: int, address: int, length: int) -> int:
 
 @kernel
 def _propose_some(state: Words, base: int, offsets: Words, ids: Words, start: int) -> int:
-    """Writes what the next values ask for first into ``ids``, and asks for those slots; where it has stopped."""
+    """Writes the next values' first proposals to ``ids``, and prefetches their slots. Returns where it stopped."""
     stop = min(start + AHEAD, len(ids))
     for i in range(start, stop):
         ids[i] = propose(state, base + offsets[i], offsets[i + 1] - offsets[i], 0)
@@ -331,8 +333,8 @@ def _propose_some(state: Words, base: int, offsets: Words, ids: Words, start: in
 def intern_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: int) -> int:
     """Writes the ids of values ``start``.. into ``ids``, adding values that are new.
 
-    Value i is ``data[offsets[i]:offsets[i+1]]``. Returns how far it came: less than ``len(ids)`` when the value
-    there needs room that the table, the journal or the chunk does not have.
+    Value i is ``data[offsets[i]:offsets[i+1]]``. Returns the index reached: less than ``len(ids)`` if the value there
+    needs room that the table, the journal or the chunk does not have.
     """
     base = where_bytes(data)
     proposed = start
@@ -377,8 +379,8 @@ def load_values(state: Words, data: Bytes, offsets: Words, ids: Words, start: in
 
 @kernel
 def see_words(state: Words, words: Words, start: int) -> int:
-    """What ids among the words name is in use, and comes back if it was dead. Returns how far it came: less than all
-    when room is needed first."""
+    """Marks the values of ids among the words as used, and revives dead ones. Returns the index reached, less than the
+    number of words if room is needed first."""
     for i in range(start, len(words)):
         ident = words[i]
         if (ident & 1) == 0:
@@ -398,7 +400,7 @@ def see_words(state: Words, words: Words, start: int) -> int:
 
 @kernel
 def unseen(descriptor: Words, colour: int, words: Words, out: Words) -> int:
-    """The words that are ids of values not of this colour, into ``out``; how many. Needs no lock."""
+    """Writes to ``out`` the words that are ids of values not of this colour. Returns how many. Needs no lock."""
     count = 0
     for i in range(len(words)):
         ident = words[i]
@@ -412,7 +414,8 @@ def unseen(descriptor: Words, colour: int, words: Words, out: Words) -> int:
 
 @kernel
 def condemn(state: Words, start: int, stop: int, out: Words) -> int:
-    """Declares the values in slots start … stop-1 dead that have not the colour of now; their ids, and how many."""
+    """Declares dead the values in slots start … stop-1 without the present colour. Writes their ids to ``out``; returns
+    how many."""
     count = 0
     for slot in range(start, stop):
         at = state[TABLE] + slot * SLOT_BYTES
@@ -428,7 +431,7 @@ def condemn(state: Words, start: int, stop: int, out: Words) -> int:
 
 @kernel
 def keep_living(descriptor: Words, ids: Words, out: Words) -> int:
-    """The places in ``ids`` of those that are not dead, into ``out``; how many. Needs no lock."""
+    """Writes to ``out`` the indexes in ``ids`` of those that are not dead. Returns how many. Needs no lock."""
     count = 0
     for i in range(len(ids)):
         slot = find_in(descriptor, TABLE, ids[i])
@@ -440,8 +443,8 @@ def keep_living(descriptor: Words, ids: Words, out: Words) -> int:
 
 @kernel
 def weigh(table: int, start: int, stop: int, ranges: Words, sizes: Words) -> None:
-    """Adds the living values' bytes in slots start … stop-1 to ``sizes`` of the range that they lie in; ``ranges``
-    int64[2n]: begin and end of each, sorted."""
+    """Adds the sizes of living values in slots start … stop-1 to ``sizes`` of the range that contains their bytes;
+    ``ranges`` int64[2n]: begin and end of each, sorted."""
     for slot in range(start, stop):
         at = table + slot * SLOT_BYTES
         if load_word(at) == 0 or (load_word(at + NAMED) & (RESERVED_FLAG | DEAD_FLAG)) != 0:

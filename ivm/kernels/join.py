@@ -40,12 +40,12 @@ J_POSITION: Final = 2
 J_RAN: Final = 3
 JOIN_WORDS: Final = 4
 
-# What kernels count, for tests that assert how work grows.
+# The kernels' counters, for tests that assert how work grows.
 S_MATCHES: Final = 0
 S_SEEKS: Final = 1
 S_HISTORY: Final = 2
 S_SEGMENTS: Final = 3
-# Products of multiplicities that are too many: what was emitted may be wrong then.
+# The number of products of multiplicities that were too large; the output may then be wrong.
 S_OVERFLOWS: Final = 4
 STATS: Final = 5
 
@@ -55,7 +55,7 @@ LATER_FULL: Final = -2
 
 @kernel
 def too_many(a: int, b: int) -> bool:
-    """Whether the product of two multiplicities is beyond 2^60: what is added up to it still fits 64 bits."""
+    """Whether the product of two multiplicities exceeds 2^60; sums of smaller ones still fit 64 bits."""
     if -(1 << 30) < a < 1 << 30 and -(1 << 30) < b < 1 << 30:
         return False
     return abs(float(a) * float(b)) > float(1 << 60)
@@ -83,11 +83,11 @@ def join(
 ) -> int:  # fmt: skip
     """Appends the matches of ``delta`` with ``trace`` minus two blocks, gathered, at the join of both times.
 
-    Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_shape``
-    and are wrapped to ``shape``, then put ``delay`` rounds later, but those of ``minus`` with a delay are as they
-    count; matches past the round ``last`` of a delayed trace do not exist. Returns both blocks' counts, the second
-    shifted by 32 bits, or OUT_FULL or LATER_FULL with ``state`` saying where to go on when the caller has made room.
-    Cost: seeks of the delta's keys, the matches.
+    Matches at the loop vector ``vector`` go to ``out``, others to ``later``. The trace's times are of ``trace_shape``;
+    they are wrapped to ``shape``, then moved ``delay`` rounds later, except that with a delay those of ``minus`` are
+    already final. Matches past the round ``last`` of a delayed trace do not exist. Returns both blocks' counts, the
+    second shifted by 32 bits, or OUT_FULL or LATER_FULL, with ``state`` saying where to continue once the caller has
+    made room. Cost: seeks of the delta's keys, the matches.
     """
     key_width = program[P_KEY]
     width = trace[T_WIDTH]
@@ -112,7 +112,7 @@ def join(
             fresh = c != 0
         if fresh and len(ahead) != 0:
             window = aim(table, count, width, delta, i, key_width, ahead, window, cursors)
-        # A row that is resumed has not searched the layers before its first: its key is searched again.
+        # A resumed row has not searched the layers before its first one, so its key is searched again.
         previous = key if position < 0 else 0
         time = load(delta[B_TIMES] + 8 * i)
         for k in range(first_layer, count):

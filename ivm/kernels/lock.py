@@ -1,9 +1,10 @@
-"""Locked joins (FOR SYSTEM_TIME AS OF PROCTIME()): each copy of a left row keeps what the right side held when it came.
+"""Locked joins (FOR SYSTEM_TIME AS OF PROCTIME()): each copy of a left row keeps the matches that the right side held
+when it arrived.
 
-A *lock* is a number of copies of a left row that came at one time. The state, an arrangement [left row | number | part
-| right row], holds for each lock a row of part MARKER, counted by its copies, and either its matches (MATCH), each
-counted by copies times occurrences, or one row of part ALONE. Locks of equal left rows are numbered as they came; the
-copies that go are those of the least number.
+A *lock* is a number of copies of a left row that arrived at one time. The state, an arrangement [left row | number |
+part | right row], holds for each lock a row of part MARKER, counted by its copies, and either its matches (MATCH), each
+counted by copies times occurrences, or one row of part ALONE. Locks of equal left rows are numbered in order of
+arrival; a retraction removes copies of the least number first.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ivm.rows import Words
 
 @kernel
 def _find(table: Words, count: int, width: int, row: int, words: int, order: int, positions: Words) -> None:
-    """The first rows whose first words are not less than the row's."""
+    """Moves positions to the first rows whose first words are not less than the row's."""
     for k in range(count):
         at = k * LAYER_WORDS
         positions[k] = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], 0, row, words, order)
@@ -67,7 +68,7 @@ def _lock(
     probe: Words, skip: Skip, right: Words, right_table: Words, right_count: int, right_positions: Words,
     right_skip: Skip, out: Words, none: int, time: int, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends a new lock of a left row: marker and matches; False when there is no room."""
+    """Appends a new lock of a left row: marker and matches. False if there is no room."""
     width = out[B_WIDTH]
     mine = row + 8 * key_width
     copy_words(mine, where(probe), words)
@@ -111,7 +112,7 @@ def _unlock(
     row: int, copies: int, key_width: int, words: int, table: Words, count: int, positions: Words, skip: Skip,
     out: Words, time: int, stats: Words,
 ) -> bool:  # fmt: skip
-    """Takes back what stands for the oldest copies of a left row; False when there is no room."""
+    """Retracts the state of the oldest copies of a left row. False if there is no room."""
     width = out[B_WIDTH]
     mine = row + 8 * key_width
     _find(table, count, width, mine, words, 0, positions)
@@ -152,11 +153,11 @@ def lock(
     delta: Words, start: int, key_width: int, state: Words, minus: Words, right: Words, right_delta: Words,
     nothing: Words, out: Words, none: int, time: int, stats: Words,
 ) -> int:  # fmt: skip
-    """Appends what left updates [key | row] of one time do to the state, from ``start`` on.
+    """Appends the changes to the state caused by left updates [key | row] of one time, from ``start`` on.
 
-    ``state`` is read minus a block: what this very time did before. ``right`` is read up to the time; it holds
-    ``right_delta`` already, where there are later ones. ``none``: the address of right words for markers and where
-    there is no match. Returns how far it came: short of the delta's count when ``out`` is full.
+    ``state`` is read minus a block: the earlier changes of this same time. ``right`` is read up to the time; it already
+    includes ``right_delta``, which has later updates. ``none``: the address of the right words of markers and of rows
+    without a match. Returns the index reached, less than the delta's count if ``out`` is full.
     """
     width = delta[B_WIDTH]
     words = width - key_width

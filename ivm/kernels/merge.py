@@ -52,7 +52,7 @@ _FEW: Final = 8
 
 @kernel
 def _settle(rows: int, times: int, diffs: int, start: int, stop: int, width: int, diff_width: int) -> int:
-    """Sorts updates start … stop-1, all of one row, by time and adds equal times up; returns the new stop."""
+    """Sorts updates start … stop-1, all of one row, by time and adds up equal times. Returns the new stop."""
     if stop - start > 64:
         return _settle_long(rows, times, diffs, start, stop, width, diff_width)
     for i in range(start + 1, stop):
@@ -205,7 +205,8 @@ def _merge_small(trace: Words, block: Words) -> int:
 
 @kernel
 def insert_small(trace: Words, block: Words) -> int:
-    """Inserts a sorted, consolidated block into the small layer; -1, and nothing done, when there is no room."""
+    """Inserts a sorted, consolidated block into the small layer. Returns -1, having done nothing, if there is no
+    room."""
     added = block[B_COUNT]
     count = trace[HEAD + L_COUNT]
     if count + added > trace[T_ROOM]:
@@ -260,7 +261,8 @@ def insert_small(trace: Words, block: Words) -> int:
 
 @kernel
 def _mixed(times: int, diffs: int, start: int, stop: int) -> bool:
-    """Whether some of the updates start … stop-1, of one diff word, has another diff than 1, or time than the first."""
+    """Whether any of the updates start … stop-1, of one diff word, has a diff other than 1 or a time other than the
+    first's."""
     for i in range(start, stop):  # noqa: SIM110  (numba has no any() over generators)
         if load(diffs + 8 * i) != 1 or load(times + 8 * i) != load(times):
             return True
@@ -273,9 +275,9 @@ def merge(
 ) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
-    ``state`` int64[MERGE_WORDS] keeps how far it is, and whether times and diffs are not all alike; returns how many
-    updates were read. A group of equal rows is never split, so it may read more than ``fuel`` by the size of one.
-    ``bits``: the target's filter; ``fence``: its fence; if they have words.
+    ``state`` int64[MERGE_WORDS] keeps the merge's progress, and whether times and diffs are not all equal. Returns how
+    many updates were read. A group of equal rows is never split, so it may exceed ``fuel`` by the size of one.
+    ``bits``: the target's bloom filter; ``fence``: its fence; both are skipped if empty.
     """
     i = state[M_LEFT]
     j = state[M_RIGHT]
@@ -329,7 +331,7 @@ def merge(
         to = rows + bytes_a_row * out
         for k in range(width):
             store(to + 8 * k, load(row + 8 * k))
-        if out % FENCE == 0 and len(fence) != 0:  # written again where an update of the group has been added to another
+        if out % FENCE == 0 and len(fence) != 0:  # written again if an update of the group was added to another
             fence[out // FENCE] = load(row)
         store(times + 8 * out, time)
         to = diffs + bytes_a_diff * out
@@ -350,7 +352,7 @@ def merge(
 
 @kernel
 def fill_fence(rows: int, count: int, width: int, fence: Words) -> None:
-    """The first word of every FENCE-th row."""
+    """Writes the first word of every FENCE-th row to the fence."""
     for k in range(len(fence)):
         fence[k] = load(rows + 8 * width * FENCE * k)
 
@@ -366,7 +368,7 @@ def fill_filter(rows: int, count: int, width: int, bits: Words) -> None:
 
 @kernel
 def uniform(block: Words) -> bool:
-    """Whether all updates have one time and diff 1."""
+    """Whether all updates have the same time and diff 1."""
     if block[B_DIFF_WIDTH] != 1:
         return False
     for i in range(block[B_COUNT]):

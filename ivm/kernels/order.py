@@ -1,4 +1,4 @@
-"""How rows compare: word by word as integers, or by a spine's order, where some words are ids of bytes.
+"""Comparing rows: word by word as integers, or by a spine's order, in which some words are ids of bytes.
 
 An *order* is the address of [address of the cell (arena descriptor's address, its length), code of word 0, …], or 0
 for all words as integers. Codes are those of ``ivm.graph.Order``.

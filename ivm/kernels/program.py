@@ -1,15 +1,14 @@
-"""What a program of ``ivm.kernels.run`` is made of: the words of its head, of a scope, of a row of each kind."""
+"""The layout of programs (``ivm.kernels.run``): the words of the head, of a scope, and of a row of each kind."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Head: the scope that is at work; what the call of the row at which it stands came to, if Python was asked to run it
-# (NOT_CALLED, CALLED_SILENT: it has emitted nothing, CALLED_EMITTED); for each of KINDS kinds of work, from how many
-# updates on threads share it in Python; how many passes are left before the kernel returns, each operator of the
-# outermost scope counted as one; how many rows it has looked at so far; the queue of the outermost scope's rows that
-# are to run (a binary heap) and those that have emitted, each as where it stands and how many. The words of the
-# outermost scope follow.
+# Head: the current scope; the outcome of the current row's call, if Python was asked to run it (NOT_CALLED,
+# CALLED_SILENT: it has emitted nothing, CALLED_EMITTED); for each of KINDS kinds of work, the number of updates from
+# which threads share it in Python; how many passes are left before the kernel returns, each operator of the outermost
+# scope counting as one; how many rows it has visited so far; the queue of the outermost scope's due rows (a binary
+# heap) and the list of those that have emitted, each as index and length. The words of the outermost scope follow.
 F_SCOPE: Final = 0
 F_RETURN: Final = 1
 F_LEAST: Final = 2
@@ -25,9 +24,9 @@ NOT_CALLED: Final = 0
 CALLED_SILENT: Final = 1
 CALLED_EMITTED: Final = 2
 
-# Every scope: the scope around it and its own row there, the shape of its times, its first row and where its rows end
-# (the outermost scope, whose rows may lie anywhere, in rank order: 0), the row at which its pass stands (0: it is
-# between passes, or the outermost scope's rows), the vector of the pass, and of the pass around it.
+# Every scope: the enclosing scope and its own row there, the shape of its times, its first row and where its rows end
+# (0 for the outermost scope, whose rows may lie anywhere, in rank order), the current row of its pass (0: between
+# passes, or between the outermost scope's rows), the vector of the pass, and of the enclosing pass.
 S_PARENT: Final = 0
 S_ROW: Final = 1
 S_SHAPE: Final = 2
@@ -38,12 +37,12 @@ S_VECTOR: Final = 6
 S_OUTER: Final = 7
 SCOPE_WORDS: Final = 8
 
-# Every row: the operator, the vector at which it is due (-1: none), whether it is to run in this pass, its out, the
-# row of its source (its address where the source is not in the program), its own block (what waits for later vectors;
-# a variable's following, a tap's gathered, what an output is drained of), and where in the lists the rows of its
-# consumers are, and how many; the same for what brings its out into loops; whether Python is told at the end that it
-# has emitted; and the head's word that says from how many updates on threads share its work (0: they never do). A
-# nested loop's source is its scope, its consumers are what leaves it.
+# Every row: the operator, the vector at which it is due (-1: none), whether it runs in this pass, its ``out``, the row
+# of its source (its address if the source is not in the program), its own block (updates that wait for later vectors; a
+# variable's next round, what a tap gathered, an output's undrained changes), the list of its consumers' rows (index and
+# length), likewise of the rows that bring its ``out`` into loops; whether Python is notified at the end if it has
+# emitted; and the head's word with the number of updates from which threads share its work (0: never). A nested loop's
+# source is its scope, its consumers are the operators that leave it.
 R_OPERATOR: Final = 0
 R_DUE: Final = 1
 R_QUEUED: Final = 2
@@ -58,22 +57,22 @@ R_NOTED: Final = 24
 R_SHARED: Final = 25
 ROW_WORDS: Final = 26
 
-# Arrange, output: its trace, the order, the gather's program (0: none) and its words, the gathered block.
+# Arrange, output: the trace, the order, the gather's program (0: none) and its number of words, the gathered block.
 A_TRACE: Final = 8
 A_ORDER: Final = 9
 A_GATHER: Final = 10
 A_GATHER_WORDS: Final = 11
 A_GATHERED: Final = 12
-# Threshold: the traces of its source and of its output (outside of loops 0: there is none), what it keeps, the blocks
-# of owed times as found and sorted. Count: the same two traces, and a block for what is not sorted.
+# Threshold: the traces of its source and of its output (0 outside of loops: none), what it keeps, the blocks of owed
+# times as found and as sorted. Count: the same two traces, and a block for unsorted output.
 D_SOURCE: Final = 8
 D_OUTPUT: Final = 9
 D_KEEP: Final = 10
 D_OWED: Final = 11
 D_SORTED: Final = 12
 N_UNSORTED: Final = 10
-# Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, what is new on the left (a
-# row, or an address where it is outside), and both sides, four words each: trace, shape, delay, a delayed body's row.
+# Join: the right delta's row (R_SOURCE: the left one's), its program, state, last round, the left side's new updates (a
+# row, or an address if outside), and both sides, four words each: trace, shape, delay, a delayed body's row.
 J_RIGHT: Final = 8
 J_PROGRAM: Final = 9
 J_PROGRAM_WORDS: Final = 10
@@ -82,8 +81,8 @@ J_LAST: Final = 12
 J_FRESH: Final = 13
 J_LEFT_SIDE: Final = 14
 J_RIGHT_SIDE: Final = 18
-# Concat: where in the lists its sources are, and how many. Feedback: the variable's row, the last round, the rounds of
-# a priority (0: there are none), the last of them, whether what comes in the last round is nobody's.
+# Concat: the list of its sources (index and length). Feedback: the variable's row, the last round, the rounds of a
+# priority (0: there are none), the last of them, whether updates in the last round are dropped.
 C_SOURCES: Final = 8
 C_COUNT: Final = 9
 F_VARIABLE: Final = 8
@@ -91,12 +90,12 @@ F_LAST: Final = 9
 F_STRIDE: Final = 10
 F_LAST_OF_PRIORITY: Final = 11
 F_IDLE: Final = 12
-# First: as a threshold's, then the values' words, how many, and whether they are complemented. Delay: its program.
-# Accumulate: as a threshold's, then its formula, how many words, and where its errors' block is, as a map has them too.
-# Project: its gather's program and its words. Entering: its scope. Delta join: a state, where in the lists its courses
-# are, how many, and the cell that says whether it has run. A course: its delta, path and the path's words, the sources
-# to fill in, how many, and for each of them the delta that makes it fresh (0: nothing does) and the block it is then
-# without.
+# First: as a threshold's, then the values' words, their number, and whether they are complemented. Delay: its program.
+# Accumulate: as a threshold's, then its formula, its number of words, and the address of its errors' block; a map has
+# these three too. Project: its gather's program and its words. Entering: its scope. Delta join: a state, the list of
+# its courses (index and length), and the cell that says whether it has run. A course: its delta, the path and its
+# number of words, the sources to fill in and their number, and for each of them the delta that makes it fresh (0: none)
+# and the block to subtract then.
 G_WORDS: Final = 13
 G_WORD_COUNT: Final = 14
 G_COMPLEMENT: Final = 15
@@ -146,8 +145,8 @@ ERRORS: Final = 22
 ACCUMULATE: Final = 23
 ACCUMULATE_TOTAL: Final = 24
 
-# What running an operator came to: done; nothing, it is to run in Python; done but for the insertion of its out.
-# A call's returns: nothing is due, or so many passes have been run. Between its scopes: a loop is entered.
+# The outcome of running an operator: done; not done, to be run in Python; done except for inserting its ``out``.
+# Results of a call: nothing is due, or the given number of passes have run. Between scopes: a loop was entered.
 DONE: Final = 0
 UNDONE: Final = 1
 UNPLACED: Final = 2

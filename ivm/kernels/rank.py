@@ -1,9 +1,9 @@
-"""Ranks: searching a key's rows by how many, counted with their diffs, lie before them.
+"""Ranks: searching a key's rows by the number of rows before them, counted by their diffs.
 
-The batches of a ranked spine keep the sum of the first diffs before every FENCE-th row, so that the sum before any
-row costs a constant. The rank of a row is the sum over the layers; a row of a given rank is found by bisecting the
-layer that has most rows left, until the rows left in all layers are none: O(layers * log**2) whatever the group's
-size, and however many rows in it cancel out. Outside of loops only, where all of a trace's times hold.
+The batches of a ranked spine keep the sum of the first diffs before every FENCE-th row, so that the sum before any row
+costs a constant. The rank of a row is the sum over the layers; a row of a given rank is found by repeatedly bisecting
+the layer with the most rows left, until no layer has any left: O(layers * log**2), whatever the group's size and
+however many of its rows cancel out. Outside of loops only, where all of a trace's times count.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ivm.kernels.order import compare
 from ivm.kernels.seek import bisect
 from ivm.rows import Words
 
-# What a search keeps of each layer: the key's first row and the one after its last, where it is now, the bounds while
-# it searches, where its running sums start (-1: the layer has sums, or one diff for all rows), the sum before its
-# start, and the bounds of a row's updates.
+# A search's state for each layer: the key's first row and the one after its last, the current position, the search
+# bounds, where its running sums start (-1: the layer has sums, or one diff for all rows), the sum before its start, and
+# the bounds of a row's updates.
 W_START: Final = 0
 W_END: Final = 1
 W_AT: Final = 2
@@ -48,7 +48,8 @@ SEARCH_WORDS: Final = 9
 
 @kernel
 def extend_ranks(block: Words, ranks: Words, start: int) -> int:
-    """Fills in the sums from entry ``start`` (at least 1) on as far as the block has rows; where to go on."""
+    """Fills in the sums from entry ``start`` (at least 1) on as far as the block has rows. Returns where to
+    continue."""
     count = block[B_COUNT]
     stride = 8 * block[B_DIFF_WIDTH]
     j = start
@@ -63,7 +64,7 @@ def extend_ranks(block: Words, ranks: Words, start: int) -> int:
 
 @kernel
 def prepare(table: Words, count: int, width: int, key: int, key_width: int, order: int, work: Words) -> Words:
-    """Sets a search for the key up, where ``work`` has the starts; returns the running sums of layers without sums.
+    """Prepares a search for the key; ``work`` has the starts. Returns the running sums of layers without sums.
 
     Cost: a search in each layer, and the key's rows in layers without sums (the small one, the pass's delta).
     """
@@ -74,7 +75,7 @@ def prepare(table: Words, count: int, width: int, key: int, key_width: int, orde
 
 @kernel
 def ends(table: Words, count: int, width: int, key: int, key_width: int, order: int, work: Words) -> int:
-    """Finds where the key's rows end and lays out the running sums; how many of these there are."""
+    """Finds where the key's rows end and lays out the running sums. Returns the number of sums."""
     room = 0
     for k in range(count):
         at = k * LAYER_WORDS
@@ -105,7 +106,7 @@ def ends(table: Words, count: int, width: int, key: int, key_width: int, order: 
 
 @kernel
 def add_up(table: Words, count: int, work: Words, sums: Words) -> None:
-    """Fills in the running sums that ``ends`` has laid out, and what lies before each layer's start."""
+    """Fills in the running sums laid out by ``ends``, and the sum before each layer's start."""
     for k in range(count):
         at = k * LAYER_WORDS
         w = k * SEARCH_WORDS
@@ -139,7 +140,7 @@ def _sum_before(table: Words, at: int, work: Words, w: int, sums: Words, positio
 
 @kernel
 def rank_at(table: Words, count: int, work: Words, sums: Words, field: int) -> int:
-    """How many of the key's rows lie before the positions that ``work`` has in one of its fields."""
+    """How many of the key's rows lie before the positions in the given field of ``work``."""
     total = 0
     for k in range(count):
         w = k * SEARCH_WORDS
@@ -151,8 +152,8 @@ def rank_at(table: Words, count: int, work: Words, sums: Words, field: int) -> i
 def place(
     table: Words, count: int, width: int, order: int, work: Words, row: int, words: int, low: int, high: int,
 ) -> None:  # fmt: skip
-    """W_MIDDLE: each layer's first row from its position in field ``low``, before that in ``high``, that is not less
-    than the row in its first words."""
+    """Sets W_MIDDLE: each layer's first row, from its position in field ``low`` to that in ``high``, whose first words
+    are not less than the row's."""
     for k in range(count):
         w = k * SEARCH_WORDS
         work[w + W_MIDDLE] = bisect(
@@ -162,7 +163,8 @@ def place(
 
 @kernel
 def after(table: Words, count: int, width: int, work: Words, row: int, high: int) -> None:
-    """W_AFTER: each layer's first row from W_MIDDLE on, before its position in ``high``, that is not the row."""
+    """Sets W_AFTER: each layer's first row from W_MIDDLE on, before its position in field ``high``, that differs from
+    the row."""
     for k in range(count):
         at = k * LAYER_WORDS
         w = k * SEARCH_WORDS
@@ -176,10 +178,8 @@ def after(table: Words, count: int, width: int, work: Words, row: int, high: int
 def select(
     table: Words, count: int, width: int, order: int, work: Words, sums: Words, rank: int,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """(the rank of the row that ``rank`` falls on, its count, steps); count 0: there is none.
-
-    W_AT becomes each layer's first row that is not less.
-    """
+    """Finds the row that ``rank`` falls on: (its rank, its count, steps); count 0: there is none. Sets W_AT to each
+    layer's first row that is not less."""
     for k in range(count):
         w = k * SEARCH_WORDS
         work[w + W_LOW] = work[w + W_START]

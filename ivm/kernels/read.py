@@ -1,4 +1,4 @@
-"""Reading a trace at a time: its rows into a block, to be sorted and consolidated there."""
+"""Reading a trace at a time, into a block to be sorted and consolidated."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Reduce: a key's accumulated values, gathered for a reducer in Python, and what the reducer's rows change.
+"""Reduce: gathers a key's accumulated values for a reducer in Python, and emits what the reducer's rows change.
 
 A *segment* is a key's distinct values with their summed diffs at one time, or just a *head* (key, time) where it has
 none. The gathering kernels write three blocks: ``heads`` (rows: the keys; times; diffs, two words: sign, and the next
 time or -1), ``offsets`` (rows: where each head's values begin in ``vals``, one more at the end) and ``vals`` (rows: the
-values; diffs: the sums; times unused). They return False when a block is full: the caller makes room and begins again.
+values; diffs: the sums; times unused). They return False if a block is full: the caller makes room and starts again.
 
 ``*_total`` are for outside loops. Inside loops ``segments_history`` and ``emit_segments`` are the tactic SEGMENTS of
 ``ivm.kernels.interesting``, and ``differences_partial`` subtracts what was emitted before.
@@ -62,7 +62,7 @@ def _walk(
     trace: Words, table: Words, count: int, starts: Words, positions: Words, key: int, time: int, limit: int,
     vals: Words, sums: Words,
 ) -> int:  # fmt: skip
-    """Appends the key's accumulation at ``time`` to ``vals``; the rows visited, or -1 when there is no room.
+    """Appends the key's accumulation at ``time`` to ``vals``. Returns the rows visited, or -1 if there is no room.
 
     With ``limit`` >= 0 only positive sums are written, and the walk ends when their total reaches the limit.
     """
@@ -196,10 +196,12 @@ def _count(out: Words, key: int, key_width: int, value: int, time: int, diff: in
 
 @kernel
 def count_differences(trace: Words, delta: Words, nothing: Words, out: Words, fresh: bool, stats: Words) -> bool:
-    """Outside loops, for arrangements without values: appends [key | count] where it goes and where it comes.
+    """Outside loops, for arrangements without values: appends [key | count] with diff -1 for each old count and 1 for
+    each new one.
 
-    ``trace`` holds the delta already; ``fresh``: nothing stood before. ``out`` is empty and has room for two updates
-    for each of the delta. Returns whether it is sorted and consolidated, which only keys with several times prevent.
+    ``trace`` already includes the delta; ``fresh``: it was empty before. ``out`` is empty and has room for two updates
+    per update of the delta. Returns whether ``out`` is sorted and consolidated, which only keys with several times
+    prevent.
     """
     width = trace[T_WIDTH]
     order = trace[T_ORDER]
@@ -270,9 +272,10 @@ def segments_total(
     trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, limit: int, fresh: bool,
     stats: Words,
 ) -> bool:  # fmt: skip
-    """Outside loops: for each key of the delta what stood before (sign -1), and what stands at each of its times.
+    """Outside loops: for each key of the delta, its segment before (sign -1) and at each of its times.
 
-    ``trace`` holds the delta already; no history is later than the delta's times. ``fresh``: nothing stood before.
+    ``trace`` already includes the delta; no history is later than the delta's times. ``fresh``: the trace was empty
+    before.
     """
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
@@ -354,9 +357,9 @@ def differences_total(heads: Words, segment: Words, vals: Words, target: Words) 
 def segments_history(
     trace: Words, table: Words, count: int, cursors: Words, key: int, since: int, times: Words
 ) -> tuple[int, int]:  # fmt: skip
-    """(entries, updates visited): the distinct times of a key's updates, raised to ``since``; -1 when they do not fit.
+    """(entries, updates visited): the distinct times of a key's updates, raised to ``since``; -1 if they do not fit.
 
-    ``cursors`` int64[count or more]: moved on to the key's first row in each layer.
+    ``cursors`` int64[count or more]: advanced to the key's first row in each layer.
     """
     width, key_width = trace[T_WIDTH], trace[T_KEY_WIDTH]
     order, shape = trace[T_ORDER], trace[T_SHAPE]
@@ -382,10 +385,10 @@ def emit_segments(
     heads: Words, offsets: Words, vals: Words, key: int, now: Words, n_now: int, trace: Words, table: Words, count: int,
     cursors: Words, limit: int, sums: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends a segment, maybe an empty one, for each time of ``now``; False when ``vals`` has no room.
+    """Appends a segment, possibly empty, for each time of ``now``. False if ``vals`` has no room.
 
-    ``heads`` has room, ``offsets`` for one more. ``cursors``: what ``segments_history`` left, and as many words again
-    to work in; ``sums``: a word or more for each diff word, to work in.
+    ``heads`` has room, ``offsets`` for one more. ``cursors``: as left by ``segments_history``, followed by as many
+    scratch words; ``sums``: scratch, at least one word per diff word.
     """
     positions = cursors[count:]
     for e in range(n_now):
@@ -435,7 +438,7 @@ def _subtract(
     table: Words, count: int, cursors: Words, width: int, key: int, key_width: int, order: int, time: int,
     shape: int, out: Words,
 ) -> bool:  # fmt: skip
-    """Appends the negated accumulation of a key in the output trace at ``time``; False when there is no room."""
+    """Appends the negated accumulation of a key in the output trace at ``time``. False if there is no room."""
     for k in range(count):
         at = k * LAYER_WORDS
         p = seek(table[at + L_ROWS], table[at + L_COUNT], width, table[at + L_FENCE], cursors[k], key, key_width, order)
@@ -455,7 +458,8 @@ def _subtract(
 
 @kernel
 def differences_partial(heads: Words, segment: Words, vals: Words, output: Words, nothing: Words, out: Words) -> bool:
-    """Appends to ``out`` the reducer's rows minus what was emitted: by the output trace and, in this call, by ``out``.
+    """Appends to ``out`` the reducer's rows minus earlier output: that in the output trace and, from this call, in
+    ``out``.
 
     ``segment`` is ascending and names heads. Returns False, with ``out`` as found, when there is no room.
     """

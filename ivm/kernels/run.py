@@ -1,8 +1,8 @@
 """A step's operators in one call: a program's rows, run in rank order at each vector that is due.
 
-The rows of the outermost scope, of which most have nothing to do, wait in a queue; those of a loop, which are few, are
-looked through in each pass. Where an instruction is left to Python the kernel returns, and goes on behind the row
-when it is called again. How far each scope is in its pass stands in the program: a return costs no more than the call.
+Due rows of the outermost scope, most of whose rows are idle, wait in a queue; a loop has few rows, and each pass scans
+them. If an instruction is left to Python, the kernel returns, and continues after that row when called again. Each
+scope's progress in its pass is stored in the program, so a return costs no more than the call.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _pop(program: Words) -> int:
 
 @kernel
 def _queue(program: Words, scope: int, row: int) -> None:
-    """Lets a row run in the scope's pass."""
+    """Queues a row to run in the scope's pass."""
     if program[row + R_QUEUED] == 0:
         program[row + R_QUEUED] = 1
         if scope == PROGRAM_HEAD:
@@ -106,7 +106,7 @@ def _touch(program: Words, row: int) -> None:
 
 @kernel
 def _hand_on(program: Words, scope: int, at: int) -> None:
-    """Queues what reads an operator's out, in the loops that it enters too."""
+    """Queues the readers of an operator's ``out``, including those in loops that it enters."""
     if scope == PROGRAM_HEAD:
         _touch(program, at)
     first = program[at + R_LINKS]
@@ -122,7 +122,7 @@ def _hand_on(program: Words, scope: int, at: int) -> None:
 
 @kernel
 def _enter(program: Words, scope: int, at: int) -> None:
-    """Lets the loop in a scope's row be at work."""
+    """Makes the loop in a scope's row the current scope."""
     loop = program[at + R_SOURCE]
     program[at + R_QUEUED] = 0
     program[scope + S_AT] = at
@@ -133,13 +133,13 @@ def _enter(program: Words, scope: int, at: int) -> None:
 
 @kernel
 def _behind(program: Words, scope: int, at: int) -> None:
-    """Lets a scope go on behind a row."""
+    """Continues a scope after a row."""
     program[scope + S_AT] = 0 if scope == PROGRAM_HEAD else at + ROW_WORDS
 
 
 @kernel
 def _leave(program: Words, scope: int) -> None:
-    """Goes back to the scope around one that has nothing left to do there, behind its row."""
+    """Returns from a finished loop to the enclosing scope, after the loop's row."""
     row = program[scope + S_ROW]
     parent = program[scope + S_PARENT]
     first = program[row + R_LINKS]
@@ -152,14 +152,14 @@ def _leave(program: Words, scope: int) -> None:
 
 @kernel
 def _left_to_python(program: Words, scope: int, at: int, result: int) -> int:
-    """What the call returns at a row that is not done."""
+    """The call's result at a row that is left to Python."""
     program[scope + S_AT] = at
     return int(2 * at + int(result == UNPLACED))
 
 
 @kernel
 def _sweep(program: Words) -> None:
-    """Forgets what the outermost scope's operators have emitted; leaves the rows of which Python is told."""
+    """Clears what the outermost scope's operators have emitted; keeps the list of rows of which Python is notified."""
     touched = program[F_TOUCHED]
     noted = 0
     for k in range(touched, touched + program[F_TOUCHED_COUNT]):
@@ -173,7 +173,7 @@ def _sweep(program: Words) -> None:
 
 @kernel
 def _run_queue(program: Words, nothing: Words, again: bool, stats: Words) -> int:
-    """The outermost scope, until a loop is ENTERED, or the call is to return."""
+    """Runs the outermost scope until a loop is ENTERED or the call must return."""
     scope = PROGRAM_HEAD
     while program[F_QUEUE_COUNT] != 0:
         if program[F_PASSES] == 0:
@@ -197,8 +197,8 @@ def _run_queue(program: Words, nothing: Words, again: bool, stats: Words) -> int
 
 @kernel
 def _next(program: Words, scope: int) -> int:
-    """The least vector that is due in a loop's pass around it, whose operators are queued then; -1 when there is none:
-    then the loop's row is due in the pass around it in which it is to go on."""
+    """The least vector that is due within the enclosing pass; its operators get queued. -1 if there is none: the loop's
+    row is then scheduled for the enclosing pass in which it continues."""
     shape = program[scope + S_SHAPE]
     vector = -1
     for at in range(program[scope + S_FIRST], program[scope + S_END], ROW_WORDS):
@@ -217,7 +217,8 @@ def _next(program: Words, scope: int) -> int:
 
 @kernel
 def _run_pass(program: Words, scope: int, at: int, nothing: Words, again: bool, stats: Words) -> int:
-    """A loop's pass from a row on, to its end (FINISHED), until a loop in it is ENTERED, or the call is to return."""
+    """Runs a loop's pass from a row on, to its end (FINISHED), until a loop in it is ENTERED, or the call must
+    return."""
     end = program[scope + S_END]
     shape = program[scope + S_SHAPE]
     vector = program[scope + S_VECTOR]
@@ -242,11 +243,11 @@ def _run_pass(program: Words, scope: int, at: int, nothing: Words, again: bool, 
 
 @kernel
 def run_program(program: Words, nothing: Words, again: bool, stats: Words, passes: int) -> int:
-    """Runs what is queued and due, and what becomes so, in at most so many passes.
+    """Runs whatever is or becomes queued or due, in at most ``passes`` passes.
 
-    Returns FINISHED, PAUSED after the last of the passes, or that the operator at which the scope ``program[F_SCOPE]``
-    stands has to run in Python: twice its row's place, and 1 more when it has run and only its out is still to be
-    inserted. Whoever calls says in ``program[F_RETURN]`` that this has been done.
+    Returns FINISHED, PAUSED after the last of the passes, or a request to run the current operator of the scope
+    ``program[F_SCOPE]`` in Python: twice its row's index, plus 1 if it has run and only its ``out`` must still be
+    inserted. The caller sets ``program[F_RETURN]`` once that is done.
     """
     program[F_PASSES] = passes
     if program[F_RETURN] != NOT_CALLED:

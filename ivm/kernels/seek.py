@@ -1,6 +1,6 @@
 """Searching in traces: a local table of layers, with the negated blocks of the current pass as further layers.
 
-A trace is read *minus* up to two blocks, so that an operator sees what stood before the updates of this pass.
+A trace is read *minus* up to two blocks, so that an operator sees the contents before this pass's updates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from ivm.kernels.memory import (
 from ivm.kernels.order import compare
 from ivm.rows import Words
 
-# Keys that are searched together, where a layer has at least so many rows: they are not in the caches near a core.
+# The number of keys searched together, and the rows from which a layer is worth it: it then exceeds the caches near a
+# core.
 AHEAD: Final = 16
 _AHEAD_ROWS: Final = 1 << 15
 _SPARSE: Final = 64
@@ -65,7 +66,7 @@ def add_block(layer: int, block: int) -> None:
 
 @kernel
 def lacks(layer: int, key: int, key_width: int) -> bool:
-    """Whether the filter of the layer at this address says that it has no row with the key."""
+    """Whether the bloom filter of the layer at this address rules out the key."""
     words = load(layer + 8 * L_FILTER)
     if words == 0 or key_width == 0:
         return False
@@ -104,7 +105,7 @@ def layers(trace: Words, minus: Words, minus_too: Words) -> tuple[Words, int]:
 def seek(rows: int, count: int, width: int, fence: int, start: int, key: int, key_width: int, order: int) -> int:
     """The first row from ``start`` on whose first ``key_width`` words are not less than those at address ``key``.
 
-    Gallops, over the fence where there is one: a near row costs few comparisons, a far one few cache misses.
+    Galloping search, over the fence if there is one: a near row costs few comparisons, a far one few cache misses.
     """
     if key_width == 0 or start >= count:
         return start
@@ -162,7 +163,7 @@ def bisect(rows: int, width: int, low: int, high: int, key: int, key_width: int,
 
 @kernel
 def hints(table: Words, count: int, keys: int, order: int) -> Words:
-    """Room for what ``look_ahead`` finds, where so many keys in these layers make it worth while; else of no words."""
+    """Room for the results of ``look_ahead``, if worthwhile for this many keys in these layers; otherwise empty."""
     if keys >= 4 and order == 0:
         for k in range(count):
             total = table[k * LAYER_WORDS + L_COUNT]
@@ -173,7 +174,7 @@ def hints(table: Words, count: int, keys: int, order: int) -> Words:
 
 @kernel
 def _fences(fence: int, blocks: int, start: int, key: int, key_width: int) -> tuple[int, int]:
-    """The rows between which a key is, by the fences from ``start`` on, whose row is less than the key."""
+    """The range of rows that contains a key, by the fences from ``start`` on, whose row is less than the key."""
     first = load(key)
     left = start
     right = left
@@ -203,10 +204,11 @@ def _fences(fence: int, blocks: int, start: int, key: int, key_width: int) -> tu
 
 @kernel
 def look_ahead(table: Words, count: int, width: int, block: Words, start: int, key_width: int, found: Words) -> None:
-    """Where the keys of the next AHEAD rows of a block are in the large layers, so that their cache misses overlap.
+    """Finds the keys of the next AHEAD rows of a block in the large layers together, so that their cache misses
+    overlap.
 
-    ``width``: words of a layer's rows. ``found`` (``hints``) gets the position for each row and layer, -1 where the
-    layer has not been searched.
+    ``width``: words of a layer's rows. ``found`` (from ``hints``) gets the position for each row and layer, -1 if the
+    layer was not searched.
     """
     block_width = block[B_WIDTH]
     stop = min(start + AHEAD, block[B_COUNT])
@@ -252,9 +254,9 @@ def aim(
     table: Words, count: int, width: int, block: Words, i: int, key_width: int, found: Words, window: int,
     cursors: Words,
 ) -> int:  # fmt: skip
-    """Moves the cursors of large layers to the key of a block's row i; returns which row ``found`` begins with.
+    """Moves the cursors of large layers to the key of a block's row i. Returns the row at which ``found`` begins.
 
-    ``window``: what the call before returned, -AHEAD at first; rows come in order.
+    ``window``: the previous call's result, -AHEAD at first; rows come in order.
     """
     if i >= window + AHEAD:
         look_ahead(table, count, width, block, i, key_width, found)

@@ -24,7 +24,7 @@ from ivm.rows import Words
 
 @kernel
 def key_start(block: Words, key_width: int, at: int) -> int:
-    """The first place from ``at`` on at which another key begins; the block is sorted."""
+    """The first index from ``at`` on at which another key begins; the block is sorted."""
     bytes_a_row = 8 * block[B_WIDTH]
     i = at
     while 0 < i < block[B_COUNT]:
@@ -37,7 +37,7 @@ def key_start(block: Words, key_width: int, at: int) -> int:
 
 @kernel
 def key_place(block: Words, key: int, key_width: int, order: int) -> int:
-    """The first place of a sorted block whose key is not less than that at an address."""
+    """The first index of a sorted block whose key is not less than that at an address."""
     return bisect(block[B_ROWS], block[B_WIDTH], 0, block[B_COUNT], key, key_width, order)
 
 
@@ -49,8 +49,8 @@ def in_order(block: Words, order: int) -> bool:
 
 @kernel
 def cut_merge(trace: Words, left: int, right: int, i: int, j: int, reads: int, lefts: Words, rights: Words) -> bool:
-    """Cuts the next ``reads`` updates of a merge, from places i and j of the layers at these offsets on, into parts of
-    about one size between rows: part k goes from ``lefts[k]`` and ``rights[k]`` to the next ones. False where the
+    """Cuts the next ``reads`` updates of a merge, from indexes i and j of the layers at these offsets on, between rows
+    into parts of about equal size: part k goes from ``lefts[k]`` and ``rights[k]`` to the next ones. False if the
     layers are too uneven for that."""
     number = len(lefts) - 1
     width = trace[T_WIDTH]
@@ -87,7 +87,7 @@ def cut_merge(trace: Words, left: int, right: int, i: int, j: int, reads: int, l
 
 @kernel
 def close_gaps(block: Words, starts: Words, counts: Words) -> int:
-    """Moves runs of updates, each at its start and of its count, together from the first's start on; the end."""
+    """Moves runs of updates, given by starts and counts, together from the first's start on. Returns the end."""
     width = block[B_WIDTH]
     diff_width = block[B_DIFF_WIDTH]
     end = starts[0]

@@ -1,9 +1,9 @@
-"""Passing by rows that are gone but not merged away yet: after a few of them the next row that is there is found by
-rank (``ivm.kernels.rank``), however many lie between.
+"""Skipping retracted rows that are not merged away yet: after a few of them the next present row is found by rank
+(``ivm.kernels.rank``), however many lie between.
 
-A *skip* is the trace's layers, with what the pass's delta holds of one key later than one time as a negated layer
-behind them: made for a key and a time when it is asked for first, and kept until it is asked for others. Rows count as
-there by the sum of their diffs, so a key's rows must not have negative counts where more than FEW rows are passed.
+A *skip* is the trace's layers plus a negated layer with those updates of the pass's delta that have one key and are
+later than one time. It is made for a key and a time on first use, and kept until others are requested. Rows are present
+by the sum of their diffs, so a key's rows must not have negative counts if more than FEW rows are skipped.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from ivm.kernels.seek import bisect, seek
 from ivm.rows import Words
 
 FEW: Final = 32
-"""Rows that are passed one by one before a search begins."""
+"""Rows that are skipped one by one before a search begins."""
 
-# What a skip is of: how many layers, words a row and a key, the order; what it is made for: the address of a row with
-# the key (0: nothing yet), the time; and the time that is asked for.
+# A skip's source: how many layers, words of a row and of a key, the order; what it is made for: the address of a row
+# with the key (0: nothing yet) and the time; and the time that is requested.
 K_COUNT: Final = 0
 K_WIDTH: Final = 1
 K_KEY_WIDTH: Final = 2
@@ -66,12 +66,13 @@ K_TIME: Final = 5
 K_AIM: Final = 6
 
 Skip = tuple[Words, Words, Words, Words, Words, Words]
-"""Layers, the search's words, running sums, the delta, the copy of a part of it, what the skip is of and made for."""
+"""Layers, the search's words, running sums, the delta, a copy of part of it, the skip's source and what it is made
+for."""
 
 
 @kernel
 def skip_of(trace: Words, table: Words, count: int, delta: Words, time: int) -> Skip:
-    """A skip of the trace's ``count`` layers, which hold the delta's updates already, as they were at a time."""
+    """A skip over the trace's ``count`` layers, which already include the delta's updates, as of a time."""
     held = np.empty((count + 1) * LAYER_WORDS, np.int64)
     room = delta[B_COUNT] + 1
     for k in range(count):
@@ -93,13 +94,13 @@ def skip_of(trace: Words, table: Words, count: int, delta: Words, time: int) -> 
 
 @kernel
 def aim(skip: Skip, time: int) -> None:
-    """From now on the rows of that time are asked for."""
+    """Requests the rows as of a time from now on."""
     skip[5][K_AIM] = time
 
 
 @kernel
 def _cut(skip: Skip, key: int) -> None:
-    """Makes the delta's updates of the key that are later than the time the last layer, negated."""
+    """Writes the delta's updates of the key later than the time as the last layer, negated."""
     table, _, _, delta, copy, made = skip
     width = made[K_WIDTH]
     key_width = made[K_KEY_WIDTH]
@@ -128,10 +129,8 @@ def _cut(skip: Skip, key: int) -> None:
 
 @kernel
 def _make(skip: Skip, key: int, stats: Words) -> None:
-    """Makes the skip for a key and the time, unless it is.
-
-    Cost: a search in each layer, and the key's rows in the small one and in the delta.
-    """
+    """Prepares the skip for a key and the time, unless it is prepared already. Cost: a search in each layer, and the
+    key's rows in the small one and in the delta."""
     table, work, sums, _, _, made = skip
     width = made[K_WIDTH]
     key_width = made[K_KEY_WIDTH]
@@ -163,7 +162,7 @@ def _rank(skip: Skip, row: int, words: int) -> int:
 
 @kernel
 def _at_rank(skip: Skip, rank: int, stats: Words) -> int:
-    """The address of the row that a rank falls on, in the trace; 0: none."""
+    """The address, in the trace, of the row that a rank falls on; 0: none."""
     table, work, sums, _, _, made = skip
     width = made[K_WIDTH]
     order = made[K_ORDER]
@@ -184,7 +183,7 @@ def _at_rank(skip: Skip, rank: int, stats: Words) -> int:
 
 @kernel
 def next_there(skip: Skip, row: int, stats: Words) -> int:
-    """The first row from this one on, of its key, that is there at the time; 0: none.
+    """The first row from this one on, of its key, that is present at the time; 0: none.
 
     Cost: logarithmic in the key's rows; once for a key and time, those of the small layer and the delta.
     """
@@ -194,7 +193,7 @@ def next_there(skip: Skip, row: int, stats: Words) -> int:
 
 @kernel
 def last_there(skip: Skip, row: int, prefix: int, stats: Words) -> int:
-    """The first row, at the time, of the last point that has one before the row's own, in its key; 0: none.
+    """The first row, present at the time, of the last point before the row's own that has one, in its key; 0: none.
 
     Rows are at one point if their first ``prefix`` words are equal. Cost: as ``next_there``.
     """
@@ -210,7 +209,7 @@ def last_there(skip: Skip, row: int, prefix: int, stats: Words) -> int:
 
 @kernel
 def moved_to(table: Words, count: int, width: int, order: int, row: int, positions: Words) -> None:
-    """Moves positions on to the first rows that are not less than the row."""
+    """Advances positions to the first rows that are not less than the row."""
     for k in range(count):
         at = k * LAYER_WORDS
         positions[k] = seek(

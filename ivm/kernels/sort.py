@@ -1,9 +1,9 @@
 """Sorting and consolidating updates: by (row, time), equal ones added up, zeros dropped.
 
-A permutation is sorted: by insertion below 24 updates; where the words' ranges let a row, its time and its place fit
-one word, as such words, by merging or an LSD radix over the bits that differ; otherwise by merging below about a
-thousand or where words compare as bytes, and by an 8-bit LSD radix that skips bytes in which all rows agree. Where many
-updates add up to few, only what they add up to is sorted.
+A permutation is sorted. Below 24 updates: by insertion. If the words' ranges let a row, its time and its index fit one
+word: as such words, by merge sort or an LSD radix sort over the bits that differ. Otherwise: by merge sort below about
+a thousand updates or if words compare as bytes, else by an 8-bit LSD radix sort that skips bytes in which all rows
+agree. If many updates add up to few, only the sums are sorted.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _radix(perm: Words, rows: int, times: int, width: int, count: int) -> Words:
 
 @kernel
 def _bits(span: int) -> int:
-    """How many bits numbers up to ``span`` take; 64 where it has overflown."""
+    """How many bits numbers up to ``span`` take; 64 if it has overflowed."""
     if span < 0:
         return 64
     bits = 0
@@ -144,8 +144,8 @@ def _bits(span: int) -> int:
 
 @kernel
 def _pack(words: Words, rows: int, times: int, width: int, count: int) -> int:
-    """Makes (row, time, place) of each update one word that compares as they do; the bits of row and time, -1 when
-    that takes too many."""
+    """Packs (row, time, index) of each update into one word that compares in the same way. Returns the bits of row and
+    time, -1 if that takes too many."""
     place = _bits(count - 1)
     room = _PACKED_BITS - place
     for column in range(width + 1):
@@ -205,7 +205,7 @@ def _merge_packed(words: Words, count: int) -> Words:
 
 @kernel
 def _radix_packed(words: Words, low: int, bits: int, count: int) -> Words:
-    """Stable passes over ``bits`` bits from bit ``low`` on: below them the words are in order."""
+    """Stable radix passes over ``bits`` bits from bit ``low`` on; by the bits below, the words are in order already."""
     other = np.empty(count, np.int64)
     passes = (bits + _DIGIT - 1) // _DIGIT
     if passes == 0:
@@ -308,7 +308,7 @@ def _emit(source: Words, target: Words, perm: Words, ordered: bool) -> int:
 
 @kernel
 def sort_block(source: Words, target: Words, order: int) -> int:
-    """Puts the source block's updates into the target block, sorted and consolidated; returns how many.
+    """Writes the source block's updates to the target block, sorted and consolidated. Returns how many.
 
     The target is another block with room for the source's count; what it held is overwritten.
     """
@@ -331,7 +331,7 @@ def sort_block(source: Words, target: Words, order: int) -> int:
 
 @kernel
 def _sort_groups(source: Words, target: Words, order: int, room: Words) -> int:
-    """``sort_block`` of what equal updates add up to, for which there is room; -1: that would not be little."""
+    """``sort_block`` of the sums of equal updates, gathered in ``room``; -1: there are too many of them."""
     width = source[B_WIDTH]
     groups = np.empty(BLOCK_WORDS, np.int64)
     lay_out(room, groups, 0, width, source[B_DIFF_WIDTH], most_groups(source[B_COUNT]))

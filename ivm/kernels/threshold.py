@@ -81,7 +81,7 @@ def threshold_total(trace: Words, delta: Words, nothing: Words, out: Words, keep
 def threshold_history(
     trace: Words, table: Words, count: int, cursors: Words, row: int, since: int, times: Words, diffs: Words
 ) -> tuple[int, int]:  # fmt: skip
-    """(entries, updates visited): a row's history in the order of time, consolidated; -1 where it has no room."""
+    """(entries, updates visited): a row's history in order of time, consolidated; -1 if there is no room."""
     width = trace[T_WIDTH]
     order, shape = trace[T_ORDER], trace[T_SHAPE]
     visited = gather_history(table, count, cursors, width, width, order, row, since, shape, times, diffs)
@@ -97,8 +97,8 @@ def correct_row(
 ) -> None:  # fmt: skip
     """Appends f(input) minus what was emitted before, for one row at each time of ``now``, ascending.
 
-    ``times``, ``diffs``: the row's history, n entries. ``emitted``: the output's layers; ``fresh``: they have nothing
-    of the row, or what adds up to nothing.
+    ``times``, ``diffs``: the row's history, n entries. ``emitted``: the output's layers; ``fresh``: their updates of
+    the row are none, or cancel out.
     """
     width, shape = trace[T_WIDTH], trace[T_SHAPE]
     since = (now[0] >> all_bits(shape)) - 1

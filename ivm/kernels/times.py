@@ -1,9 +1,9 @@
 """Timestamps: vectors (ordinal, round, …) of one coordinate for each enclosing loop, packed into one int64.
 
 The ordinal lies in the high bits, then the rounds, outermost first; so packed times compare lexicographically as
-integers. How wide each loop's round is, is its *shape*: WIDTH_BITS bits for each loop, the innermost in the lowest, 0
-outside of loops. A loop's round is as wide in the loops inside it, so that entering a loop shifts a time. The product
-order is ``below``; ``lub`` is its join.
+integers. The *shape* of a time gives the width of each loop's round: WIDTH_BITS bits for each loop, the innermost in
+the lowest, 0 outside of loops. A loop's round keeps its width in inner loops, so that entering a loop shifts a time.
+The product order is ``below``; ``lub`` is its join.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def last_mask(shape: int) -> int:
 
 @kernel
 def loops(shape: int) -> int:
-    """How many loops it is of."""
+    """How many loops a shape has."""
     count = 0
     while shape != 0:
         count += 1
@@ -48,7 +48,7 @@ def loops(shape: int) -> int:
 @kernel
 def lub(a: int, b: int, shape: int) -> int:
     """The least time that is above both."""
-    if shape <= _WIDTH:  # one loop, or none: most times are such
+    if shape <= _WIDTH:  # one loop or none: the common case
         mask = (1 << shape) - 1
         return max(a >> shape, b >> shape) << shape | max(a & mask, b & mask)
     result = 0

@@ -1,4 +1,4 @@
-"""Compiling every kernel ahead of time, or loading it from the cache folder."""
+"""Compiles every kernel ahead of time, or loads it from the cache folder."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from ivm.rows import Words
 
 T = TypeVar("T")
 
-# What is called from Python; the rest is compiled as part of these. What run_program is made of comes before it, the
-# others after it: it takes longest, and they are compiled beside it.
+# The kernels called from Python; the rest is compiled as part of these. The parts of run_program come before it, the
+# others after it: it takes longest, and they are compiled in parallel with it.
 KERNELS: Final[tuple[Any, ...]] = (
     lay_out,
     freeze,
@@ -92,7 +92,7 @@ KERNELS: Final[tuple[Any, ...]] = (
 
 
 def signature(kernel: Any) -> tuple[Any, ...]:
-    """The numba types of a kernel's arguments, after its annotations; only ``vals`` of a reducer is a matrix."""
+    """The numba types of a kernel's arguments, from its annotations; only ``vals`` of a reducer is a matrix."""
     words = types.Array(types.int64, 1, "C")
     matrix = types.Array(types.int64, 2, "C")
     kinds = {int: types.int64, bool: types.boolean, Words: words}
@@ -103,7 +103,7 @@ def signature(kernel: Any) -> tuple[Any, ...]:
 
 
 def warm(progress: Callable[[str, int, int], None], processes: int = 1) -> None:
-    """Compiles what is not in the cache yet; ``progress(kernel's name, how many are done, how many in all)``.
+    """Compiles what is not in the cache yet, calling ``progress(kernel's name, how many are done, how many in all)``.
 
     Cost: minutes of CPU with an empty cache, of which one kernel, ``run_program``, takes two fifths: more than two
     processes gain little; otherwise a second.
@@ -122,7 +122,7 @@ def _is_cached(kernel: Any) -> bool:
 
 
 def _compile_beside(missing: Sequence[int], processes: int, progress: Callable[[str, int, int], None]) -> None:
-    """Processes of their own fill the cache: numba compiles on one thread of a process at a time."""
+    """Fills the cache from separate processes: numba compiles on one thread per process at a time."""
     before = len(KERNELS) - len(missing)
     with ProcessPoolExecutor(processes, get_context("spawn"), _take_turns) as pool:
         waiting = [pool.submit(_compile, place) for place in missing]
@@ -137,8 +137,8 @@ def _compile(place: int) -> str:
 
 
 def _take_turns() -> None:
-    """One process at a time reads or writes the cache: the index of a function's file is read, added to and written
-    again, and names files that are written after it."""
+    """Lets one process at a time read or write the cache: a function's index file is read, extended and rewritten, and
+    names files that are written after it."""
     base_folder().mkdir(parents=True, exist_ok=True)
     turn = (base_folder() / "lock").open("w")
 

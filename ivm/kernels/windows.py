@@ -1,8 +1,9 @@
-"""Reduce, outside of loops, where a reducer needs only rows at some ranks of its group: found by search, not by a scan.
+"""Reduce, outside of loops, for reducers that need only rows at some ranks of a group, found by search instead of a
+scan.
 
 A *window* is (kind, a, b), WINDOW_WORDS words: ROWS the rows of ranks a … b-1; CONTINUOUS and DISCRETE the rows of the
-percentile whose fraction is the double with the bits a; PEERS and GROUPS, with peers the rows whose first a words are
-equal, the rows before whose peers less than b rows, or groups of peers, stand. A group is *flagged* when the first
+percentile whose fraction is the double with the bits a; PEERS and GROUPS, where rows whose first a words are equal are
+peers, the rows whose peers are preceded by fewer than b rows, or groups of peers. A group is *flagged* when the first
 word of its values is 0 for the rows that count and something greater for those that do not.
 """
 
@@ -72,7 +73,7 @@ _BEFORE: Final = -(2**63)
 
 @kernel
 def _cut(delta: Words, first: int, stop: int, time: int, width: int, table: Words, slot: int, copy: Words) -> None:
-    """Makes the delta's updates first … stop-1 that are later than ``time`` the negated layer ``slot``."""
+    """Writes the delta's updates first … stop-1 that are later than ``time`` as the negated layer ``slot``."""
     rows = where(copy)
     diffs = rows + 8 * width * (stop - first)
     n = 0
@@ -94,7 +95,7 @@ def _cut(delta: Words, first: int, stop: int, time: int, width: int, table: Word
 
 @kernel
 def _least(table: Words, count: int, width: int, key: int, key_width: int, order: int, work: Words) -> int:
-    """The least of the rows at W_AT that have the key, 0 if there is none."""
+    """The least of the rows at W_AT with the key, 0 if there is none."""
     best = 0
     for k in range(count):
         p = work[k * SEARCH_WORDS + W_AT]
@@ -107,7 +108,7 @@ def _least(table: Words, count: int, width: int, key: int, key_width: int, order
 
 @kernel
 def _take(table: Words, count: int, width: int, row: int, work: Words, stats: Words) -> int:
-    """Moves W_AT past the row; its count."""
+    """Moves W_AT past the row. Returns its count."""
     total = 0
     for k in range(count):
         at = k * LAYER_WORDS
@@ -126,9 +127,9 @@ def _take(table: Words, count: int, width: int, row: int, work: Words, stats: Wo
 def _next(
     trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, rank: int, stats: Words,
 ) -> tuple[int, int]:  # fmt: skip
-    """Moves past the key's next row that stands, the one of rank ``rank``: (the row, its count), or (0, 0).
+    """Moves past the key's next present row, the one of rank ``rank``. Returns (the row, its count), or (0, 0).
 
-    Long runs of rows that cancel out are passed by search; ``sums`` may be empty before ``prepare``.
+    Long runs of rows that cancel out are skipped by search; ``sums`` may be empty before ``prepare``.
     """
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
@@ -154,7 +155,7 @@ def _next(
 
 @kernel
 def _value(vals: Words, row: int, words: int, count: int, number: int, rank: int, total: int) -> bool:
-    """Appends a value with its WINDOW_DIFFS; False when there is no room."""
+    """Appends a value with its WINDOW_DIFFS. False if there is no room."""
     n = vals[B_COUNT]
     if n >= vals[B_ROOM]:
         return False
@@ -178,7 +179,7 @@ def _emit(
     trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, first: int, last: int, number: int,
     total: int, vals: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends the key's rows of ranks first … last-1; False when there is no room."""
+    """Appends the key's rows of ranks first … last-1. False if there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     rank = 0
@@ -213,7 +214,7 @@ def _emit_peers(
     trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, by_rows: bool, words: int, limit: int,
     number: int, total: int, vals: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends the rows of a window by peers; False when there is no room."""
+    """Appends the rows of a window by peers. False if there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     _rewind(count, work)
@@ -251,7 +252,7 @@ def _segment(
     trace: Words, table: Words, count: int, key: int, work: Words, windows: Words, fractions: Words, flagged: bool,
     vals: Words, stats: Words,
 ) -> bool:  # fmt: skip
-    """Appends what all windows see of a key; False when there is no room."""
+    """Appends the rows of a key in all windows. False if there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     order = trace[T_ORDER]
@@ -293,8 +294,8 @@ def windows_total(
     trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, windows: Words,
     fractions: Words, flagged: bool, fresh: bool, stats: Words,
 ) -> bool:  # fmt: skip
-    """``segments_total`` of what windows see; ``vals`` has WINDOW_DIFFS diffs, and ``fractions`` the bits of each
-    window's fraction.
+    """``segments_total`` restricted to the rows in windows. ``vals`` has WINDOW_DIFFS diffs, ``fractions`` the bits of
+    each window's fraction.
 
     Cost for each key and time: a search for each window, and the rows in them; no other row of the group is read.
     """
@@ -337,7 +338,7 @@ def windows_total(
 
 @kernel
 def _start(table: Words, count: int, work: Words, width: int, key: int, key_width: int, order: int) -> None:
-    """Moves every layer's start on to the key; that of the layer ``count``, the cut, is its first row."""
+    """Advances every layer's start to the key; that of the layer ``count``, the cut, is its first row."""
     for k in range(count):
         at = k * LAYER_WORDS
         w = k * SEARCH_WORDS
@@ -355,7 +356,8 @@ def _collect(
     trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, first: int, last: int, rows: Words,
     found: int, stats: Words,
 ) -> int:  # fmt: skip
-    """Appends the key's whole rows that have a rank in first … last-1; the new count, -1 when there is no room."""
+    """Appends the key's whole rows that have a rank in first … last-1. Returns the new count, -1 if there is no
+    room."""
     width = trace[T_WIDTH]
     rank, there, steps = select(table, count, width, trace[T_ORDER], work, sums, max(first, 0))
     stats[S_SEEKS] += count * steps
@@ -375,7 +377,7 @@ def _collect(
 def _clipped(
     table: Words, count: int, width: int, order: int, work: Words, sums: Words, row: int, first: int, last: int,
 ) -> int:  # fmt: skip
-    """How often the row stands at ranks first … last-1."""
+    """How many of the row's copies have ranks first … last-1."""
     place(table, count, width, order, work, row, width, W_START, W_END)
     after(table, count, width, work, row, W_END)
     low = rank_at(table, count, work, sums, W_MIDDLE)
@@ -388,8 +390,8 @@ def _changed(
     trace: Words, tables: tuple[Words, Words], works: tuple[Words, Words], count: int, key: int, delta: Words,
     begin: int, stop: int, time: int, first: int, last: int, vals: Words, stats: Words,
 ) -> tuple[int, int]:  # fmt: skip
-    """Finds the rows whose counts in the window the updates at ``time`` change: appends those that stood there, then
-    those that stand there now. (Where the first end, where the second), or (-1, -1) when there is no room."""
+    """Finds the rows whose counts in the window the updates at ``time`` change: appends those that were in it, then
+    those that are in it now. Returns (the end of the first, the end of the second), or (-1, -1) if there is no room."""
     width = trace[T_WIDTH]
     key_width = trace[T_KEY_WIDTH]
     order = trace[T_ORDER]
@@ -442,8 +444,8 @@ def changes_total(
     trace: Words, delta: Words, nothing: Words, heads: Words, offsets: Words, vals: Words, first: int, last: int,
     stats: Words,
 ) -> bool:  # fmt: skip
-    """As ``windows_total`` for one window of ranks first … last-1, but only the rows in it whose counts the delta
-    changes: each time has a segment of what went (sign -1) and one of what came.
+    """Like ``windows_total`` for one window of ranks first … last-1, but only with the rows whose counts in it the
+    delta changes: each time has a segment of the old rows (sign -1) and one of the new rows.
 
     Cost: searches for each update, however many rows the window has.
     """
