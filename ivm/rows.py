@@ -1,4 +1,4 @@
-"""Rows as matrices of words, and their columns as vectors; the null words of ``ivm.words`` are packed and read here."""
+"""Rows as matrices of words, and their columns as vectors; packs and unpacks the null words of ``ivm.words``."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ DECIMAL_BITS: Final = 58
 def _calculate(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, bits: int
 ) -> int:  # fmt: skip
-    """Sums, differences, products. Not 0 if one fails."""
+    """Computes sums, differences, products. Returns non-zero if one fails."""
     spare = 64 - bits
     bad = 0
     for i in range(len(out)):
@@ -91,7 +91,7 @@ def _calculate(
 def _divide(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, bits: int
 ) -> int:  # fmt: skip
-    """Quotients and remainders. Not 0 if one fails."""
+    """Computes quotients and remainders. Returns non-zero if one fails."""
     spare = 64 - bits
     bad = 0
     for i in range(len(out)):
@@ -150,7 +150,7 @@ def _combine(
 def _convert(
     how: int, out: Words, none: Words, a: Words, b: Words, a_none: Words, b_none: Words, mask: Words, constant: int
 ) -> int:  # fmt: skip
-    """Steps that read one register, or check it by another. Not 0 if a row fails."""
+    """Runs steps that read one register, or check it by another. Returns non-zero if a row fails."""
     bad = 0
     for i in range(len(out)):
         value = a[i]
@@ -203,7 +203,7 @@ def _load(out: Words, none: Words, word: int, null_word: int, stride: int, bit: 
 def _step(
     formula: Words, at: int, rows: int, width: int, words: Words, nulls: Words, room: int, count: int
 ) -> int:  # fmt: skip
-    """Runs one step on a strip of ``count`` rows at an address. Not 0 if a row fails."""
+    """Runs one step on a strip of ``count`` rows at an address. Returns non-zero if a row fails."""
     how = formula[at]
     target = formula[at + 1] * room
     out = words[target : target + count]

@@ -1,4 +1,4 @@
-"""Kernels of the arena's writers: intern bytes, move tables, mark what is in use, drop what is not.
+"""Kernels of the arena's writers: intern bytes, move tables, mark used values, drop unused ones.
 
 ``ivm.kernels.arena`` describes layout and flags. ``state`` is int64[STATE_WORDS], the descriptor first; the caller
 holds the arena's lock unless stated otherwise.
@@ -57,8 +57,7 @@ OLD_AT: Final = 21
 DROPPING: Final = 22
 """Whether dead values stay behind in the old table."""
 LEFT: Final = 23
-"""The address of the list of address ranges (begin, end; sorted) whose bytes move too; their number is at ``LEFT +
-1``."""
+"""The address of the sorted list of address ranges (begin, end) whose bytes move too; ``LEFT + 1``: their number."""
 STATE_WORDS: Final = 25
 MOVED_WITH_EACH: Final = 6
 """Slots that move with every new value while there are two tables, so that a table of twice the size is never full
@@ -196,7 +195,7 @@ def _insert(state: Words, ident: int, address: int, length: int) -> None:
 
 @kernel
 def _reserve(state: Words, ident: int) -> None:
-    """Reserves an id for ever, unless a value has it."""
+    """Reserves an id permanently, unless a value has it."""
     if find_slot(state[TABLE], state[MASK], ident) != 0:
         return
     if state[OLD] != 0:

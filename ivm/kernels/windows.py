@@ -2,9 +2,9 @@
 scan.
 
 A *window* is (kind, a, b), WINDOW_WORDS words: ROWS the rows of ranks a … b-1; CONTINUOUS and DISCRETE the rows of the
-percentile whose fraction is the double with the bits a; PEERS and GROUPS, where rows whose first a words are equal are
-peers, the rows whose peers are preceded by fewer than b rows, or groups of peers. A group is *flagged* when the first
-word of its values is 0 for the rows that count and something greater for those that do not.
+percentile whose fraction is the double with the bits a; PEERS and GROUPS the rows whose peers (rows with equal first a
+words) are preceded by fewer than b rows, or fewer than b groups of peers. A group is *flagged* when the first word of
+its values is 0 for the rows that count and something greater for those that do not.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class JoinOperator(Operator):
                 both = False
                 b = _EMPTY
         if b.n:
-            # An aliased variable's arrangement is the body itself: what is new here is the variable's own delta.
+            # An aliased variable's arrangement is the body itself; the new updates here are the variable's own delta.
             fresh = self.left.delta if self.left.delay else self.left.arrangement
             self._held = fresh.out  # its descriptor may be needed longer than ``fresh.out`` refers to it
             halves.append((b, self.left, fresh.out.d if both and ran else nothing, False))

@@ -30,7 +30,7 @@ class Mode(Enum):
     """
 
     MAINTAINED = 0
-    """A step of what is maintained. The memory limit holds for what one operator or loop takes in one step."""
+    """A step of a maintained dataflow. The memory limit applies to what one operator or loop takes in one step."""
     HYDRATING = 1
     """New nodes are brought to the present inside a maintained dataflow."""
     DETACHED = 2
