@@ -1,4 +1,4 @@
-"""What an evaluation may know beyond its rows."""
+"""What an evaluation may read besides its rows: the session, the parameters, the time, and its limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
 
 
 class SessionFunctions(Protocol):
-    """What functions about the session and the catalog ask; sql/ implements it."""
+    """What functions about the session and the catalog need; sql/ implements it."""
 
     def current_user(self) -> str: ...
     def session_user(self) -> str: ...
@@ -30,11 +30,11 @@ class SessionFunctions(Protocol):
         ...
 
     def set_setting(self, name: str, value: str, local: bool) -> str:
-        """set_config: the setting's new value."""
+        """set_config: changes a setting and returns its new value."""
         ...
 
     def nextval(self, oid: int, count: int) -> Words:
-        """The next ``count`` numbers of a sequence; SqlError 2200H, 42809, 25006."""
+        """The next ``count`` numbers of a sequence. Raises SqlError 2200H, 42809, 25006."""
         ...
 
     def currval(self, oid: int) -> int: ...
@@ -55,7 +55,7 @@ class SessionFunctions(Protocol):
         ...
 
     def reg_in(self, type: SqlType, text: str) -> int:
-        """The oid of a reg* value's text form; SqlError (42P01, 42704, 42883, 3F000) if there is no such object."""
+        """The oid for a reg* value's text form. Raises SqlError 42P01, 42704, 42883, 3F000: no such object."""
         ...
 
     def temporary_schema(self) -> int:
@@ -67,13 +67,13 @@ class SessionFunctions(Protocol):
         ...
 
     def type_is_visible(self, oid: int) -> bool:
-        """pg_type_is_visible: whether a type's name alone means it."""
+        """pg_type_is_visible: whether the type's unqualified name resolves to it."""
         ...
 
     def table_is_visible(self, oid: int) -> bool | None: ...
     def view_definition(self, oid: int) -> str | None: ...
     def index_definition(self, oid: int, column: int) -> str | None:
-        """pg_get_indexdef: the whole index for column 0, else the expression of that column (from 1)."""
+        """pg_get_indexdef: the whole index for column 0, else the expression of that column (counted from 1)."""
         ...
 
     def constraint_definition(self, oid: int, pretty: bool = False) -> str | None:
@@ -93,22 +93,22 @@ class SessionFunctions(Protocol):
         ...
 
     def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
-        """55P03: another session has it."""
+        """Takes or releases an advisory lock. Raises 55P03 if another session holds it."""
         ...
 
     def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool: ...
     def advisory_unlock(self, key: tuple[int, ...]) -> bool: ...
     def advisory_unlock_all(self) -> None: ...
     def signal_backend(self, pid: int, terminate: bool) -> bool:
-        """pg_cancel_backend, pg_terminate_backend: whether there is a session of that number."""
+        """pg_cancel_backend, pg_terminate_backend: whether a session with that number exists."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``parameters``: the datums of $1, $2, …; ``now`` and ``statement_now``: µs since 2000-01-01 UTC (of the
-    transaction, of the statement); ``epoch``: the query's own time, for mz_now(); ``hold``: keeps the values of ids
-    that were had in its course."""
+    """``parameters``: the datums of $1, $2, …; ``now`` and ``statement_now``: the start of the transaction and of the
+    statement, in µs since 2000-01-01 UTC; ``epoch``: the query's time, for mz_now(); ``hold``: keeps the values of the
+    ids obtained during the evaluation."""
 
     dictionary: Dictionary
     parameters: tuple[object, ...] = ()
@@ -123,13 +123,13 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What may stop a query: ``cancel``, once it is set (57014); more memory than the ``budget`` has (53200)."""
+    """What may stop a query: ``cancel`` being set (57014), or needing more memory than ``budget`` allows (53200)."""
 
     cancel: threading.Event | None = None
     budget: Budget = NO_BUDGET
 
     def check(self, size: int) -> None:
-        """Raises where the query was cancelled, or one of its results would take ``size`` bytes and may not."""
+        """Raises 57014 if the query was cancelled, 53200 if a result of ``size`` bytes does not fit the budget."""
         limit = self.budget.limit
         if limit and size > limit - self.budget.taken:
             raise out_of_memory(limit, size <= limit)

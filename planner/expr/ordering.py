@@ -1,6 +1,6 @@
-"""Equality classes and order of words, vectorised: what GROUP BY, joins, ORDER BY, min and max key by.
+"""Equality classes and order of words, vectorised: the keys of GROUP BY, joins, ORDER BY, min and max.
 
-All functions take words without NULLs, int64[n]. Results for interned values are remembered in the dictionary's memos.
+All functions take words without NULLs, int64[n]. Results for interned values are cached in the dictionary's memos.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def comparable(type: SqlType) -> bool:
 
 
 def needs_order_bytes(type: SqlType) -> bool:
-    """Whether values with equal ``order_prefix`` may differ in order, so that ``order_bytes`` must decide."""
+    """Whether values with equal ``order_prefix`` may still differ in order; ``order_bytes`` then decides."""
     return type.storage is not Storage.DIRECT
 
 
 def is_its_own_order(type: SqlType) -> bool:
-    """Whether values compare as their words do, as integers."""
+    """Whether values order as their words do when compared as integers."""
     return type.storage is Storage.DIRECT and not type.has_equality_class and type.kind is not Kind.NUMERIC
 
 
 def equality_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
-    """The canonical word of each value's equality class, a word of the same type."""
+    """The canonical word of each value's equality class, of the same type."""
     if not type.has_equality_class:
         return words
     if type.kind in _FLOATS:
@@ -54,7 +54,7 @@ def equality_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words
 
 
 def order_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
-    """A word for each value that orders as far as it goes: a < b implies prefix(a) <= prefix(b)."""
+    """A word for each value that preserves order weakly: a < b implies prefix(a) <= prefix(b)."""
     if type.storage is Storage.DIRECT:
         return equality_class(type, words, dictionary)
     if type.kind in BYTE_ORDERED:
@@ -65,7 +65,7 @@ def order_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
 
 
 def order_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
-    """The id of bytes that compare as the values do, among values of one prefix. Interns them."""
+    """The ids of bytes that compare as the values do among those of one prefix. Interns the bytes."""
     if type.kind in BYTE_ORDERED:
         return words
     assert type.storage is not Storage.DIRECT, "a DIRECT type is ordered by its prefix"
@@ -125,7 +125,7 @@ def _prefixes(type: SqlType, values: list[Any]) -> Words:
 def _by_value(
     name: str, type: SqlType, words: Words, dictionary: Dictionary, compute: Callable[[list[Any]], Words]
 ) -> Words:
-    """Once for each distinct word, remembered."""
+    """Computes once per distinct word and memoises."""
     memo: dict[int, int] = dictionary.memos.setdefault((name, type), {})
     keys: list[int] = words.tolist()
     known = [memo.get(k) for k in keys]

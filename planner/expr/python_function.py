@@ -1,7 +1,7 @@
-"""Users' aggregates in Python: the body checked and loaded, a group's values handed over, what comes back checked.
+"""Users' aggregates in Python: checks and loads the body, passes it a group's values, checks what it returns.
 
-The function is to be pure: the same values give the same result, at any time and on any machine. Outside of loops the
-engine keeps no output but asks again what it was before a change.
+The function must be pure: the same values give the same result, at any time and on any machine. Outside of loops the
+engine does not store the output but recomputes what it was before a change.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SHOWN: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class PythonFunction:
-    """``function(values of the 1st argument, of the 2nd, …)``, lists as long as the group has rows that count.
+    """A user's function, called with one list of values per argument, as long as the group has rows that count.
 
-    ``name``: what errors and EXPLAIN call it. ``strict``: rows with a NULL in an argument do not count, and a group of
-    no rows has NULL, without a call.
+    ``name``: its name in errors and EXPLAIN. ``strict``: rows with a NULL argument do not count, and a group without
+    rows gives NULL without a call.
     """
 
     name: str
@@ -43,7 +43,7 @@ class PythonFunction:
     strict: bool
 
     def __call__(self, columns: Sequence[list[Any]]) -> object:
-        """A group's datum. Raises 38000 where the function raises, 22P02 and 22003 for what it returns."""
+        """The group's datum. Raises 38000 if the function raises, 22P02 or 22003 for a bad return value."""
         if self.strict and not columns[0]:
             return None
         try:
@@ -67,7 +67,7 @@ class PythonFunction:
             raise _failure(self, error) from None
 
     def load(self) -> None:
-        """Runs the body, which defines the function. Raises 38000."""
+        """Runs the body, which defines the function. Raises 38000 if it fails."""
         try:
             with localcontext(_DECIMALS):
                 _loaded(self)
@@ -76,7 +76,7 @@ class PythonFunction:
 
 
 def check_body(function: PythonFunction, count: int) -> None:
-    """That the body defines a function of ``count`` arguments, and runs nothing. Raises 42601, 42P13."""
+    """Checks, without running it, that the body defines a function of ``count`` arguments. Raises 42601, 42P13."""
     name = function.name
     try:
         tree = ast.parse(_source(function.body))
@@ -111,7 +111,7 @@ def _check_parameters(function: PythonFunction, args: ast.arguments, count: int)
 
 
 def _source(body: str) -> str:
-    """The body as a module; it may be indented as a whole, or start behind the quotes."""
+    """Parses the body as a module; it may be indented as a whole, or start right after the quotes."""
     first, _, _ = body.partition("\n")
     return body.lstrip(" \t") if first.strip() else textwrap.dedent(body)
 

@@ -1,8 +1,8 @@
 """Datums ↔ the Python objects that a user's Python function takes and returns.
 
 bool, int, float, Decimal, str and bytes are themselves; a date is a ``date``, a time a ``time``, a timestamp a naive
-``datetime``, a timestamptz one in UTC, an interval a ``timedelta``, a uuid a ``UUID``, an array a tuple (what is
-returned: a list or tuple of items, of one dimension).
+``datetime``, a timestamptz one in UTC, an interval a ``timedelta``, a uuid a ``UUID``, an array a tuple (functions may
+return a list or tuple of items, of one dimension).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DIGITS: Final = (131072, 16383)
 
 
 class WrongTypeError(Exception):
-    """A function returned what is no value of its type."""
+    """A function returned something that is not a value of its type."""
 
 
 class OutOfRangeError(Exception):
-    """A value has no counterpart on the other side."""
+    """A value has no counterpart among Python's objects, or an object none among the type's values."""
 
 
 def is_known(type_: SqlType) -> bool:
@@ -46,7 +46,7 @@ def is_known(type_: SqlType) -> bool:
 
 
 def to_python(type_: SqlType) -> Callable[[Any], Any]:
-    """What turns a datum that is not None into a Python object. It raises ``OutOfRangeError``."""
+    """A function that turns a datum (not None) into a Python object. It raises ``OutOfRangeError``."""
     match type_.kind:
         case Kind.ARRAY:
             assert type_.element is not None
@@ -114,7 +114,7 @@ def _timedelta(datum: tuple[int, int, int]) -> timedelta:
 
 
 def from_python(type_: SqlType, value: Any) -> Any:
-    """The datum of what a function returned; None is NULL. Raises ``WrongTypeError``, ``OutOfRangeError``."""
+    """The datum of a returned object; None is NULL. Raises ``WrongTypeError``, ``OutOfRangeError``."""
     if value is None:
         return None
     if type_.kind is Kind.ARRAY:

@@ -1,4 +1,4 @@
-"""Errors as data: an error row is one word, the dictionary id of a JSON text that says what failed and on which row."""
+"""Errors as data: an error row is one word, the dictionary id of a JSON text with the error and the failed row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.dictionary import Dictionary
 
 
 def encode_error(error: SqlError, row: str | None = None) -> bytes:
-    """The bytes of an error row: sqlstate, message, detail, hint and the text of the row it stands for."""
+    """The bytes of an error row: sqlstate, message, detail, hint, and the text of the failed row."""
     fields = {
         "sqlstate": error.sqlstate, "message": error.message, "detail": error.detail, "hint": error.hint, "row": row,
     }  # fmt: skip
@@ -21,7 +21,7 @@ def encode_error(error: SqlError, row: str | None = None) -> bytes:
 
 
 def decode_error(data: bytes) -> tuple[SqlError, str | None]:
-    """What ``encode_error`` was given."""
+    """The inverse of ``encode_error``."""
     fields = json.loads(data)
     error = SqlError(fields["sqlstate"], fields["message"], fields.get("detail"), fields.get("hint"))
     return error, fields.get("row")
@@ -36,7 +36,7 @@ def error_words(errors: Sequence[SqlError], rows: Sequence[str | None], dictiona
 
 
 def first_error(words: Words, dictionary: Dictionary) -> SqlError:
-    """The error that a reader gets: the least of the error rows by their text, so that it does not vary."""
+    """The error that a reader gets: the least error row by text, so that the choice is deterministic."""
     error, row = decode_error(min(dictionary.lookup(np.ascontiguousarray(words[:, 0]))))
     if error.detail is None and row is not None:
         error.detail = f"Failing row contains {row}."

@@ -15,15 +15,15 @@ from planner.expr.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The rows whose expression failed: ``rows`` int64[m], ascending, and each one's first error."""
+    """The rows whose expression failed: ``rows`` int64[m], ascending, and the first error of each."""
 
     rows: Words
     errors: list[SqlError]
 
 
 class Batch:
-    """``count`` rows. ``failed`` holds (row indices, error) in the order in which they were met; a failed row's
-    values are NULL from there on, and only its first error counts. ``shared``: results of expressions met twice."""
+    """``count`` rows. ``failed`` holds (row indices, error) in the order in which they occurred; from then on a failed
+    row's values are NULL, and only its first error counts. ``shared``: results of expressions that occur twice."""
 
     __slots__ = ("columns", "context", "count", "failed", "shared")
 
@@ -38,7 +38,7 @@ class Batch:
         return self.columns[index]
 
     def child(self, rows: Words) -> Batch:
-        """These rows only; ``absorb`` brings its failures back."""
+        """A batch of these rows only; ``absorb`` takes its failures back."""
         return _Child(self, rows)
 
     def absorb(self, child: Batch, rows: Words) -> None:
@@ -59,7 +59,7 @@ class Batch:
 
 
 class _Child(Batch):
-    """Columns are taken from the parent when first asked for."""
+    """A batch that takes columns from its parent when they are first read."""
 
     __slots__ = ("parent", "rows", "taken")
 
@@ -77,8 +77,8 @@ class _Child(Batch):
 
 
 class RowsCallSite:
-    """What an implementation sees (``planner.expr.functions.table.CallSite``). ``rows``: the batch's rows that it got,
-    None: all."""
+    """A ``planner.expr.functions.table.CallSite``. ``rows``: which of the batch's rows the implementation got; None:
+    all."""
 
     __slots__ = ("_batch", "_rows", "args", "context", "count", "failed", "result")
 
@@ -94,13 +94,13 @@ class RowsCallSite:
         self.failed: list[Words] = []
 
     def fail(self, rows: Words, error: SqlError) -> None:
-        """These rows (indices among those that the implementation got) fail."""
+        """Makes these rows (indices among those that the implementation got) fail."""
         if len(rows):
             self.failed.append(rows)
             self._batch.failed.append((rows if self._rows is None else self._rows[rows], error))
 
     def fail_where(self, mask: Mask, error: SqlError) -> None:
-        """The rows where ``mask`` holds fail."""
+        """Makes the rows where ``mask`` holds fail."""
         if np.count_nonzero(mask):
             self.fail(np.flatnonzero(np.broadcast_to(mask, self.count)), error)
 
@@ -121,18 +121,18 @@ def put(words: Words, nulls: Mask, rows: Words | None, vector: Vector) -> None:
 
 
 def nulls_of(vector: Vector) -> Mask:
-    """The rows that are NULL."""
+    """A mask of the rows that are NULL."""
     return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
 
 
 def equals(vector: Vector, value: int) -> Mask:
-    """The rows that have this word, and are not NULL."""
+    """A mask of the rows that have this word and are not NULL."""
     mask: Mask = vector.words == value
     return mask if vector.nulls is None else mask & ~vector.nulls
 
 
 def some(nulls: Mask) -> Mask | None:
-    """A null mask, None if nothing is NULL."""
+    """The null mask, or None if nothing is NULL."""
     return nulls if np.count_nonzero(nulls) else None
 
 
@@ -144,6 +144,6 @@ def with_nulls(words: Words, nulls: Mask | None) -> Vector:
 
 
 def constant_vector(word: int, count: int) -> Vector:
-    """``count`` times the same word, without storing it ``count`` times (stride 0, read-only)."""
+    """A vector of ``count`` equal words, stored once (stride 0, read-only)."""
     single = np.array([word], np.int64)
     return Vector(single if count == 1 else np.broadcast_to(single, count))

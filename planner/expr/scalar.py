@@ -1,8 +1,7 @@
 """Scalar expressions: what a query computes on one row, typed and with positional columns.
 
-Binding makes them, ``planner/expr/evaluate/evaluator.py`` is the one place that computes them. A ``Literal`` holds a
-Python
-*datum*, see ``storage/types/codec.py``: bool, int, float, Decimal, str, bytes; date as int days and timestamps and time
+Binding makes them; only ``planner/expr/evaluate/evaluator.py`` computes them. A ``Literal`` holds a Python *datum*
+(see ``storage/types/codec.py``): bool, int, float, Decimal, str, bytes; date as int days and timestamps and time
 as int microseconds (since 2000-01-01); interval as (months, days, microseconds); uuid as 16 bytes; an array as a tuple.
 """
 
@@ -29,7 +28,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OuterColumn:
-    """A column of an enclosing query: ``level`` 1 is the nearest. Only inside subqueries, gone after decorrelation."""
+    """A column of an enclosing query; ``level`` 1 is the nearest. Only inside subqueries; decorrelation removes it."""
 
     level: int
     index: int
@@ -39,7 +38,7 @@ class OuterColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A constant datum; None is NULL. Equal means the same word: 1.0 and 1.00, 0.0 and -0.0 differ."""
+    """A constant datum; None is NULL. Equality is that of words: 1.0 and 1.00, 0.0 and -0.0 differ."""
 
     value: object
     type: SqlType
@@ -63,7 +62,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``$index`` (from 1); its datum is given when the plan runs."""
+    """The parameter ``$index`` (from 1); the context supplies its datum when the plan runs."""
 
     index: int
     type: SqlType
@@ -214,7 +213,7 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
 class Aggregate:
     """One aggregate of a Reduce. ``function`` is its key in ``planner.aggregates.table.AGGREGATES``.
 
-    ``filter`` is the FILTER clause; ``order`` the aggregate's own ORDER BY; ``python`` what a user's aggregate calls.
+    ``filter`` is the FILTER clause; ``order`` the aggregate's ORDER BY; ``python`` the function of a user's aggregate.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""Casts of arrays: each element through the cast of its type."""
+"""Casts of arrays, element by element."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ElementCast = Callable[[Run, SqlType, SqlType, bool], tuple[Run, bool]]
 def array_cast(
     arg: Run, source: SqlType, target: SqlType, assignment: bool, element_cast: ElementCast
 ) -> tuple[Run, bool]:
-    """The runner of an array cast, and whether it is immutable."""
+    """The function that runs an array cast, and whether the cast is immutable."""
     have, want = source.element, target.element
     assert have is not None
     assert want is not None

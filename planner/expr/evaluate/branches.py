@@ -1,4 +1,4 @@
-"""AND, OR, CASE, COALESCE and TRY: what evaluates its parts only on the rows that reach them."""
+"""AND, OR, CASE, COALESCE and TRY, which evaluate each argument only on the rows that reach it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Run = Callable[[Batch], Vector]
 
 
 def run_and(args: tuple[Run, ...], safe: tuple[bool, ...]) -> Run:
-    """Three-valued AND; an argument runs where no earlier one is false."""
+    """Three-valued AND; an argument is evaluated only where no earlier one is false."""
     return _junction(args, safe, decided=0)
 
 
 def run_or(args: tuple[Run, ...], safe: tuple[bool, ...]) -> Run:
-    """Three-valued OR; an argument runs where no earlier one is true."""
+    """Three-valued OR; an argument is evaluated only where no earlier one is true."""
     return _junction(args, safe, decided=1)
 
 
 def _junction(args: tuple[Run, ...], safe: tuple[bool, ...], decided: int) -> Run:
-    """``decided``: the value that settles a row, 0 for AND, 1 for OR."""
+    """AND or OR. ``decided``: the value that decides a row, 0 for AND, 1 for OR."""
 
     def run(batch: Batch) -> Vector:
         result = args[0](batch)
@@ -51,7 +51,7 @@ def _junction(args: tuple[Run, ...], safe: tuple[bool, ...], decided: int) -> Ru
 
 
 def _among(vector: Vector, rows: Words, count: int, elsewhere: int) -> Vector:
-    """A vector of some rows as one of all, with a neutral value on the others."""
+    """Widens a vector of some rows to all rows, with a neutral value on the others."""
     words = np.full(count, elsewhere, np.int64)
     words[rows] = vector.words
     if vector.nulls is None:
@@ -68,7 +68,7 @@ def _combine(left: Vector, right: Vector, decided: int) -> Vector:
     settled = equals(left, decided) | equals(right, decided)
     nulls = nulls_of(left) | nulls_of(right)
     nulls &= ~settled
-    # a NULL's word is 0: OR has its other side's word there, AND has 0
+    # a NULL's word is 0, so there OR yields its other argument's word and AND yields 0
     if decided == 1:
         words = np.where(nulls, 0, words)
     return Vector(words, some(nulls))
@@ -121,7 +121,7 @@ def _fill(batch: Batch, value: Run, rows: Words, words: Words, nulls: Mask) -> N
 
 
 def run_coalesce(args: tuple[Run, ...], _safe: tuple[bool, ...]) -> Run:
-    """The first argument that is not NULL. A failed argument is NULL too, but its row has failed already."""
+    """The first argument that is not NULL. A failed argument is NULL as well, but its row has already failed."""
 
     def run(batch: Batch) -> Vector:
         first = args[0](batch)

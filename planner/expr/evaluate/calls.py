@@ -1,4 +1,4 @@
-"""How a function's implementation is run on a batch: strictness, words or datums, remembered results."""
+"""Running a function's implementation on a batch: strictness, words or datums, memoised results."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _as_vector(site: RowsCallSite, out: Words | Vector) -> Vector:
 
 
 def _without_failed(site: RowsCallSite, vector: Vector) -> Vector:
-    """Failed rows become NULL, so that nothing above computes on them."""
+    """Makes failed rows NULL, so that no enclosing expression computes on them."""
     nulls = np.zeros(site.count, np.bool_) if vector.nulls is None else vector.nulls.copy()
     for rows in site.failed:
         nulls[rows] = True
@@ -117,7 +117,7 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
 
 
 def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
-    """One hashable for each row's arguments: words, None for NULL."""
+    """A hashable key for each row's arguments: their words, None for NULL."""
     columns = []
     for vector in vectors:
         column: list[Any] = vector.words.tolist()
@@ -130,7 +130,7 @@ def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
 
 
 def _each_distinct(function: Function, site: RowsCallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
-    """Words by way of a memo: result word, None for NULL, or the error, for each distinct row of arguments."""
+    """Results through a memo, which maps each distinct row of arguments to its word, None (NULL) or error."""
     keys = _row_keys(vectors, site.count)
     if site.count == 1:
         known = memo.get(keys[0], _ABSENT)
@@ -162,7 +162,7 @@ def _pick(vector: Vector, rows: Words) -> Vector:
 
 
 def _compute(function: Function, site: RowsCallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
-    """The implementation on each row; result words, None for NULL, errors."""
+    """Runs the implementation on each row. Gives a result word, None (NULL) or an error for each."""
     dictionary = site.context.dictionary
     datums = [decode(t, v, dictionary) for t, v in zip(site.args, vectors, strict=True)]
     count = len(vectors[0].words) if vectors else site.count
@@ -187,7 +187,7 @@ def _compute(function: Function, site: RowsCallSite, vectors: list[Vector]) -> l
 
 
 def _collect(site: RowsCallSite, results: list[int | SqlError | None]) -> Vector:
-    """Result words as a vector; errors fail their rows."""
+    """Collects result words into a vector; errors fail their rows."""
     try:
         return Vector(np.array(results, np.int64))
     except TypeError:

@@ -1,8 +1,8 @@
 """The one evaluator of scalar expressions: vectorised over words, compiled once to closures.
 
 Rules: CASE, COALESCE, AND and OR evaluate their later parts, and fail, only on the rows that reach them. A row that
-fails is data: it is told in ``Failures`` and is NULL in the result. Calls of immutable functions over literals are
-computed once; expressions without columns once for each batch. An expression met twice is computed once where all
+fails is data: it is listed in ``Failures`` and is NULL in the result. Calls of immutable functions over literals are
+computed once, expressions without columns once per batch. An expression that occurs twice is computed once if all
 rows reach it.
 """
 
@@ -67,13 +67,13 @@ def evaluate(
     """The expressions' values on ``count`` rows, int64[count] each, and the rows that failed (NULL in some of them).
 
     The vectors may share memory with ``columns`` or be read-only with stride 0: never write into them.
-    Compiled forms are remembered by the identity of ``exprs``: pass the same tuple again.
+    Compiled forms are cached by the identity of ``exprs``, so pass the same tuple each time.
     """
     known = _cache.get(id(exprs))
     if known is None or known[0] is not exprs:
         if len(_cache) >= _CACHE_LIMIT:
             _cache.clear()
-        # the entry keeps exprs alive, so that its id stays its own; a list may change under it
+        # the entry keeps exprs alive, so that its id is not reused; lists are not cached, since they may change
         held = exprs if isinstance(exprs, tuple) else tuple(exprs)
         known = (held, compile_expressions(held))
         if held is exprs:
@@ -109,7 +109,7 @@ def constant(expr: Scalar, context: Context) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """``fixed``: no column is read and no volatile function called; ``folded``: always the same, whatever the context.
+    """``fixed``: reads no column and calls no volatile function; ``folded``: the same in every context.
     ``safe``: cannot fail and has no effects, so that it may run on rows that do not need it."""
 
     run: Run
@@ -132,7 +132,7 @@ class _Compiler:
                 self._count(part)
 
     def compile(self, expr: Scalar) -> _Node:
-        """The node of an expression; of one met twice, a node that looks whether the batch has it already."""
+        """The node of an expression. If the expression occurs twice, the node reuses the batch's result."""
         node = self._node(expr)
         leaf = isinstance(expr, Column | Literal | Parameter)
         if leaf or self.seen[expr] < 2 or not _repeatable(expr):
@@ -196,7 +196,7 @@ class _Compiler:
 
 
 def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
-    """The types that the implementation gets: numerics lose their typmod but where it is declared with ANY."""
+    """The argument types that the implementation gets: numerics lose their typmod unless it is declared with ANY."""
     declared = list(function.args)
     if function.variadic:
         declared += [declared[-1]] * (len(types) - len(declared))
@@ -205,12 +205,12 @@ def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlT
 
 
 def _plain(declared: ArgumentType, concrete: SqlType) -> bool:
-    """Whether a numeric goes in or comes out without typmod."""
+    """Whether a numeric is passed or returned without typmod."""
     return concrete.kind is Kind.NUMERIC and declared in _PLAIN
 
 
 def call_node(function: Function, args: Sequence[_Node], types: tuple[SqlType, ...], result: SqlType) -> _Node:
-    """A call whose arguments' words are as the implementation wants them."""
+    """The node of a call, with arguments converted to the words that the implementation expects."""
     made = NUMERIC if _plain(function.result, result) else result
     run = call_runner(function, tuple(a.run for a in args), types, made)
     safe = function.total and all(a.safe for a in args)
@@ -219,7 +219,7 @@ def call_node(function: Function, args: Sequence[_Node], types: tuple[SqlType, .
 
 
 def cast_node(arg: _Node, source: SqlType, target: SqlType, key: str) -> _Node:
-    """A cast's node; 0A000 for casts that Postgres has and we do not."""
+    """A cast's node. Raises 0A000 for casts that Postgres has and Freshet lacks."""
     if source == target:
         return arg
     if source.element is not None and target.element is not None:
@@ -246,7 +246,7 @@ def _element_cast(run: Run, source: SqlType, target: SqlType, assignment: bool) 
 
 
 def _fitted(node: _Node, have: SqlType, want: SqlType) -> _Node:
-    """Numerics in the storage and scale that is wanted; other typmods do not change words."""
+    """Converts numerics to the given storage and scale; other typmods do not change words."""
     if have.kind is not Kind.NUMERIC or want.kind is not Kind.NUMERIC:
         return node
     if have.storage is want.storage and (have == want or want.precision is None):
@@ -257,7 +257,7 @@ def _fitted(node: _Node, have: SqlType, want: SqlType) -> _Node:
 
 
 def _finished(run: Run, parts: Sequence[_Node], immutable: bool, safe: bool, volatile: bool = False) -> _Node:
-    """Computes what reads no column on one row; what is always the same, once for each dictionary."""
+    """Computes a fixed node on one row only, and a folded one once per dictionary."""
     fixed = all(p.fixed for p in parts) and not volatile
     folded = fixed and immutable and all(p.folded for p in parts)
     if not fixed:
@@ -293,7 +293,7 @@ def _folded(run: Run) -> Run:
 
 
 def _spread(batch: Batch, vector: Vector, error: SqlError | None) -> Vector:
-    """One row's value as a value of all rows, without storing it for each."""
+    """Broadcasts one row's value to all rows with stride 0."""
     if error is not None:
         batch.failed.append((np.arange(batch.count), error))
     if batch.count == 1:

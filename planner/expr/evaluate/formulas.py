@@ -1,10 +1,10 @@
-"""Scalar expressions as formulas (``ivm.kernels.formula``), which the engine computes without a call of Python.
+"""Scalar expressions as formulas (``ivm.kernels.formula``), which the engine computes without calling Python.
 
-``planner/expr/evaluate/evaluator.py`` defines what an expression is worth. A formula covers integers, three-valued
+``planner/expr/evaluate/evaluator.py`` defines the value of an expression. A formula covers integers, three-valued
 logic, branches and equality; a function is covered by the rule of its entry (``planner/expr/functions/formula.py``).
-Where a row would fail, or has a value that the formula does not cover, the evaluator computes all of the rows. An
-expression that no formula covers raises ``Beyond``, and so does a constant that is an id: a sweep may take its value
-away.
+If a row would fail, or has a value that the formula does not cover, the evaluator computes all of the rows. An
+expression that no formula covers raises ``Beyond``. So does a constant that is an id, since a sweep may remove its
+value.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Steps:
         return self.formula.always
 
     def take(self, expr: Scalar, mask: Register) -> Register:
-        """The register of an expression that is needed where the mask is 1. Raises Beyond."""
+        """The register that holds an expression's value, valid on rows where the mask is 1. Raises Beyond."""
         found = self.known.get((expr, mask))
         if found is None:
             found = self.known[expr, mask] = self._taken(expr, mask)
@@ -220,7 +220,7 @@ class Steps:
         return result
 
     def _fitted(self, expr: Scalar, want: SqlType, mask: Register) -> Register:
-        """An expression in the storage and scale that is wanted, see ``planner.expr.evaluate.evaluator``."""
+        """Converts an expression to the given storage and scale, as ``planner.expr.evaluate.evaluator`` does."""
         register, have = self.take(expr, mask), expr.type
         if have.kind is not Kind.NUMERIC or want.kind is not Kind.NUMERIC:
             return register
@@ -250,7 +250,7 @@ class Steps:
 
 
 def _is_constant(expr: Scalar) -> bool:
-    """Whether an expression is always the same, whatever the context."""
+    """Whether an expression has the same value in every context."""
     match expr:
         case Literal():
             return True

@@ -32,13 +32,13 @@ def _shape(array: Array, type_: SqlType) -> tuple[int, ...]:
 
 
 def _class(type_: SqlType, item: Any) -> Any:
-    """What equal elements have in common."""
+    """A key that is the same for equal elements."""
     return None if item is None else canonical(type_, item)
 
 
 @per_value("array", (ANY,), ANYARRAY, strict=False, variadic=True, needs_site=True)
 def make_array(site: CallSite, *items: Any) -> Array:
-    """ARRAY[…]; arrays as items make one more dimension."""
+    """ARRAY[…]; items that are arrays add a dimension."""
     if site.args and site.args[0].kind is Kind.ARRAY:
         shapes = {_shape(item or (), site.args[0]) for item in items}
         if len(shapes) > 1:

@@ -1,4 +1,4 @@
-"""Comparison operators for every comparable type, and what the planner keys by (``planner.expr.ordering``)."""
+"""Comparison operators for every comparable type, and the planner's keys (``planner.expr.ordering``)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _EQUALITY: Final = (Comparison.EQUAL, Comparison.NOT_EQUAL)
 
 
 def _plain(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
-    """Of DIRECT types: words compare as values do (but -0.0 and 0.0, see ``_floats``)."""
+    """Comparison of DIRECT types, whose words compare as their values do (except -0.0 and 0.0, see ``_floats``)."""
 
     def implementation(_site: CallSite, left: Words, right: Words) -> Words:
         return operator(left, right).astype(np.int64)
@@ -98,7 +98,7 @@ def _floats(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
 
 
 def _identical(operator: Compare) -> Callable[[CallSite, Words, Words], Words]:
-    """Equality of interned types: of the words of the equality classes."""
+    """Equality of interned types: compares the words of their equality classes."""
 
     def implementation(site: CallSite, left: Words, right: Words) -> Words:
         dictionary = site.context.dictionary
@@ -177,7 +177,7 @@ def _order_formula(f: FormulaSite, a: Register) -> Register:
 
 
 def _both(left: Vector, right: Vector) -> tuple[Mask, Mask]:
-    """Where both are NULL, and where exactly one is."""
+    """Masks of the rows where both are NULL, and where exactly one is."""
     zero = np.zeros(len(left.words), np.bool_)
     a = zero if left.nulls is None else left.nulls
     b = zero if right.nulls is None else right.nulls
@@ -214,7 +214,7 @@ def is_not_distinct_from(site: CallSite, left: Vector, right: Vector) -> Words:
     formula=_nullif_formula,
 )  # fmt: skip
 def nullif(site: CallSite, left: Vector, right: Vector) -> Vector:
-    """NULL where the two are equal, else the first."""
+    """NULL if the two are equal, else the first."""
     both, one = _both(left, right)
     nulls = both.copy() if left.nulls is None else left.nulls.copy()
     rows = np.flatnonzero(~(both | one))
@@ -261,11 +261,11 @@ def equality_class(site: CallSite, words: Words) -> Words:
 
 @vectorised(ORDER_PREFIX, (ANY,), INT8, key_is_name=True, raises=Raises.NEVER, internal=True, formula=_order_formula)
 def order_prefix(site: CallSite, words: Words) -> Words:
-    """An order-preserving word; x itself for DIRECT types."""
+    """A word that preserves order; x itself for DIRECT types."""
     return ordering.order_prefix(site.args[0], words, site.context.dictionary)
 
 
 @vectorised(ORDER_BYTES, (ANY,), BYTEA, key_is_name=True, raises=Raises.NEVER, internal=True)
 def order_bytes(site: CallSite, words: Words) -> Words:
-    """The id of bytes that decide among equal prefixes."""
+    """The id of bytes that order values with equal prefixes."""
     return ordering.order_bytes(site.args[0], words, site.context.dictionary)

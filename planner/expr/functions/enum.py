@@ -1,4 +1,4 @@
-"""Functions of enums: their labels in order, which ALTER TYPE may add to."""
+"""Functions of enums: their labels in order. ALTER TYPE may add labels."""
 
 from __future__ import annotations
 

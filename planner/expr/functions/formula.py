@@ -1,6 +1,6 @@
 """Formula rules: how a function of the table is written as steps of a formula (``ivm.kernels.formula``).
 
-A formula computes exactly what the evaluator does, on words alone and without a call of Python. Where a row would fail,
+A formula computes exactly what the evaluator does, on words alone and without calling Python. If a row would fail,
 the engine discards the formula's result and the evaluator computes all of the rows. So a rule covers only what it can
 compute exactly; for the rest it raises ``Beyond``.
 """
@@ -23,7 +23,7 @@ class Beyond(Exception):
 
 
 class Truth(Enum):
-    """What IS asks of a three-valued boolean."""
+    """What IS tests a three-valued boolean for."""
 
     TRUE = "true"
     FALSE = "false"
@@ -36,7 +36,7 @@ class Truth(Enum):
 class FormulaSite(Protocol):
     """The call that a rule translates. Registers hold a word and a NULL flag for each row.
 
-    ``args`` and ``result`` are the types of the call; numerics have lost their typmod as they do for the evaluator.
+    ``args`` and ``result`` are the types of the call; numerics have no typmod, as in the evaluator.
     """
 
     @property
@@ -49,28 +49,28 @@ class FormulaSite(Protocol):
         ...
 
     def add(self, a: Register, b: Register) -> Register:
-        """Integers; a sum outside the result type fails, and so for the next four."""
+        """The sum of two integers. Here and in the next four, a result outside the result type fails."""
         ...
 
     def subtract(self, a: Register, b: Register) -> Register: ...
     def multiply(self, a: Register, b: Register) -> Register: ...
     def divide(self, a: Register, b: Register) -> Register:
-        """Truncated towards zero; a divisor of 0 fails."""
+        """The quotient truncated towards zero; a divisor of 0 fails."""
         ...
 
     def remainder(self, a: Register, b: Register) -> Register:
-        """A divisor of 0 fails."""
+        """The remainder; a divisor of 0 fails."""
         ...
 
     def bits_and(self, a: Register, b: Register) -> Register: ...
     def bits_or(self, a: Register, b: Register) -> Register: ...
     def bits_xor(self, a: Register, b: Register) -> Register: ...
     def fit(self, a: Register) -> Register:
-        """The same integer; one outside the result type fails."""
+        """The same integer; fails if outside the result type."""
         ...
 
     def to_decimal(self, a: Register, scale: int) -> Register:
-        """An integer as an inline numeric of a scale; one that is too large fails."""
+        """An integer as an inline numeric of a scale; fails if too large."""
         ...
 
     def from_decimal(self, a: Register) -> Register:
@@ -78,7 +78,7 @@ class FormulaSite(Protocol):
         ...
 
     def compare(self, comparison: Comparison, a: Register, b: Register) -> Register:
-        """Of two integers; NULL where one is."""
+        """Compares two integers; NULL if either is NULL."""
         ...
 
     def distinct(self, a: Register, b: Register) -> Register:
@@ -88,19 +88,19 @@ class FormulaSite(Protocol):
     def not_distinct(self, a: Register, b: Register) -> Register: ...
 
     def test(self, a: Register, truth: Truth) -> Register:
-        """IS; never NULL."""
+        """An IS test; never NULL."""
         ...
 
     def choose(self, condition: Register, a: Register, b: Register) -> Register:
-        """a where the condition is 1, else b."""
+        """``a`` where the condition is 1, else ``b``."""
         ...
 
     def where(self, condition: Register) -> FormulaSite:
-        """The same call on the rows where the condition is 1: only there may a step fail."""
+        """The same call on the rows where the condition is 1 only; steps may fail only there."""
         ...
 
     def equal_words(self, a: Register, b: Register) -> tuple[Register, Register]:
-        """Two registers whose words are equal where the two arguments are. Raises Beyond if there are none."""
+        """Two registers whose words are equal exactly where the arguments are. Raises Beyond if there are none."""
         ...
 
 

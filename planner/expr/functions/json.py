@@ -18,7 +18,7 @@ def _field(value: Any, key: str | int) -> Any:
     if isinstance(value, dict) and isinstance(key, str):
         return value.get(key, _ABSENT)
     if isinstance(key, int) and not isinstance(value, dict):
-        items = value if isinstance(value, list) else [value]  # a scalar counts as an array of itself
+        items = value if isinstance(value, list) else [value]  # a scalar is treated as an array with one element
         return items[key] if -len(items) <= key < len(items) else _ABSENT
     return _ABSENT
 

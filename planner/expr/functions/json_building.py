@@ -1,5 +1,5 @@
-"""The json functions that make json from SQL values. There is no type json (jsonb is one): they give its text, as
-PostgreSQL writes it (``datum_to_json`` in json.c), as type text."""
+"""The json functions that build json from SQL values. Freshet has jsonb but no type json, so they return type text,
+formatted as PostgreSQL does (``datum_to_json`` in json.c)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _json(type_: SqlType, value: Any, style: TextStyle) -> str:
 
 
 def _iso_offset(text: str, kind: Kind) -> str:
-    """json.c writes every offset with its minutes."""
+    """json.c writes every offset with minutes."""
     bare = kind is Kind.TIMESTAMPTZ and len(text) > 3 and text[-3] in "+-"
     return text + ":00" if bare else text
 
@@ -64,7 +64,7 @@ def to_json(site: CallSite, value: Any) -> str:
 
 @per_value("json_build_object", (ANY,), TEXT, strict=False, variadic=True, volatility="settings", needs_site=True)
 def json_build_object(site: CallSite, *values: Any) -> str:
-    """Names and values in turn."""
+    """json_build_object: the arguments are names and values in turn."""
     if len(values) % 2:
         raise SqlError(
             "22023", "argument list must have even number of elements",

@@ -1,6 +1,6 @@
 """The complete table of scalar functions and casts: this module imports all families.
 
-Whoever looks functions up imports ``FUNCTIONS``, ``overloads`` and ``find_cast`` from here. A family imports only
+To look functions up, import ``FUNCTIONS``, ``overloads`` and ``find_cast`` from here. A family imports only
 ``planner.expr.functions.table`` (or ``casts.registry``) and the families that it computes with.
 """
 
@@ -52,7 +52,7 @@ FAMILIES: Final = (
 
 
 def called_function(expr: Scalar) -> Function | None:
-    """The entry of a call, of a cast's own where it is one; None for anything else and for casts of arrays."""
+    """The entry of a call, including a cast; None for other expressions and for casts of arrays."""
     if not isinstance(expr, Call):
         return None
     if expr.function not in RAISING_CASTS:
@@ -64,7 +64,7 @@ def called_function(expr: Scalar) -> Function | None:
 
 
 def comparison_of(expr: Scalar) -> Comparison | None:
-    """The comparison operator that the expression is a call of."""
+    """The comparison operator that the expression calls, if any."""
     function = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
     return None if function is None else function.comparison
 
@@ -75,6 +75,6 @@ def is_equality(expr: Scalar) -> TypeGuard[Call]:
 
 
 def is_volatile(expr: Scalar) -> bool:
-    """Whether the expression is itself a call of a volatile function."""
+    """Whether the expression itself (not an argument) is a call of a volatile function."""
     function = FUNCTIONS.get(expr.function) if isinstance(expr, Call) else None
     return function is not None and function.volatility == "volatile"

@@ -1,8 +1,8 @@
-"""Ordered-set aggregates, as functions of what they aggregate: the group's values in the order of WITHIN GROUP.
+"""Ordered-set aggregates as functions of an array: the group's values in the order of WITHIN GROUP.
 
-Where the fraction depends on the group, the binder makes ``percentile_disc(p) WITHIN GROUP (ORDER BY x)`` of
-``array_agg(x ORDER BY x)`` and one of these (otherwise see ``planner/aggregates/percentile.py``); their names are not
-for clients. The array is NULL for no rows; NULLs among the values do not count.
+If the fraction depends on the group, the binder rewrites ``percentile_disc(p) WITHIN GROUP (ORDER BY x)`` to one of
+these functions of ``array_agg(x ORDER BY x)`` (otherwise see ``planner/aggregates/percentile.py``). Clients cannot call
+them. The array is NULL for no rows; NULLs among the values are ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _Pick = Callable[[Sequence[Any], float], Any]
 
 
 def checked(fraction: float) -> float:
-    """The fraction, if it is one. Raises 22003, and 0A000 for an array in its place."""
+    """The fraction, checked to be in range. Raises 22003, or 0A000 for an array of fractions."""
     if isinstance(fraction, tuple):
         raise SqlError("0A000", "percentiles by an array of several dimensions are not supported")
     if not 0 <= fraction <= 1:
@@ -55,19 +55,19 @@ def _discrete(values: Sequence[T], fraction: float) -> T:
 
 
 def _around(values: Sequence[T], fraction: float) -> tuple[T, T, float]:
-    """The two values that a place lies between, and how far it is from the first to the second."""
+    """The two values that a position lies between, and how far along it is from the first to the second."""
     place = fraction * (len(values) - 1)
     first = math.floor(place)
     return values[first], values[math.ceil(place)], place - first
 
 
 def between(low: float, high: float, part: float) -> float:
-    """As far as ``part`` on the way between two doubles."""
+    """Linear interpolation between two doubles; ``part`` from 0 to 1."""
     return low if not part else low + part * (high - low)
 
 
 def interval_between(low: Interval, high: Interval, part: float) -> Interval:
-    """As far as ``part`` on the way between two intervals."""
+    """Linear interpolation between two intervals; ``part`` from 0 to 1."""
     return low if not part else interval_plus(low, interval_times(interval_minus(high, low), part))
 
 

@@ -1,4 +1,4 @@
-"""Rows as values: made of their fields, taken apart, tested for NULL. A row's datum is the tuple of its fields'."""
+"""Row values: constructing them, taking a field, testing for NULL. A row's datum is the tuple of its fields' datums."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RECORD: Final = SqlType(Kind.RECORD)
 
 @per_value(ROW, (ANY,), RECORD, strict=False, variadic=True, key_is_name=True, raises=Raises.NEVER)
 def row(*values: Any) -> tuple[Any, ...]:
-    """A row of these fields; never NULL itself."""
+    """ROW(…): never NULL itself."""
     return values
 
 
 @per_value(FIELD, (RECORD, INT4), ANY, key_is_name=True, raises=Raises.NEVER)
 def field(value: tuple[Any, ...], index: int) -> Any:
-    """A field, from 0."""
+    """The field at a position, counted from 0."""
     return value[index]
 
 

@@ -1,11 +1,11 @@
 """The table of scalar functions: the form of an entry, and the decorators by which families add theirs.
 
-An entry is the only place that says anything about a function: its types, NULL rule, volatility, whether it may raise,
-what the planner may do with it, and its implementation. Families of functions are the modules of this folder; they
-import this module. ``planner.expr.functions.library`` imports all families: whoever needs the complete table imports
-``FUNCTIONS`` and ``overloads`` from there.
+An entry holds everything about a function: its types, NULL rule, volatility, whether it may raise, what the planner
+may do with it, and its implementation. The families of functions are the modules of this folder; they import this
+module. ``planner.expr.functions.library`` imports all families: to use the complete table, import ``FUNCTIONS`` and
+``overloads`` from there.
 
-How to add a function: write it with a decorator in the module of its family. (A new module goes into the list in
+To add a function, write it with a decorator in the module of its family. (Add a new module to the list in
 ``library.py``.) Operators are functions named by their symbol (``"||"``, ``"~~"`` is LIKE); prefix operators have one
 argument. There are two calling conventions.
 
@@ -16,8 +16,8 @@ argument. There are two calling conventions.
            return value.upper()
 
    The evaluator decodes the arguments, calls the implementation once per distinct combination of arguments (and
-   remembers the result if the function is immutable), and encodes. Raise ``SqlError`` for a row that fails, return None
-   for NULL. A strict function (the default) is never called with NULL; with ``strict=False`` NULL comes as None.
+   memoises the result if the function is immutable), and encodes. Raise ``SqlError`` for a row that fails; return None
+   for NULL. A strict function (the default) is never called with NULL; with ``strict=False`` NULL is passed as None.
    ``needs_site=True``: the first argument is the ``CallSite`` (context, types).
 
 2. Vectorised, over words::
@@ -29,19 +29,20 @@ argument. There are two calling conventions.
            return total
 
    A strict implementation takes the ``Words`` of the rows without NULL (so ids are always valid) and returns ``Words``,
-   or a ``Vector`` where it makes NULLs. With ``strict=False`` it takes and returns ``Vector``. Argument arrays may be
-   read-only and have stride 0 (constants): never write into them. Failing rows get any word. ``total=True``: it never
-   fails on any word, and 0 is a legal word of its argument types, so the evaluator runs it on NULL rows too (cheaper).
+   or a ``Vector`` if it may return NULL. With ``strict=False`` it takes and returns ``Vector``. Argument arrays may be
+   read-only and have stride 0 (constants): never write into them. Failing rows may have any word. ``total=True``: the
+   function fails on no word, and 0 is a legal word of its argument types, so the evaluator runs it on NULL rows too
+   (cheaper).
 
-A function that is also computed inside the engine has a formula rule (``planner/expr/functions/formula.py``)::
+A function that the engine can also compute has a formula rule (``planner/expr/functions/formula.py``)::
 
        vectorised("&", (INT8, INT8), INT8, total=True, formula=lambda f, a, b: f.bits_and(a, b))(…)
 
 Both decorators return the Python function, so that several signatures can be stacked. Argument types are SqlTypes
 without typmod or polymorphic markers (ANY, ANYELEMENT, ANYARRAY, …); ``site.args`` and ``site.result`` are the concrete
-types of the call. The evaluator brings a numeric(p, s) argument of a function declared with NUMERIC to NUMERIC.
+types of the call. For a function declared with NUMERIC the evaluator converts a numeric(p, s) argument to NUMERIC.
 
-Keys: ``"+(int4,int4)"``. Functions that exist once for all types are keyed by their bare name (``key_is_name=True``):
+Keys: ``"+(int4,int4)"``. Functions with one entry for all types are keyed by their bare name (``key_is_name=True``):
 ``"is null"``, ``"is distinct from"``, ``"cast"``, ``"equality_class"``, ….
 """
 
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 
 class Polymorphic(Enum):
-    """Argument and result types that a call makes concrete; Postgres's rules and names."""
+    """Polymorphic argument and result types, made concrete by each call; names and rules as in Postgres."""
 
     ANY = "any"
     ANYELEMENT = "anyelement"
@@ -92,7 +93,7 @@ run once for each row."""
 
 
 class CallingConvention(Enum):
-    """What an implementation takes: one row's datums, or the words of whole columns."""
+    """What an implementation takes: the datums of one row, or the words of whole columns."""
 
     PER_VALUE = "per value"
     VECTORISED = "vectorised"
@@ -121,24 +122,24 @@ class CallSite(Protocol):
     def result(self) -> SqlType: ...
     @property
     def count(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         ...
 
     @property
     def context(self) -> Context: ...
 
     def fail(self, rows: Words, error: SqlError) -> None:
-        """These rows (indices) fail."""
+        """Makes these rows (indices) fail."""
         ...
 
     def fail_where(self, mask: Mask, error: SqlError) -> None:
-        """The rows where ``mask`` holds fail."""
+        """Makes the rows where ``mask`` holds fail."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function. The module's text tells what an implementation gets and returns."""
+    """A scalar function. See the module docstring for what an implementation takes and returns."""
 
     key: str
     name: str
@@ -173,7 +174,7 @@ class Function:
 
     @property
     def null_if_null_only(self) -> bool:
-        """Whether it gives NULL exactly where an argument is NULL."""
+        """Whether the result is NULL exactly where an argument is NULL."""
         return self.strict and not self.makes_null
 
 
@@ -199,12 +200,12 @@ _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
 
 def overloads(name: str) -> tuple[Function, ...]:
-    """The functions (and operators) of this name, internal ones included; empty if there is none."""
+    """The functions (and operators) of this name, including internal ones; empty if there are none."""
     return tuple(_BY_NAME.get(name, ()))
 
 
 def type_key(type: ArgumentType) -> str:
-    """How a type is written in a key: Postgres's internal name, ``[]`` after an array's element."""
+    """A type as written in a key: Postgres's internal name; an array is its element type and ``[]``."""
     if isinstance(type, Polymorphic):
         return type.value
     if type.element is not None:
@@ -258,14 +259,14 @@ def vectorised(
 
 
 def register(function: Function) -> None:
-    """Adds a function to the table; a key stands for one function only."""
+    """Adds a function to the table. Its key must be new."""
     assert function.key not in FUNCTIONS, f"function {function.key} is defined twice"
     FUNCTIONS[function.key] = function
     _BY_NAME.setdefault(function.name, []).append(function)
 
 
 def session_of(site: CallSite) -> SessionFunctions:
-    """The session whose statement it is. 0A000: there is none, as on Spark's executors."""
+    """The session that runs the statement. Raises 0A000 if there is none, as on Spark's executors."""
     session = site.context.session
     if session is None:
         raise SqlError("0A000", "this function needs a session")
@@ -273,5 +274,5 @@ def session_of(site: CallSite) -> SessionFunctions:
 
 
 def indices(mask: Mask) -> Words:
-    """The rows where a mask holds, int64."""
+    """The indices of the rows where a mask holds, int64."""
     return np.flatnonzero(mask)

@@ -2,8 +2,8 @@
 
 An implementation takes (argument vectors, their types, count, context) and returns an ``Expansion``: ``source``
 int64[m], ascending, the row that each returned row came from; ``columns``, one Vector[m] for each result column;
-``failures``, the rows whose call failed (they return no rows). All are strict (a NULL argument returns no rows) but
-``unnest`` of several arrays, which pads the shorter ones with NULL.
+``failures``, the rows whose call failed (they return no rows). All are strict (a NULL argument returns no rows)
+except ``unnest`` of several arrays, which pads the shorter ones with NULL.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_ROWS: Final = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What a table function returns; see the module's text."""
+    """What a table function returns; see the module docstring."""
 
     source: Words
     columns: list[Vector]
@@ -58,7 +58,7 @@ Implementation = Callable[[Sequence[Vector], tuple[SqlType, ...], int, Context],
 
 @dataclass(frozen=True, slots=True)
 class TableFunctionEntry:
-    """One table function. ``result`` None: the elements of its array arguments, one column for each."""
+    """A table function. ``result`` None: one column per array argument, of its element type."""
 
     key: str
     name: str
@@ -79,7 +79,7 @@ TABLE_FUNCTIONS: Final[dict[str, TableFunctionEntry]] = {}
 
 
 def table_overloads(name: str) -> tuple[TableFunctionEntry, ...]:
-    """Every overload of a table function's name; () when there is none."""
+    """All overloads of a table function's name; () if there are none."""
     return tuple(entry for entry in TABLE_FUNCTIONS.values() if entry.name == name)
 
 
@@ -114,7 +114,7 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
     failures = _failures(dict.fromkeys(np.flatnonzero(zero).tolist(), _ZERO_STEP))
     rows = np.flatnonzero(present & ~zero & np.where(step > 0, first <= last, first >= last))
     first, last, step = first[rows], last[rows], step[rows]
-    # unsigned, since a series may span more than an int64 counts
+    # unsigned, since a series may span more than an int64 holds
     low, high = np.minimum(first, last).view(np.uint64), np.maximum(first, last).view(np.uint64)
     span = high - low
     lengths = (span // np.abs(step).view(np.uint64)).astype(np.float64) + 1
@@ -132,7 +132,7 @@ Rows = Callable[..., Sequence[Any]]
 
 
 def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementation:
-    """An implementation of one row's datums → the datums that it returns; ``compute`` gets the context first."""
+    """Makes an implementation of a function from one row's datums to datums; ``compute`` takes the context first."""
 
     def run(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
         rows = np.flatnonzero(_present(vectors, count))
@@ -174,7 +174,7 @@ def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decim
 
 
 def codec_add(left: Decimal, right: Decimal) -> Decimal:
-    """The exact sum with the larger display scale."""
+    """The exact sum, with the larger display scale."""
     from storage.types.numeric import WIDE
 
     return WIDE.add(left, right)
@@ -259,7 +259,7 @@ def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[A
 
 
 def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
-    """A hook that a session may have."""
+    """Calls an optional hook of the session."""
     hook = getattr(context.session, "partition_ancestors", None)
     return () if hook is None else hook(relation)
 

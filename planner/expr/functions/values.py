@@ -1,4 +1,4 @@
-"""Functions of values of any type: their type, size, and how many are NULL."""
+"""Functions of values of any type: pg_typeof, sizes, and counts of NULLs."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _not_zero(f: FormulaSite, a: Register) -> Register:
 
 
 def _decimal(f: FormulaSite, a: Register) -> Register:
-    """An integer, or a numeric that is stored as a scaled integer, to numeric without typmod."""
+    """Casts an integer, or a numeric stored as a scaled integer, to numeric without typmod."""
     source = f.args[0]
     if f.result != NUMERIC or source.storage is not Storage.DIRECT:
         raise Beyond
@@ -155,7 +155,7 @@ def double_to_real(site: CallSite, words: Words) -> Words:
 
 
 def fit(site: CallSite, value: Decimal) -> int:
-    """The word of a value in the numeric type of the result, by its typmod; 22003."""
+    """The word of a value in the result's numeric type and typmod. Raises 22003."""
     target = site.result
     value = fit_numeric(value, target.precision, target.scale)
     if target.storage is Storage.DIRECT:
@@ -172,8 +172,8 @@ def _fit_rows(site: CallSite, rows: Words, result: Words, values: list[Decimal])
 
 
 def _rescaled(mantissa: Words, places: Words | int) -> tuple[Words, Mask | bool]:
-    """Mantissas with ``places`` more decimal digits (fewer: rounded half away from zero), and where that may be wrong:
-    where it could pass 18 digits."""
+    """Mantissas with ``places`` more decimal digits (if negative, fewer: rounded half away from zero), and the rows
+    where the result may be wrong because it could exceed 18 digits."""
     if not isinstance(places, int):
         first = int(places[0]) if len(places) else 0
         if np.count_nonzero(places != first):
@@ -205,7 +205,7 @@ def integer_to_numeric(site: CallSite, words: Words) -> Words:
 
 @cast_vectorised((Kind.NUMERIC,), (Kind.NUMERIC,), raises=Raises.TYPMOD, formula=_decimal)
 def numeric_to_numeric(site: CallSite, words: Words) -> Words:
-    """Brings a numeric to another typmod: rounds half away from zero; 22003 where it has too many digits."""
+    """Casts a numeric to another typmod: rounds half away from zero; 22003 if it has too many digits."""
     source = site.args[0]
     if source.storage is Storage.DIRECT:
         return _to_numeric(site, words, source.scale or 0, words == DIRECT_NAN, words, source)
@@ -218,7 +218,7 @@ def numeric_to_numeric(site: CallSite, words: Words) -> Words:
 def _to_numeric(
     site: CallSite, mantissa: Words, scale: Words | int, special: Mask, words: Words, source: SqlType | None
 ) -> Words:
-    """``special``: rows whose mantissa says nothing; ``source`` None: an integer."""
+    """``special``: the rows whose mantissa is meaningless; ``source`` None: the argument is an integer."""
     target = site.result
     # an integer or a DIRECT numeric keeps its digits where the target has no typmod
     places = scale if target.precision is None else (target.scale or 0)
@@ -251,7 +251,7 @@ def _datums(site: CallSite, words: Words, source: SqlType | None) -> list[Decima
 
 @cast_per_value((Kind.FLOAT4, Kind.FLOAT8), (Kind.NUMERIC,), needs_site=True)
 def float_to_numeric(site: CallSite, value: float) -> Decimal:
-    """As many significant digits as the type guarantees (15 and 6), as Postgres does."""
+    """Keeps the significant digits that the type guarantees (15 and 6), as Postgres does."""
     if not math.isfinite(value):
         return fit_numeric(Decimal(value), site.result.precision, site.result.scale)
     digits = 6 if site.args[0].kind is Kind.FLOAT4 else 15
@@ -263,7 +263,7 @@ def float_to_numeric(site: CallSite, value: float) -> Decimal:
 
 @cast_per_value((Kind.NUMERIC,), FLOATS, needs_site=True)
 def numeric_to_float(site: CallSite, value: Decimal) -> float:
-    """The nearest double or real; 22003 where there is none."""
+    """The nearest double or real; 22003 if out of range."""
     real = site.result.kind is Kind.FLOAT4
     result = float(value)
     if real:

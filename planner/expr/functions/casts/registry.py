@@ -5,8 +5,8 @@ applied by the same call. The key is one of:
 
 - ``"cast"``: an explicit cast, ``x::varchar(3)`` cuts silently;
 - ``"assignment_cast"``: what INSERT and UPDATE apply to a value: too long a string is 22001 unless only spaces are lost
-  (it differs from "cast" in nothing else);
-- ``"try_cast"``: NULL where "cast" fails (``"try"``: NULL where its argument does, whatever it is).
+  (the only difference from "cast");
+- ``"try_cast"``: NULL where "cast" fails (``"try"``: NULL where its argument fails, whatever that is).
 
 The modules beside this one add the implementations with the decorators below, in the two calling conventions of
 ``planner.expr.functions.table``. They read typmods from ``site.args[0]`` and ``site.result``.
@@ -59,10 +59,10 @@ _NONE: Final[frozenset[Kind]] = frozenset()
 
 
 def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
-    """The weakest context in which Postgres casts source to target, typmods aside; None: there is no such cast.
+    """The weakest context in which Postgres casts source to target, ignoring typmods; None if there is no cast.
 
-    The same kind to itself is implicit. An untyped literal (UNKNOWN) goes to anything implicitly. Any type goes to a
-    string by assignment and comes from one explicitly, through its text. Arrays go as their elements do.
+    A kind casts to itself implicitly. An untyped literal (UNKNOWN) casts to anything implicitly. Any type casts to a
+    string by assignment and from one explicitly, through its text. Arrays cast as their elements do.
     """
     a, b = source.kind, target.kind
     if Kind.VOID in (a, b):
@@ -85,7 +85,7 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
 
 
 def _same_types(a: SqlType, b: SqlType) -> bool:
-    """Whether two rows differ in their fields' names at most: no value is changed by a cast between them."""
+    """Whether two row types differ at most in their fields' names, so that a cast between them changes no value."""
     return [t for _, t in a.fields] == [t for _, t in b.fields]
 
 
@@ -101,7 +101,7 @@ def cast_per_value(
     needs_assignment: bool = False,
     **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
-    """Adds a cast of datums from each source to each target. A cast makes no NULL unless it says so."""
+    """Adds a cast of datums from each source to each target. It never gives NULL unless declared to."""
     facts.setdefault("makes_null", False)
 
     def decorate(implementation: _Implementation) -> _Implementation:
@@ -124,7 +124,7 @@ def cast_vectorised(
     needs_assignment: bool = False,
     **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
-    """Adds a cast of words from each source to each target. A cast makes no NULL unless it says so."""
+    """Adds a cast of words from each source to each target. It never gives NULL unless declared to."""
     facts.setdefault("makes_null", False)
     if total:
         facts["raises"] = Raises.NEVER

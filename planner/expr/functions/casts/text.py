@@ -23,20 +23,20 @@ _OTHERS: Final = (
     Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
     Kind.UUID, Kind.JSONB, Kind.OID,
 )  # fmt: skip
-# what these read and print depends on the time zone, the present, or the catalog
+# the text forms of these types depend on the time zone, the current time, or the catalog
 _BY_SETTINGS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.ARRAY)
 _BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
 _NAME_BYTES: Final = 63
 
 
 def style_of(site: CallSite) -> TextStyle:
-    """What text depends on, from the context."""
+    """The settings that text forms depend on, from the context."""
     context = site.context
     return TextStyle(context.timezone, context.now, context.session, context.formats)
 
 
 def fit_string(value: str, target: SqlType, assignment: bool) -> str:
-    """A string by a target's length: an explicit cast cuts, an assignment may cut spaces only; char(n) is padded."""
+    """Fits a string to a type's length: an explicit cast cuts, an assignment cuts only spaces; char(n) pads."""
     if target.kind is Kind.NAME:
         return value.encode()[:_NAME_BYTES].decode(errors="ignore")
     limit = target.precision
@@ -63,7 +63,7 @@ def same_text(_site: CallSite, words: Words) -> Words:
 
 
 def _strings(site: CallSite, texts: Sequence[bytes | None], assignment: bool) -> Words:
-    """The words of texts as the result type."""
+    """Parses texts as the result type; gives their words."""
     target = site.result
     dictionary = site.context.dictionary
     present = [t or b"" for t in texts]
@@ -82,7 +82,7 @@ def _strings(site: CallSite, texts: Sequence[bytes | None], assignment: bool) ->
 def _output(site: CallSite, words: Words, assignment: bool) -> Words:
     source = site.args[0]
     if source.kind is Kind.BOOL:
-        # the cast says true and false, the output function t and f
+        # the cast gives true and false, the output function t and f
         yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
         return _strings(site, [yes if w else no for w in words.tolist()], assignment)
     texts = format_text(source, Vector(words), site.context.dictionary, style_of(site))
@@ -105,7 +105,7 @@ def _register(kinds: tuple[Kind, ...], volatility: Volatility) -> None:
     cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=volatility)(_input)
 
 
-# a label that is missing may be added; those that are there stay (what is renamed, no view depends on)
+# a missing label may be added later; existing ones never go away (one that a view depends on is never renamed)
 cast_vectorised((Kind.ENUM,), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)(_output)
 cast_vectorised((*STRINGS, Kind.UNKNOWN), (Kind.ENUM,), volatility="stable")(_input)
 _register(_OTHERS, "immutable")

@@ -14,7 +14,7 @@ from storage.types.order import DAY
 from storage.types.text_time import round_micros
 
 _STAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-# 4714-11-24 BC and 294277-01-01, what Postgres's timestamps end before
+# 4714-11-24 BC and 294277-01-01, the range of Postgres's timestamps (the end is exclusive)
 _FIRST_STAMP = -211813488000000000
 _END_STAMP = 9223371331200000000
 
@@ -25,7 +25,7 @@ def _infinite(words: Words) -> Mask:
 
 
 def _rounded(site: CallSite, words: Words) -> Words:
-    """Fractional digits cut to the result's typmod, half away from zero."""
+    """Rounds fractional digits to the result's typmod, half away from zero."""
     precision = site.result.precision
     if precision is None or precision >= 6:
         return words

@@ -1,4 +1,4 @@
-"""What time it is: the transaction's, the statement's and the wall clock's."""
+"""The current time: of the transaction, the statement and the wall clock."""
 
 from __future__ import annotations
 

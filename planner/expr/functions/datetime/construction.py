@@ -1,4 +1,4 @@
-"""Dates, times, timestamps and intervals made from numbers, and intervals in normal form."""
+"""make_date and its kin, which build dates, times, timestamps and intervals from numbers; justify_*."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ TRUNCATED: Final = {"microseconds": 1, "milliseconds": 1000, "second": SECOND, "
 
 
 def unit_of(name: str, label: str) -> str:
-    """The canonical name of a field; 22023 when there is none of that name."""
+    """The canonical name of a field. Raises 22023 for an unknown name."""
     unit = _ALIASES.get(name.lower())
     if unit is None:
         raise SqlError("22023", f'unit "{name}" not recognized for type {label}')
@@ -129,7 +129,7 @@ def date_field(unit: str, days: int) -> int | None:
 
 
 def infinite_field(unit: str, stamp: int) -> Decimal | None:
-    """A field of infinity: what grows without bound is infinite, what goes round is NULL."""
+    """A field of infinity: infinite for fields that grow without bound, NULL for cyclic ones."""
     if unit in _UNBOUNDED:
         return Decimal("Infinity" if stamp > 0 else "-Infinity")
     return None
@@ -148,7 +148,7 @@ def extract_date(name: str, days: int) -> Decimal | None:
 
 
 def extract_stamp(name: str, local: int, stamp: int, offset: int | None) -> Decimal | None:
-    """A field of a timestamp; ``offset`` seconds east of Greenwich for one with a zone, ``stamp`` the instant."""
+    """A field of a timestamp. With a zone, ``offset`` is in seconds east of Greenwich and ``stamp`` the instant."""
     label = f"timestamp {'without' if offset is None else 'with'} time zone"
     unit = unit_of(name, label)
     if is_infinite(stamp):
@@ -179,7 +179,7 @@ def extract_time(name: str, micros: int) -> Decimal | None:
 
 
 def extract_interval(name: str, interval: Interval) -> Decimal | None:
-    """Fields keep the interval's signs."""
+    """A field of an interval; it keeps the sign of its part."""
     unit = unit_of(name, "interval")
     months, days, micros = interval
     years = truncate(months, 12)

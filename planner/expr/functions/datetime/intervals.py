@@ -29,7 +29,7 @@ def is_infinite(stamp: int) -> bool:
 
 
 def checked_stamp(stamp: int) -> int:
-    """The timestamp, or 22008 when it is out of Postgres's range."""
+    """The timestamp. Raises 22008 if it is out of Postgres's range."""
     if not MIN_TIMESTAMP <= stamp < END_TIMESTAMP:
         raise SqlError("22008", "timestamp out of range")
     return stamp
@@ -42,7 +42,7 @@ def truncate(value: int, unit: int) -> int:
 
 
 def add_months(days: int, months: int) -> int:
-    """A date moved by months, to the month's last day where it has no such day."""
+    """A date plus months; the month's last day if that month has no such day."""
     year, month, day = civil_from_days(days)
     total = year * 12 + month - 1 + months
     year, month = total // 12, total % 12 + 1
@@ -61,7 +61,7 @@ def plus_interval(stamp: int, interval: Interval, sign: int = 1) -> int:
 
 
 def plus_interval_zoned(stamp: int, interval: Interval, timezone: str, sign: int = 1) -> int:
-    """timestamptz ± interval: months and days on the zone's wall clock, the time as it elapses."""
+    """timestamptz ± interval: months and days on the zone's wall clock, the rest in elapsed time."""
     if is_infinite(stamp):
         return stamp
     months, days, micros = interval
@@ -79,7 +79,7 @@ def difference(left: int, right: int) -> Interval:
 
 
 def justify_hours(interval: Interval) -> Interval:
-    """24 hours are a day; days and time get one sign."""
+    """justify_hours: turns 24 hours into a day; days and time get one sign."""
     months, days, micros = interval
     whole = truncate(micros, DAY)
     days, micros = days + whole, micros - whole * DAY
@@ -91,7 +91,7 @@ def justify_hours(interval: Interval) -> Interval:
 
 
 def justify_days(interval: Interval) -> Interval:
-    """30 days are a month; months and days get one sign."""
+    """justify_days: turns 30 days into a month; months and days get one sign."""
     months, days, micros = interval
     whole = truncate(days, MONTH_DAYS)
     months, days = months + whole, days - whole * MONTH_DAYS
@@ -103,7 +103,7 @@ def justify_days(interval: Interval) -> Interval:
 
 
 def justify_interval(interval: Interval) -> Interval:
-    """Both, with one sign for all three."""
+    """justify_interval: both of the above, with one sign for all three fields."""
     months, days, micros = interval
     whole = truncate(micros, DAY)
     days, micros = days + whole, micros - whole * DAY
@@ -121,7 +121,7 @@ def justify_interval(interval: Interval) -> Interval:
 
 
 def scale_interval(interval: Sequence[int], by: Callable[[float], float]) -> Interval:
-    """An interval times or divided by a number (``by`` does it to one field); fractions carry down."""
+    """An interval multiplied or divided by a number (``by`` does so for one field); fractions carry down."""
     months, days, micros = interval
     scaled_months, scaled_days, scaled_micros = by(months), by(days), by(micros)
     if not all(abs(part) < 2**63 for part in (scaled_months, scaled_days, scaled_micros)):
@@ -136,7 +136,7 @@ def scale_interval(interval: Sequence[int], by: Callable[[float], float]) -> Int
 
 
 def _snap(value: float) -> float:
-    # PostgreSQL's TSROUND: to microseconds, so that binary fractions do not show
+    # PostgreSQL's TSROUND: rounds to microseconds, to hide errors of binary fractions
     return round(value * 1_000_000) / 1_000_000
 
 
@@ -159,11 +159,11 @@ def age(left: int, right: int) -> Interval:
 
 
 def estimate(interval: Interval) -> int:
-    """The interval's length in µs with 30-day months: what its order and equality go by."""
+    """The interval's length in µs with 30-day months, which defines its order and equality."""
     months, days, micros = interval
     return (months * MONTH_DAYS + days) * DAY + micros
 
 
 def wrapped_time(time: int, interval: Interval, sign: int = 1) -> int:
-    """time ± interval, within a day."""
+    """time ± interval, modulo a day."""
     return (time + sign * (interval[2] % (24 * HOUR))) % DAY

@@ -1,4 +1,4 @@
-"""AT TIME ZONE (``timezone``): timestamps seen in a zone, by name or as an interval's offset."""
+"""AT TIME ZONE (``timezone``): timestamps in a zone given by name or as an interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.types.text_interval import Interval
 
 
 def _offset_text(zone: str) -> int | None:
-    # SQL's AT TIME ZONE takes a bare offset too; it counts west as positive there, as POSIX does
+    # AT TIME ZONE also takes a bare offset, in which west is positive, as in POSIX
     offset = parse_iso_offset(zone.strip())
     return None if offset is None else -offset
 

@@ -19,7 +19,7 @@ MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July",
                  "November", "December")  # fmt: skip
 DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
-# longest first among those with a common start
+# among patterns with a common prefix, longest first
 _KEYS: Final = (
     "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2", "FF3", "FF4", "FF5",
     "FF6", "FX", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I", "J", "MI", "MM", "MONTH", "MON",
@@ -44,7 +44,7 @@ class Token:
 
 @lru_cache(1024)
 def tokens(template: str) -> tuple[Token, ...]:
-    """A template's patterns and texts."""
+    """Splits a template into patterns and texts."""
     out: list[Token] = []
     fill = False
     for match in _TOKEN.finditer(template):
@@ -64,7 +64,7 @@ def tokens(template: str) -> tuple[Token, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A broken-down time; ``days`` None for an interval, ``offset`` seconds east, None without a zone."""
+    """A broken-down time. ``days``: None for an interval; ``offset``: seconds east, None without a zone."""
 
     year: int
     month: int
@@ -148,7 +148,7 @@ def _name(m: Moment, token: Token) -> str | None:
         case "RM":
             if m.month == 0 and not m.year:
                 return ""
-            # of an interval of whole years: the last month of it, the first one of a negative
+            # an interval of whole years shows month 12, a negative one month 1
             at = (-1 if (m.year or 0) > 0 else 0) if m.month == 0 else m.month - (m.month > 0)
             roman = _ROMAN[at]
             roman = roman.lower() if text[0].islower() else roman
@@ -202,7 +202,7 @@ def _number(m: Moment, key: str) -> tuple[int, int]:
 
 
 def truncate_remainder(value: int, unit: int) -> int:
-    """The remainder with the value's sign, as C has it."""
+    """The remainder with the dividend's sign, as in C."""
     return value - truncate(value, unit) * unit
 
 

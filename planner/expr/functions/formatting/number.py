@@ -23,7 +23,7 @@ _ROMAN: Final = (
 
 @dataclass(slots=True)
 class Description:
-    """What a template says of its number: digits before and after the point, signs, zeros."""
+    """A parsed template: digits before and after the point, signs, zeros."""
 
     tokens: list[tuple[str, str]]
     pre: int = 0
@@ -50,7 +50,7 @@ def _syntax(message: str) -> SqlError:
 
 @lru_cache(1024)
 def describe(template: str) -> Description:
-    """Reads a template; 42601 when its keywords contradict each other."""
+    """Parses a template. Raises 42601 if its keywords contradict each other."""
     d = Description([])
     for match in _TOKEN.finditer(template):
         if match["key"] is None:
@@ -129,7 +129,7 @@ def _note(d: Description, key: str) -> None:
 
 
 def format_number(value: Decimal, template: str, digits: str | None = None) -> str:
-    """``digits``: the number's rounded digits, sign included, where the caller rounds by a rule of its own."""
+    """to_char of a number. ``digits``: its rounded digits with sign, if the caller has rounded it by its own rule."""
     d = describe(template)
     if not d.tokens:
         return ""
@@ -185,7 +185,7 @@ def _roman(value: Decimal, d: Description) -> str:
 
 
 class _Writer:
-    """PostgreSQL's NUM_processor for output, one template token at a time; its variable names, where they are clear."""
+    """PostgreSQL's NUM_processor for output, one template token at a time; keeps its clearer variable names."""
 
     def __init__(self, d: Description, number: str, negative: bool, spaces: int, pre: int) -> None:
         self.d, self.number, self.negative, self.spaces = d, number, negative, spaces
@@ -319,7 +319,7 @@ class _Writer:
 
 
 def ordinal(number: int) -> str:
-    """st, nd, rd or th."""
+    """The ordinal suffix: st, nd, rd or th."""
     if 10 < number % 100 < 20:
         return "th"
     return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
@@ -352,7 +352,7 @@ def parse_number(text: str, template: str) -> Decimal:
                 negative = negative or text[at] in "-<"
                 at += 1
         else:
-            # as many characters as the literal has, but none that could be the number's (NUM_eat_non_data_chars)
+            # skips at most the literal's length, and nothing that may belong to the number (NUM_eat_non_data_chars)
             for _ in literal:
                 if at >= len(text) or text[at] in "0123456789.,+-":
                     break

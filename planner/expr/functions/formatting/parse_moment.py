@@ -1,4 +1,4 @@
-"""to_date and to_timestamp: reading a text by a template, after PostgreSQL's ``formatting.c``, in English."""
+"""to_date and to_timestamp: parsing text by a template, after PostgreSQL's ``formatting.c``, in English."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from storage.types.text_time import out_of_range
 
 
 class _Reader:
-    """What a text says when read by a template."""
+    """Reads a text by a template and collects its fields."""
 
     def __init__(self, text: str, template: str) -> None:
         self.text, self.template, self.at = text, template, 0
@@ -171,7 +171,7 @@ def _read_date(f: dict[str, int], text: str) -> int:
     year = f.get("Y", 0)
     if "CC" in f and "Y" not in f:
         year = (f["CC"] - 1) * 100 + 1
-    # without a year it is 1 BC, the calendar's year 0
+    # the default year is 1 BC, year 0 of the calendar
     year = 1 - year if "bc" in f and year > 0 else (year + 1 if year < 0 else year)
     if "DDD" in f and "MM" not in f:
         return days_from_civil(year, 1, 1) + f["DDD"] - 1

@@ -62,7 +62,7 @@ def to_char_float4(value: float, template: str) -> str:
 
 
 def _float(value: float, template: str, digits: int) -> str:
-    """A float shows no more digits than its type holds."""
+    """to_char of a float, which shows no more digits than its type holds."""
     d = describe(template)
     if d.scientific or d.roman or not math.isfinite(value):
         return format_number(Decimal(value), template)

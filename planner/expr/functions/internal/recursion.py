@@ -1,4 +1,4 @@
-"""What PRIORITY BY checks of each row."""
+"""The check that PRIORITY BY makes on each row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROW_PRIORITY: Final = "row_priority"
 
 @vectorised(ROW_PRIORITY, (INT8, INT8), INT8, key_is_name=True, internal=True)
 def row_priority(site: CallSite, priorities: Words, count: Words) -> Words:
-    """The priority, which is to be below ``count``; a NULL has been made negative."""
+    """The priority. Raises 22003 unless it is at least 0 and below ``count``; a NULL arrives as a negative number."""
     wrong = (priorities < 0) | (priorities >= count)
     if np.count_nonzero(wrong):
         most = int(count[0]) - 1

@@ -1,4 +1,4 @@
-"""The planner's own functions: what unnested subqueries leave behind in expressions."""
+"""Internal functions that the planner puts into expressions when it unnests subqueries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SINGLE_ROW = "single row"
 
 @vectorised(SAME_WORD, (ANY, ANY), BOOL, strict=False, raises=Raises.NEVER, commutative=True, key_is_name=True)
 def same_word(site: CallSite, left: Vector, right: Vector) -> Vector:
-    """The same word, or both NULL: identity, where SQL's equality would call 1.0 and 1.00 the same."""
+    """Whether both have the same word or both are NULL. Unlike SQL's equality, it tells 1.0 from 1.00."""
     same = left.words == right.words
     if left.nulls is None and right.nulls is None:
         return Vector(same.astype("int64"))
@@ -25,7 +25,7 @@ def same_word(site: CallSite, left: Vector, right: Vector) -> Vector:
 
 @vectorised(SINGLE_ROW, (INT8, ANYELEMENT), ANYELEMENT, strict=False, key_is_name=True)
 def single_row(site: CallSite, count: Vector, value: Vector) -> Vector:
-    """The value of a scalar subquery; error 21000 where it had more than one row. ``count`` NULL: it had none."""
+    """The value of a scalar subquery. Raises 21000 if it has more than one row. ``count`` NULL: it has none."""
     many: Mask = count.words > 1
     if count.nulls is not None:
         many = many & ~count.nulls

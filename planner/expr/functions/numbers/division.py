@@ -9,7 +9,7 @@ def _leading(mantissa: int, scale: int) -> tuple[int, int]:
     """The weight of a number's first base-10000 digit, and that digit; (0, 0) for zero."""
     if mantissa == 0:
         return 0, 0
-    digits = str(Decimal(abs(mantissa)))  # str of an int of many digits is slow, and refused
+    digits = str(Decimal(abs(mantissa)))  # Python's str() of a very long int is slow, and refused
     adjusted = len(digits) - 1 - scale
     weight = adjusted // 4
     return weight, int(digits[: adjusted - 4 * weight + 1].ljust(adjusted - 4 * weight + 1, "0"))

@@ -1,7 +1,7 @@
 """real and double precision: arithmetic with Postgres's range errors, and the mathematical functions.
 
-Transcendental functions go through the C library, value by value, as Postgres's do: numpy's own vector versions
-differ in the last bit.
+Transcendental functions call the C library value by value, as Postgres does: numpy's vectorised versions differ in
+the last bit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def underflow() -> SqlError:
 
 
 def rounded(values: Floats, type: SqlType) -> Floats:
-    """Values as the type has them: float4 rounds to a real (kept in a double)."""
+    """Rounds values to the type: float4 to a real (kept in a double)."""
     if type.kind is Kind.FLOAT4:
         return values.astype(np.float32).astype(np.float64)
     return values
@@ -101,7 +101,7 @@ for _names, _operation in (
 
 
 def _checked(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A function of the C library that may overflow."""
+    """Wraps a function of the C library that may overflow."""
 
     def implementation(value: float) -> float:
         try:
@@ -114,7 +114,7 @@ def _checked(function: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def _nan_safe(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A function that has no value outside of its domain: 22003 there, NaN of NaN."""
+    """Wraps a function with a limited domain: 22003 outside of it, NaN for NaN."""
 
     def implementation(value: float) -> float:
         if math.isnan(value):

@@ -27,7 +27,7 @@ _SAFE_FACTOR: Final = float(2**62)
 
 
 def out_of_range(type: SqlType) -> SqlError:
-    """22003, as Postgres words it."""
+    """The error 22003 in Postgres's words."""
     return SqlError("22003", f"{_NAMES[type.kind]} out of range")
 
 
@@ -36,12 +36,12 @@ def division_by_zero() -> SqlError:
 
 
 def wider(left: SqlType, right: SqlType) -> SqlType:
-    """The result type of an operator of two integer types."""
+    """The result type of an operator on two integer types."""
     return max(left, right, key=lambda t: BITS[t.kind])
 
 
 def fails_range(words: Words, type: SqlType) -> Mask:
-    """Which words do not fit a type narrower than bigint."""
+    """Whether each word is out of range of a type narrower than bigint."""
     bits = BITS[type.kind]
     fails: Mask = ((words + np.int64(1 << (bits - 1))) >> np.int64(bits)) != 0
     return fails
@@ -106,7 +106,7 @@ def _divide(site: CallSite, left: Words, right: Words) -> Words:
 
 def _modulo(site: CallSite, left: Words, right: Words) -> Words:
     divisor = _checked_divisor(site, right)
-    # x % -1 is 0, but the smallest bigint traps
+    # x % -1 is 0, but traps for the smallest bigint
     return np.fmod(left, np.where(divisor == -1, np.int64(1), divisor))
 
 
@@ -116,7 +116,7 @@ def _bits(operation: Callable[[Words, Words], Words]) -> Callable[[CallSite, Wor
 
 def _shifted(site: CallSite, left: Words, right: Words, to_left: bool) -> Words:
     bits = BITS[site.args[0].kind]
-    # C shifts a smallint as an int, and x86 takes the count modulo the width
+    # C shifts a smallint as an int, and x86 reduces the count modulo the width
     count = right & np.int64(63 if bits == 64 else 31)
     if not to_left:
         return left >> count
@@ -144,7 +144,7 @@ def _magnitude(f: FormulaSite, a: Register) -> Register:
 def _words(
     name: str, args: tuple[SqlType, ...], implementation: Callable[..., Words], formula: FormulaRule | None = None
 ) -> None:
-    """An operator that computes on any words, with a result of its first argument's type."""
+    """Adds an operator that is defined on all words and has its first argument's type as result."""
     vectorised(name, args, args[0], total=True, makes_null=False, formula=formula)(implementation)
 
 

@@ -1,6 +1,6 @@
-"""numeric: addition, subtraction and multiplication on inline words at once, the rest value by value.
+"""numeric: addition, subtraction and multiplication vectorised over inline words, the rest value by value.
 
-A numeric(p, s) argument has been brought to unconstrained NUMERIC words before (``planner.expr.evaluate.evaluator``).
+The evaluator has converted numeric(p, s) arguments to unconstrained NUMERIC words.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left:
 
 def _sum(site: CallSite, left: Words, right: Words, sign: int) -> Words:
     if not np.count_nonzero((left ^ right) & SCALE_BITS | (left & 1)):
-        # inline and of one scale: the words add up as their mantissas do, and overflow where they do
+        # inline and of one scale: the words add, and overflow, as their mantissas do
         moved = right & ~SCALE_BITS
         total = left + moved if sign > 0 else left - moved
         lost = (left ^ total) & ((moved if sign > 0 else ~moved) ^ total)
@@ -189,13 +189,13 @@ def sign(value: Decimal) -> Decimal:
 
 @per_value("scale", (NUMERIC,), INT4)
 def display_scale(value: Decimal) -> int | None:
-    """How many fractional digits are shown; NULL for NaN and infinities."""
+    """scale: how many fractional digits are shown; NULL for NaN and infinities."""
     return scale_of(value) if value.is_finite() else None
 
 
 @per_value("min_scale", (NUMERIC,), INT4)
 def least_scale(value: Decimal) -> int | None:
-    """How many fractional digits are needed; NULL for NaN and infinities."""
+    """min_scale: how many fractional digits are needed; NULL for NaN and infinities."""
     return scale_of(canonical_numeric(value)) if value.is_finite() else None
 
 

@@ -1,7 +1,7 @@
 """Arithmetic of single numerics with Postgres's result scales (numeric.c of PostgreSQL 15).
 
-Values are Decimals whose exponent is minus the display scale. Scales of results that do not come out exact follow
-``select_div_scale`` and its kin: at least 16 significant digits, never fewer decimals than the arguments have.
+Values are Decimals whose exponent is minus the display scale. Inexact results get the scale that ``select_div_scale``
+and its kin choose: at least 16 significant digits, and no fewer decimals than the arguments have.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def division_by_zero() -> SqlError:
 
 
 def checked(value: Decimal) -> Decimal:
-    """A result within what Postgres stores; 22003 if it is too large."""
+    """The result, if Postgres can store it. Raises 22003 if it is too large."""
     if not value.is_finite():
         return value
     if value.adjusted() >= _MAX_DIGITS and not value.is_zero():
@@ -51,7 +51,7 @@ def to_scale(value: Decimal, scale: int) -> Decimal:
 
 
 def _leading(value: Decimal) -> tuple[int, int]:
-    """Weight and value of the first digit that is not zero, to base 10000."""
+    """Weight and value of the first nonzero digit in base 10000."""
     if value.is_zero():
         return 0, 0
     weight = value.adjusted() // 4
@@ -86,7 +86,7 @@ def divide_to_scale(left: Decimal, right: Decimal, scale: int) -> Decimal:
 
 
 def _long_quotient(left: Decimal, right: Decimal, scale: int) -> Decimal:
-    """The same for numbers so long that Python's integers are slow."""
+    """The same for numbers so long that Python's integer division is slow."""
     dividend = _LONG.scaleb(left.copy_abs(), scale)
     quotient, rest = _LONG.divmod(dividend, right.copy_abs())
     if _LONG.add(rest, rest) >= right.copy_abs():
@@ -104,7 +104,7 @@ def divide(left: Decimal, right: Decimal) -> Decimal:
 
 
 def whole_quotient(left: Decimal, right: Decimal) -> Decimal:
-    """``div``: the quotient cut to an integer."""
+    """``div``: the quotient truncated to an integer."""
     special = _special_quotient(left, right)
     return _TRUNCATE.divide_int(left, right) if special is None else special
 
@@ -122,7 +122,7 @@ def _special_quotient(left: Decimal, right: Decimal) -> Decimal | None:
 
 
 def modulo(left: Decimal, right: Decimal) -> Decimal:
-    """``%``: the sign of the dividend."""
+    """``%``: the remainder, with the dividend's sign."""
     if left.is_nan() or right.is_nan():
         return NAN
     if right.is_zero():
@@ -168,7 +168,7 @@ def square_root(value: Decimal) -> Decimal:
         return value
     weight, _ = _leading(value)
     scale = _clamped(_SIGNIFICANT - (weight * 4 // 2 + 1), value)
-    # the integer root tells exactly on which side of a half the root lies
+    # the integer root decides exactly how a half is rounded
     root = math.isqrt(mantissa_of(value, 2 * scale + 2))
     return from_parts((root + 5) // 10, scale)
 
@@ -305,7 +305,7 @@ def _integer_power(base: Decimal, exponent: int) -> Decimal:
 
 
 def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
-    # about eight digits of the result's logarithm choose its scale: cut as Postgres cuts them
+    # about eight digits of the result's logarithm determine its scale: truncate them as Postgres does
     rough = max(8 - logarithm_weight(base.copy_abs()), 0)
     nearby = to_scale(_working(rough + 20 + abs(base.adjusted())).ln(base.copy_abs()), rough)
     size = float(to_scale(WIDE.multiply(nearby, exponent), rough))

@@ -67,11 +67,11 @@ def to_regnamespace(site: CallSite, name: str) -> int | None:
 @per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
 def no_description(*args: object) -> None:
-    """There are no comments, rules, triggers or statistics to tell of."""
+    """NULL: Freshet keeps no comments, rules, triggers or statistics."""
     return
 
 
 @per_value("pg_tablespace_location", (OID,), TEXT, volatility="stable")
 def pg_tablespace_location(oid: int) -> str:
-    """Every tablespace is the data folder."""
+    """Every tablespace is in the data folder."""
     return ""

@@ -27,7 +27,7 @@ def pg_get_expr_pretty(expression: str, relation: int, pretty: bool) -> str:
 
 
 def _asked(site: CallSite, name: str, *args: object) -> str | None:
-    """A hook that a session may have; None without it."""
+    """Calls an optional hook of the session; None if it has none."""
     hook = getattr(site.context.session, name, None)
     return None if hook is None else hook(*args)
 
@@ -84,4 +84,4 @@ def pg_get_function_identity_arguments(site: CallSite, oid: int) -> str | None:
 
 @per_value("pg_get_function_sqlbody", (OID,), TEXT, volatility="stable")
 def pg_get_function_sqlbody(oid: int) -> None:
-    """No function has a body in SQL."""
+    """NULL: no function has a body in SQL."""

@@ -1,4 +1,4 @@
-"""Advisory locks and pg_notify: the session does it (``SessionFunctions``)."""
+"""Advisory locks and pg_notify, which the session implements (``SessionFunctions``)."""
 
 from __future__ import annotations
 

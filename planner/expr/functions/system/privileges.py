@@ -1,4 +1,4 @@
-"""has_*_privilege and pg_has_role. One role owns everything, so each of them is true."""
+"""has_*_privilege and pg_has_role, always true: one role owns everything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from planner.expr.functions.table import ArgumentType, per_value
 
 
 def _privileges() -> None:
-    """has_*_privilege: one role owns everything, so each is true."""
+    """Adds the overloads of a has_*_privilege function, which is always true."""
     for kind in ("table", "schema", "database", "column", "any_column", "function", "sequence", "type", "tablespace"):
         column: tuple[ArgumentType, ...] = (TEXT,) if kind == "column" else ()
         for owner in ((), (NAME,), (OID,)):

@@ -1,4 +1,4 @@
-"""Sequences: where they stand is the session's to ask (``SessionFunctions``)."""
+"""Sequence functions; the session keeps the sequences' state (``SessionFunctions``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who and where a session is, its settings, and signals to other sessions (``Context.session`` answers)."""
+"""The session's user, database, address and settings, and signals to other sessions (through ``Context.session``)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def current_setting_or_null(site: CallSite, name: str, missing_ok: bool) -> str 
 
 @per_value("set_config", (TEXT, TEXT, BOOL), TEXT, strict=False, volatility="volatile", needs_site=True)
 def set_config(site: CallSite, name: str | None, value: str | None, local: bool | None) -> str:
-    """SET as a function; gives the new value."""
+    """set_config: SET as a function; returns the new value."""
     session = site.context.session
     assert session is not None, "a session evaluates this"
     if name is None:

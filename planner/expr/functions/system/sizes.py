@@ -1,4 +1,4 @@
-"""Sizes of relations and databases, and how a size is printed."""
+"""Sizes of relations and databases, and pg_size_pretty."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fork_size(site: CallSite, oid: int, fork: str) -> int:
 def pg_size_pretty(size: Any) -> str:
     amount, units = int(size), ("bytes", "kB", "MB", "GB", "TB", "PB")
     at = 0
-    # Postgres goes on to the next unit from 10240 of one on, rounding half away from zero
+    # Postgres moves to the next unit from 10240 of a unit, rounding half away from zero
     while abs(amount) >= 10 * 1024 and at < len(units) - 1:
         half = 512 if amount >= 0 else -512
         amount = int((amount + half) / 1024)
@@ -43,4 +43,4 @@ def pg_size_pretty(size: Any) -> str:
 @per_value("pg_database_size", (NAME,), INT8, volatility="stable")
 @per_value("pg_database_size", (OID,), INT8, volatility="stable")
 def pg_database_size(database: str | int) -> None:
-    """Not known: the store belongs to the whole server."""
+    """The size of one database is unknown: the whole server shares the store."""

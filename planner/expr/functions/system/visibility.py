@@ -1,4 +1,4 @@
-"""pg_*_is_visible and temporary schemas: which catalog objects a session finds by their bare name."""
+"""pg_*_is_visible and temporary schemas: which catalog objects a session finds by unqualified name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def always_visible(oid: int) -> bool:
 @per_value("pg_ts_parser_is_visible", (OID,), BOOL, volatility="stable")
 @per_value("pg_ts_template_is_visible", (OID,), BOOL, volatility="stable")
 def visible(oid: int) -> bool:
-    """Objects of kinds that exist in pg_catalog only."""
+    """For kinds of objects that exist in pg_catalog only, so that all are visible."""
     return True
 
 

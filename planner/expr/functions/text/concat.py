@@ -1,4 +1,4 @@
-"""Text from values of any type: concat, concat_ws, ||, format, quote_*, array_to_string."""
+"""Functions that make text from values of any type: concat, concat_ws, ||, format, quote_*, array_to_string."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTA
 
 
 def to_text(site: CallSite, type_: SqlType, value: Any) -> str:
-    """A value by its type's output function; in PostgreSQL's concat and format a boolean is t or f."""
+    """A value's text by its type's output function, as in concat and format: a boolean is t or f."""
     return format_datum(type_, value, style_of(site))
 
 

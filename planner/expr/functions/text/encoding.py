@@ -1,4 +1,4 @@
-"""encode and decode: bytea as text in hex, base64 or escape form, and back."""
+"""encode and decode: bytea to and from text in hex, base64 or escape form."""
 
 from __future__ import annotations
 

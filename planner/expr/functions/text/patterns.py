@@ -1,7 +1,7 @@
-"""LIKE patterns, SIMILAR TO patterns and Postgres's regular expressions as compiled Python ones.
+"""LIKE patterns, SIMILAR TO patterns and Postgres's regular expressions, compiled to Python's.
 
-Postgres's expressions are POSIX "advanced" ones: escapes, classes and constraints are translated, what cannot be is
-refused (0A000). A match is the leftmost, and of those the longest (Python takes the first alternative): see ``find``.
+Postgres has POSIX "advanced" regular expressions. Escapes, classes and constraints are translated; the rest is refused
+(0A000). A match is the leftmost, and of those the longest (Python takes the first alternative): see ``find``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _QUANTIFIERS: Final = "*+?{"
 
 @lru_cache(4096)
 def like_pattern(pattern: str, escape: str, ignore_case: bool) -> re.Pattern[str]:
-    """A LIKE pattern; ``escape`` is one character or empty for none.
+    """Compiles a LIKE pattern; ``escape`` is one character, or empty for none.
 
-    One that ends with its escape character matches where there is text left for it, as the group ``dangling``: 22025.
+    If the pattern ends with its escape character, the group ``dangling`` matches any text left for it: raise 22025.
     """
     if len(escape) > 1:
         raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
@@ -72,7 +72,7 @@ def similar_to_regex(pattern: str, escape: str) -> str:
 
 
 class _Translator:
-    """Reads one of Postgres's regular expressions once and writes Python's; notes what ``find`` must know."""
+    """Translates one of Postgres's regular expressions to Python's in one pass, and notes what ``find`` needs."""
 
     def __init__(self, source: str, newlines: bool, expanded: bool) -> None:
         self.source, self.at, self.out = source, 0, list[str]()
@@ -201,7 +201,7 @@ class _Translator:
         self._write_bracket(plain, options, negated)
 
     def _edge(self) -> bool:
-        # a dash stands for itself at either end of the brackets
+        # a dash is literal at either end of the brackets
         return self.source[self.at : self.at + 1] == "]" or self.source[self.at - 2] in "[^"
 
     def _class(self, plain: list[str], options: list[str]) -> None:
@@ -245,11 +245,11 @@ class Regex:
         self.pattern, self.longest, self.mixed = pattern, longest, mixed
 
     def matches(self, text: str) -> bool:
-        """Whether it matches anywhere."""
+        """Whether the expression matches anywhere in the text."""
         return self.pattern.search(text) is not None
 
     def find(self, text: str, start: int = 0) -> re.Match[str] | None:
-        """The leftmost match from ``start`` on, the longest of those where alternatives could make it shorter."""
+        """The leftmost match from ``start`` on; the longest one, where alternatives may give several."""
         if self.mixed:
             raise unsupported("a regular expression that mixes greedy and non-greedy quantifiers")
         found = self.pattern.search(text, start)
@@ -262,7 +262,7 @@ class Regex:
         return found
 
     def _stands(self, text: str, match: re.Match[str]) -> bool:
-        # what ends at ``endpos`` must also match when the rest of the text is seen
+        # a match that ends at ``endpos`` must also hold with the rest of the text in view
         source = self.pattern.pattern
         if "\\Z" not in source and "(?" not in source.replace("(?:", "") and "\\b" not in source.lower():
             return True
@@ -270,7 +270,7 @@ class Regex:
         return re.compile(f"(?:{source}){rest}\\Z", self.pattern.flags).match(text, match.start()) is not None
 
     def find_all(self, text: str) -> Iterator[re.Match[str]]:
-        """All matches, left to right; an empty one moves on by a character."""
+        """All matches, left to right; after an empty one the search moves on by one character."""
         at = 0
         while at <= len(text):
             found = self.find(text, at)
@@ -282,7 +282,7 @@ class Regex:
 
 @lru_cache(4096)
 def regex(pattern: str, flags: str = "") -> Regex:
-    """Compiles; ``flags`` of i, c, n, m, s, p, w, x, q, t (g is the caller's). 2201B when it is malformed."""
+    """Compiles an expression. ``flags``: any of i, c, n, m, s, p, w, x, q, t (not g). Raises 2201B if malformed."""
     ignore, newlines, expanded, literal = False, False, False, False
     if pattern.startswith("***="):
         pattern, literal = pattern[4:], True

@@ -1,4 +1,4 @@
-"""LIKE, regular expressions and what splits or joins text by them."""
+"""LIKE, regular expressions, and functions that split or search text by them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def not_ilike(value: str, pattern: str) -> bool:
 
 @per_value("like_escape", (TEXT, TEXT), TEXT)
 def like_escape(pattern: str, escape: str) -> str:
-    """The pattern with backslash as its escape, as LIKE without ESCAPE wants it."""
+    """Rewrites a pattern to use backslash as its escape, as LIKE without ESCAPE expects."""
     if len(escape) > 1:
         raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
     if escape == "\\":
@@ -81,7 +81,7 @@ def not_imatches(value: str, pattern: str) -> bool:
 @per_value("similar_to_escape", (TEXT,), TEXT)
 @per_value("similar_escape", (TEXT,), TEXT)
 def similar_to_escape(pattern: str) -> str:
-    """The regular expression of a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
+    """The regular expression for a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
     return similar_to_regex(pattern, "\\")
 
 
@@ -91,7 +91,7 @@ def similar_to_escape_by(pattern: str, escape: str) -> str:
 
 
 def _compiled(pattern: str, flags: str, name: str, several: bool = False) -> tuple[Regex, bool]:
-    """The expression and whether the flag g was given."""
+    """The compiled expression, and whether the flag g was given."""
     if "g" in flags and not several:
         hint = f"Use the {'regexp_matches' if name == 'regexp_match()' else 'other'} function instead."
         raise SqlError("22023", f'{name} does not support the "global" option', hint=hint)
@@ -126,7 +126,7 @@ def regexp_match_flags(value: str, pattern: str, flags: str) -> tuple[str | None
 
 
 def all_matches(value: str, pattern: str, flags: str) -> list[tuple[str | None, ...]]:
-    """regexp_matches: the first match's groups, or every one's with the flag g."""
+    """regexp_matches: the groups of the first match, or of every match with the flag g."""
     compiled, every = _compiled(pattern, flags, "regexp_matches()", True)
     if not every:
         found = compiled.find(value)
@@ -195,7 +195,7 @@ def regexp_like_flags(value: str, pattern: str, flags: str) -> bool:
 
 
 def regexp_split(value: str, pattern: str, flags: str) -> list[str]:
-    """The parts between matches; an empty match counts only where it is not at an end or right after a match."""
+    """The parts between matches. An empty match at either end or right after a match is ignored."""
     compiled = _compiled(pattern, flags, "regexp_split_to_array()")[0]
     parts: list[str] = []
     at = 0

@@ -1,4 +1,4 @@
-"""String functions and operators over text and bytea. Strings count in characters (code points), collation is C."""
+"""String functions and operators over text and bytea. Lengths and positions are in code points; the collation is C."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lower(value: str) -> str:
 
 
 def _one(before: str, after: str) -> str:
-    # Postgres maps a character to a character: no ß to SS
+    # Postgres maps one character to one character: ß does not become SS
     return after if len(after) == 1 else before
 
 
