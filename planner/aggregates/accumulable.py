@@ -1,7 +1,7 @@
-"""The accumulable aggregates' input: which diff columns and slots they need, and each row's contribution to them.
+"""Input of the accumulable aggregates: the diff columns and slots that they need, and each row's contribution to them.
 
-See ``planner/aggregates/table.py`` for how the pieces fit together. Aggregates of the same column share components, so
-sum(x), avg(x) and count(x) cost one count and one sum.
+See ``planner/aggregates/table.py`` for how the parts fit together. Aggregates of the same column share components, so
+sum(x), avg(x) and count(x) together cost one count and one sum.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SUMS: Final[dict[Shape, tuple[Part, ...]]] = {
 
 
 def shape_of(type_: SqlType) -> Shape:
-    """How values of a type are summed."""
+    """How values of a type add up."""
     match type_.kind:
         case Kind.INT2 | Kind.INT4:
             return Shape.SHORT
@@ -110,7 +110,7 @@ def _slot_sets(call: AggregateCall) -> tuple[SlotSet, ...]:
 
 
 def _pair_sets(y: int, x: int) -> tuple[SlotSet, ...]:
-    """The sums of y, y * y, x, x * x and y * x."""
+    """The slot sets for the sums of y, y * y, x, x * x and y * x."""
     alone = [SlotSet(column, Shape.FLOAT, squared) for column in (y, x) for squared in (False, True)]
     return (*alone, SlotSet(y, Shape.FLOAT, True, x))
 
@@ -119,10 +119,10 @@ def _pair_sets(y: int, x: int) -> tuple[SlotSet, ...]:
 class Accumulation:
     """The layout of several accumulable aggregates in one arrangement.
 
-    ``components``: the diff columns after the first, which counts the group's rows, in the order of the arguments.
+    ``components``: the diff columns after the first (which counts the group's rows), in the order of the arguments.
     ``slot_sets``: set i has the slots ``(i + 1) << SLOT_SHIFT | code``. ``schema``: the results' columns. All follow
     from ``calls``; other calls with the same components and slot sets may read the same arrangement. ``always``: the
-    one group of no key has a row more, by ``empty_weights``, so that its rows are counted by a component.
+    only group of a Reduce without keys has an extra row (``empty_weights``), so a component counts its real rows.
     """
 
     calls: tuple[AggregateCall, ...]
@@ -161,11 +161,11 @@ class Accumulation:
 
     @property
     def empty_weights(self) -> tuple[int, ...]:
-        """The weights of a row that makes a group exist without adding anything to it."""
+        """The weights of a row that makes a group exist but adds to no aggregate."""
         return (1,) + (0,) * len(self.components)
 
     def expand(self, vectors: Sequence[Vector], count: int, dictionary: Dictionary) -> Expanded:
-        """Each row's contributions: first ``count`` main rows (slot 0), one for one, then the limb rows."""
+        """Each row's contributions: first its main row (slot 0), ``count`` in all and in order, then the limb rows."""
         sizes = _Cache(vectors, self.types, dictionary)
         main = np.ones((count, self.diff_width), np.int64)
         for i, component in enumerate(self.components, 1):
@@ -204,7 +204,7 @@ def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
 
 
 class _Cache:
-    """What the components of one batch of rows have in common: decoded values of each column."""
+    """Decoded values of each column of one batch, shared by its components."""
 
     def __init__(self, vectors: Sequence[Vector], types: dict[int, SqlType], dictionary: Dictionary) -> None:
         self.vectors, self.types, self.dictionary = vectors, types, dictionary

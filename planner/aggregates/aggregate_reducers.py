@@ -1,4 +1,4 @@
-"""The aggregates' reducers as folds of a plan: what they are, before a dictionary is known."""
+"""The aggregates' reducers as folds of a plan: their specification, before there is a dictionary."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from storage.dictionary import Dictionary
 
 @cache
 def _no_values() -> Dictionary:
-    """An empty dictionary: a layout is the same for any."""
+    """An empty dictionary; a layout does not depend on the dictionary's contents."""
     return Dictionary(bytes(16))
 
 
 @dataclass(frozen=True, slots=True)
 class AccumulateFold:
-    """All the accumulable aggregates of a Reduce."""
+    """All accumulable aggregates of a Reduce."""
 
     layout: Accumulation
 
@@ -50,7 +50,7 @@ class AccumulateFold:
 
 @dataclass(frozen=True, slots=True)
 class CountFold:
-    """count(*) alone, by key: the group's diffs are its rows."""
+    """count(*) by key, without other aggregates: the sum of the group's diffs."""
 
     @property
     def out_width(self) -> int:
@@ -66,14 +66,14 @@ class CountFold:
 
 @dataclass(frozen=True, slots=True)
 class _LaidOutFold(ABC):
-    """An aggregate that has an arrangement of its own, as its layout says."""
+    """An aggregate with its own arrangement, described by its layout."""
 
     aggregate: Aggregate
 
     @property
     @abstractmethod
     def layout(self) -> GroupLayout:
-        """The layout, for any dictionary."""
+        """The layout, the same for every dictionary."""
 
     @property
     def exprs(self) -> tuple[Scalar, ...]:
@@ -128,7 +128,7 @@ class BasicFold(_LaidOutFold):
 
 @dataclass(frozen=True, slots=True)
 class PercentileFold(_LaidOutFold):
-    """percentile_cont or percentile_disc, of a fraction without columns."""
+    """percentile_cont or percentile_disc, with a fraction that reads no columns."""
 
     @property
     def layout(self) -> GroupLayout:
@@ -142,7 +142,7 @@ class PercentileFold(_LaidOutFold):
 
 @dataclass(frozen=True, slots=True)
 class ModeFold:
-    """The first of a group's distinct values by ``words``: whether it is NULL, its count downwards, its own order."""
+    """The first of a group's distinct values by ``words``: NULLs last, then by descending count, then by value."""
 
     words: tuple[tuple[Scalar, Order], ...]
 

@@ -1,4 +1,4 @@
-"""What the input of accumulable aggregates is made of: diff columns, limb rows, and each call's share of them."""
+"""The input of accumulable aggregates: diff columns, limb rows, and which of them each call uses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shape(Enum):
 
 
 class Part(Enum):
-    """One diff column of the main rows, of one argument."""
+    """What one diff column of the main rows holds of an argument."""
 
     ROWS = "rows"
     COUNT = "count"
@@ -58,7 +58,7 @@ class AggregateCall:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A diff column; ``column`` is the argument's position, -1 for ROWS, which depends on none."""
+    """A diff column. ``column``: the argument's position; -1 for ROWS, which has no argument."""
 
     part: Part
     column: int = -1
@@ -71,8 +71,8 @@ PARTS: Final = tuple(Part)
 
 @dataclass(frozen=True, slots=True)
 class SlotSet:
-    """The limb rows of one argument: its sum, or the sum of its squares or of its products with column ``other``; of
-    shape BITS, how often each of its bits is set."""
+    """The limb rows of one argument: its sum, the sum of its squares or of its products with column ``other``; for
+    shape BITS, how often each bit is set."""
 
     column: int
     shape: Shape
@@ -82,7 +82,7 @@ class SlotSet:
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """One call with what its result is computed from: the diff columns of its parts, and its limb rows."""
+    """One call and the inputs of its result: the diff columns of its parts, and its limb rows."""
 
     call: AggregateCall
     shape: Shape
@@ -95,7 +95,7 @@ class CallPlan:
 
 @dataclass(slots=True)
 class Groups:
-    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: for each slot set each group's {code: amount}."""
+    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: per slot set, each group's {code: amount}."""
 
     diffs: Words
     limbs: dict[SlotSet, dict[int, dict[int, int]]]

@@ -1,10 +1,10 @@
 """Exact sums as rows (code, integer): floats split at fixed powers of 2**32, numerics per display scale.
 
-The rows of one aggregate consolidate like any others, so a sum does not depend on the order of its input and a
-retraction leaves nothing behind; it is rounded once, when it is read. A float limb's code is its position
-(``code * 32 - bias`` is the exponent of its unit); squares have twice the exponents, so a bias of their own.
-A numeric's code is ``scale << 16 | limb``, limb ``COUNT`` counting the values of that scale.
-NaN and the infinities are counted under codes of their own.
+The rows of an aggregate consolidate like any others, so a sum does not depend on the order of its input and a
+retraction leaves no residue; the sum is rounded once, when read. A float limb's code is its position
+(``code * 32 - bias`` is the exponent of its unit); squares have twice the exponents, hence another bias.
+A numeric's code is ``scale << 16 | limb``, where limb ``COUNT`` counts the values of that scale.
+NaN and the infinities are counted under separate codes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _specials(values: NDArray[np.float64], rows: Words) -> list[Parts]:
 
 
 def _split(mantissa: NDArray[np.uint64], exponent: Words, sign: Words, rows: Words, bias: int) -> list[Parts]:
-    # mantissa < 2**55, so its limbs, shifted by at most 31 bits, spread over three
+    # mantissa < 2**55, so when shifted by at most 31 bits it spans three limbs
     position = exponent + bias
     limb, shift = position >> 5, (position & 31).astype(np.uint64)
     low, high = (mantissa & _MASK) << shift, (mantissa >> _WIDTH) << shift
@@ -79,7 +79,7 @@ def _decompose(values: NDArray[np.float64]) -> tuple[NDArray[np.uint64], Words]:
 
 
 def float_parts(values: NDArray[np.float64], rows: Words) -> Parts:
-    """Each double as limbs; zero has none."""
+    """Splits doubles into limbs; zero has none."""
     finite = np.isfinite(values) & (values != 0)
     mantissa, exponent = _decompose(values[finite])
     sign = np.where(values[finite] < 0, np.int64(-1), np.int64(1))
@@ -87,12 +87,12 @@ def float_parts(values: NDArray[np.float64], rows: Words) -> Parts:
 
 
 def square_parts(values: NDArray[np.float64], rows: Words) -> Parts:
-    """Each double's exact square as limbs; NaN and the infinities are counted as they are."""
+    """Splits the exact squares of doubles into limbs; NaN and the infinities are counted, not squared."""
     return product_parts(values, values, rows)
 
 
 def product_parts(values: NDArray[np.float64], others: NDArray[np.float64], rows: Words) -> Parts:
-    """The exact products of two columns as limbs; where a factor is not finite, it is counted."""
+    """Splits the exact products of two columns into limbs; factors that are not finite are counted."""
     there = np.isfinite(values) & np.isfinite(others)
     found = _specials(np.where(np.isfinite(values), others, values)[~there], rows[~there])
     there &= (values != 0) & (others != 0)
@@ -110,13 +110,13 @@ def product_parts(values: NDArray[np.float64], others: NDArray[np.float64], rows
 
 
 def bit_parts(words: Words, rows: Words, width: int) -> Parts:
-    """Which of the ``width`` lowest bits each word has set; a bit's code is its number."""
+    """The set bits among the ``width`` lowest of each word; a bit's code is its number."""
     at, bits = np.nonzero((words[:, None] >> np.arange(width)) & 1)
     return rows[at], bits.astype(np.int64), np.ones(len(at), np.int64)
 
 
 def numeric_parts(words: Words, rows: Words, wide: dict[int, Decimal], squared: bool) -> Parts:
-    """Each numeric (or its square) as limbs and a count under its scale; ``wide`` has the interned ones' values."""
+    """Splits numerics (or their squares) into limbs and a count per scale; ``wide``: the values of interned ones."""
     interned = is_interned(words)
     inline = ~interned
     found: list[Parts] = []
@@ -169,7 +169,7 @@ def _special_of(amounts: dict[int, int]) -> str | None:
 
 
 def float_total(amounts: dict[int, int], bias: int) -> Total:
-    """The sum of a group's limbs; its value is ``mantissa * 2**-scale``."""
+    """The total of a group's limbs, ``mantissa * 2**-scale``."""
     special = _special_of(amounts)
     limbs = {code: amount for code, amount in amounts.items() if code < NAN}
     if special or not limbs:
@@ -180,7 +180,7 @@ def float_total(amounts: dict[int, int], bias: int) -> Total:
 
 
 def numeric_total(amounts: dict[int, int]) -> Total:
-    """The sum of a group's numerics with the largest display scale that is still counted."""
+    """The total of a group's numerics, with the largest display scale among the present values."""
     special = _special_of(amounts)
     if special:
         return Total(special=special)

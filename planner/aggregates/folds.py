@@ -1,4 +1,4 @@
-"""Aggregates of a whole group's rows, in their order: what ``planner.aggregates.table`` has as ``fold``."""
+"""Aggregates computed from all of a group's rows, in order: the ``fold`` of entries in ``planner.aggregates.table``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from storage.types.text_array import array_shape, leaf_test
 
 
 def array_agg(type_: SqlType, values: list[Any], _: list[Any]) -> object:
-    """The values as an array; arrays make one with one more dimension. Errors: 22004, 2202E."""
+    """array_agg: the values as an array; arrays give one with one more dimension. Raises 22004, 2202E."""
     return _array_of_arrays(values, type_) if type_.kind is Kind.ARRAY else tuple(values)
 
 
 def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
-    """Arrays as the items of one with one more dimension. Errors: 22004, 2202E."""
+    """An array of arrays, with one more dimension than they have. Raises 22004, 2202E."""
     if None in values:
         raise SqlError("22004", "cannot accumulate null arrays")
     if () in values:
@@ -28,7 +28,7 @@ def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
 
 
 def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | bytes | None:
-    """The values that are not NULL, each but the first behind its own row's delimiter."""
+    """string_agg: the values that are not NULL; each but the first is preceded by its own row's delimiter."""
     out: str | bytes | None = None
     for value, delimiter in zip(values, delimiters, strict=True):
         if value is None:

@@ -1,4 +1,4 @@
-"""The form of an aggregate's entry in ``planner.aggregates.table``: everything that is known about it."""
+"""The type of an aggregate's entry in ``planner.aggregates.table``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class AggregateKind(Enum):
 
 
 class Addends(Enum):
-    """What an accumulable aggregate adds up, beside counting its argument's values."""
+    """What an accumulable aggregate sums, besides counting its argument's values."""
 
     NOTHING = "nothing"
     TRUTH = "truth"
@@ -65,7 +65,7 @@ class NullResult(Enum):
 
 
 class Extreme(Enum):
-    """Which value of the group min and max choose."""
+    """Which extreme of the group an ordered aggregate takes."""
 
     LEAST = "least"
     GREATEST = "greatest"
@@ -73,7 +73,7 @@ class Extreme(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AggregateFunction:
-    """One overload of an aggregate. ``result``: its type, or how that follows from the arguments' types."""
+    """One overload of an aggregate. ``result``: its type, or a function of the arguments' types."""
 
     key: str
     name: str
@@ -104,5 +104,5 @@ class AggregateFunction:
 
     @property
     def of_pairs(self) -> bool:
-        """Whether it is of two arguments, neither of which may be NULL."""
+        """Whether it takes two arguments and ignores rows where either is NULL."""
         return self.addends is Addends.PAIRS

@@ -1,4 +1,4 @@
-"""What a group's sums make: avg, variance and standard deviation with Postgres's scales, from exact totals."""
+"""avg, variance and standard deviation from a group's exact totals, with Postgres's scales."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from storage.types.numeric import from_parts
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The variance of a sample (its divisor is the count less one) or of a population, or the root of it."""
+    """The variance of a sample (divisor: the count less one) or of a population, or its square root."""
 
     sample: bool
     root: bool
@@ -41,7 +41,7 @@ def numeric_average(total: Total, count: int) -> Decimal:
 
 
 def numeric_moment(moment: Moment, count: int, total: Total, squares: Total) -> Decimal | None:
-    """variance or stddev, after PostgreSQL's ``numeric_stddev_internal``; None is NULL."""
+    """The variance or standard deviation, after PostgreSQL's ``numeric_stddev_internal``; None is NULL."""
     if count <= moment.sample:
         return None
     if total.special:
@@ -63,14 +63,14 @@ def numeric_moment(moment: Moment, count: int, total: Total, squares: Total) -> 
 
 
 def float_sum(total: Total) -> float:
-    """The sum rounded once; OverflowError past the largest double."""
+    """The sum, rounded once. Raises OverflowError beyond the largest double."""
     if total.special:
         return float(total.special)
     return _ratio(total.mantissa, total.scale, 1)
 
 
 def float_average(total: Total, count: int) -> float:
-    """The quotient of the exact sum, rounded once."""
+    """The exact sum divided by the count, rounded once."""
     if total.special:
         return float(total.special)
     return _ratio(total.mantissa, total.scale, count)
@@ -83,7 +83,7 @@ def _ratio(mantissa: int, scale: int, count: int) -> float:
 
 
 def float_moment(moment: Moment, count: int, total: Total, squares: Total) -> float | None:
-    """variance or stddev of doubles from exact sums; None is NULL. OverflowError as ``float_sum``."""
+    """The same of doubles, from exact sums; None is NULL. Raises OverflowError as ``float_sum``."""
     if count <= moment.sample:
         return None
     if total.special or squares.special:
@@ -111,7 +111,7 @@ class _Pairs:
 
 
 def _of(rule: Callable[[_Pairs], float | None]) -> PairRule:
-    """NaN where a value is not finite."""
+    """Makes a rule over exact sums from one over ``_Pairs``; NaN if a value is not finite."""
 
     def compute(count: int, sums: Sequence[Total]) -> float | None:
         if any(total.special for total in sums):

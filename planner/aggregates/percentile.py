@@ -1,4 +1,4 @@
-"""percentile_cont and percentile_disc as reducers of the one or two rows that each fraction falls between."""
+"""percentile_cont and percentile_disc as reducers of the one or two rows around each fraction."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from storage.types import codec
 class Percentile:
     """Vals: 0 where the row counts, ordering words, the value's word. Vals out: word, null word.
 
-    ``fractions``: None where one is NULL; ``many``: they came as an array, and so does the result (None: a NULL one).
-    ``failure``: what is wrong with them, SQLSTATE and message, which every group then fails with.
+    ``fractions``: None for a NULL fraction; ``many``: they were an array, and so is the result (None: a NULL array).
+    ``failure``: the SQLSTATE and message that every group fails with if the fractions are invalid.
     """
 
     type: SqlType
@@ -59,7 +59,7 @@ class Percentile:
         if self.failure is not None:
             errors = error_words([SqlError(*self.failure)] * groups, [None] * groups, self.dictionary)
             return Reduced(np.empty(0, np.int64), np.empty((0, 2), np.int64), errors, np.arange(groups))
-        none = diffs[:, 1] < 0  # the rows of zeros of groups in which nothing counts
+        none = diffs[:, 1] < 0  # groups in which no row counts have a row of zeros
         values = codec.decode(self.type, Vector(np.ascontiguousarray(vals[:, -1]), none), self.dictionary)
         numbers, totals = diffs[:, 1].tolist(), diffs[:, 3].tolist()
         ends = offsets.tolist()
@@ -96,7 +96,7 @@ class Percentile:
 
 
 def percentile(aggregate: Aggregate, context: Context) -> Percentile:
-    """The reducer, with its fraction evaluated."""
+    """The reducer of a percentile aggregate; evaluates its fraction."""
     value, fraction = aggregate.args
     continuous = AGGREGATES[aggregate.function].interpolates
     many = fraction.type.kind is Kind.ARRAY

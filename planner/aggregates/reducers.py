@@ -1,4 +1,4 @@
-"""The Reducers that aggregates render to, see ``planner/aggregates/table.py`` for the layouts that they expect."""
+"""The Reducers of aggregates. See ``planner/aggregates/table.py`` for the layouts that they expect."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Limbs = dict[SlotSet, dict[int, dict[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """All the accumulable aggregates of a Reduce at once. Vals are () or (slot); diffs as ``layout`` has them."""
+    """All accumulable aggregates of a Reduce at once. Vals: () or (slot); diffs: as ``layout`` lays them out."""
 
     layout: Accumulation
     dictionary: Dictionary
@@ -59,7 +59,7 @@ class Accumulate:
             segment = segments[main]
             limbs = self._limbs(segment, segments, vals, diffs)
         else:
-            # a group is one row
+            # each group is a single row
             segment = main = np.flatnonzero(diffs[:, 0] > 0)
             limbs = {}
         groups = Groups(diffs if len(main) == len(diffs) else diffs[main], limbs, self.dictionary)
@@ -96,7 +96,7 @@ class Accumulate:
 
 
 def result_formula(layout: Accumulation) -> Words | None:
-    """The formula that makes a group's sums, one diff column a word, its row of results; groups without rows go."""
+    """The formula from a group's sums (one word per diff column) to its row of results; drops groups without rows."""
     from ivm.formula import GREATER, Formula, Register
 
     if layout.slot_sets:
@@ -125,8 +125,8 @@ def result_formula(layout: Accumulation) -> Words | None:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first row's value: min, max. ``value``: its word in the vals; ``null``: the 0/1 word that tells a NULL (None:
-    there is none); ``complement``: the word is kept as its complement. Vals out: word, then null word if ``null``."""
+    """The first row's value: min, max. ``value``: the position of its word in the vals; ``null``: that of its 0/1 null
+    word, or None; ``complement``: the vals hold the word's complement. Vals out: word, then null word if ``null``."""
 
     value: int
     null: int | None
@@ -156,8 +156,8 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Basic:
-    """An aggregate of all the rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip``
-    ordering words, then each argument's word and 0/1 NULL. ``distinct``: rows equal in the ordering words count once.
+    """An aggregate of all rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip`` ordering
+    words, then each argument's word and 0/1 null word. ``distinct``: rows with equal ordering words count once.
     Vals out: word, null word. ``look``: called before each group of a user's function; it raises to end the pass.
     """
 
@@ -192,7 +192,7 @@ class Basic:
             starts = np.zeros(len(vals), np.bool_)
             starts[offsets[:-1]] = True
             counts[1:][same & ~starts[1:]] = 0
-        # only rows that count: the row that makes an empty group has no words
+        # only rows that count: the row that makes an empty group exist has no values
         kept = np.flatnonzero(counts)
         columns = [codec.decode(t, _vector(vals[kept], first + 2 * i), self.dictionary)
                    for i, t in enumerate(self.types)]  # fmt: skip
@@ -215,7 +215,7 @@ class Basic:
         return fold(self.types[0], values, [columns[-1][row] for row in rows]) if values else None
 
     def _called(self, python: PythonFunction, columns: list[list[object]], counts: list[int], low: int) -> object:
-        """Of a user's function. Raises 22008 for what Python has no object for."""
+        """Calls a user's function. Raises 22008 for values that Python has no object for."""
         if self.look is not None:
             self.look()
         args: list[list[object]] = []
@@ -249,8 +249,8 @@ def _vector(vals: Words, at: int) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
-    """How one ordered or basic aggregate is arranged: ``exprs`` give a word each (null bits are not needed), ``order``
-    one for each of them; ``empty_row`` is the row that makes a group without input."""
+    """The arrangement of an ordered or basic aggregate. ``exprs`` give one word each (null bits are not needed),
+    ``order`` how each word sorts; ``empty_row``: the row that makes a group exist without input."""
 
     exprs: tuple[Scalar, ...]
     order: tuple[Order, ...]
@@ -267,12 +267,12 @@ _FALSE: Final = Literal(False, BOOL)
 
 
 def is_null(expr: Scalar) -> Scalar:
-    """0/1: the expression is NULL."""
+    """1 if the expression is NULL, else 0."""
     return Call(IS_NULL, (expr,), BOOL, False)
 
 
 def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
-    """The words that sort rows as an ORDER BY key does, each with its order; NULLs are placed by the first."""
+    """The words that sort rows as an ORDER BY key does, each with its order; the first places NULLs."""
     words: list[tuple[Scalar, Order]] = []
     expr = key.expr
     if expr.nullable:
@@ -282,7 +282,7 @@ def order_words(key: SortKey) -> list[tuple[Scalar, Order]]:
 
 
 def value_words(key: SortKey) -> list[tuple[Scalar, Order]]:
-    """The words that sort rows as an ORDER BY key does where it is not NULL, each with its order."""
+    """The words that sort rows as an ORDER BY key that is not NULL does, each with its order."""
     words: list[tuple[Scalar, Order]] = []
     expr = key.expr
     prefix: Scalar = Call(ORDER_PREFIX, (expr,), INT8, expr.nullable)
@@ -307,7 +307,7 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
     if expr.nullable:
         null: int | None = 0
     elif aggregate.nullable:
-        # a group without input has the flag's only other value
+        # the flag's only other value marks a group without input
         words.insert(0, (Literal(False, BOOL), Order.WORD))
         null = 0
     else:
@@ -322,7 +322,7 @@ def ordered_layout(aggregate: Aggregate) -> GroupLayout:
 
 
 def dropped(aggregate: Aggregate, not_null: Sequence[Scalar]) -> Scalar:
-    """0 where the row counts: it passes the FILTER, and none of ``not_null`` is NULL."""
+    """0 if the row counts, that is, it passes the FILTER and none of ``not_null`` is NULL; else 1."""
     arms: list[tuple[Scalar, Scalar]] = []
     if aggregate.filter is not None:
         arms.append((Call(IS_NOT_TRUE, (aggregate.filter,), BOOL, False), _TRUE))
@@ -334,7 +334,7 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     """The arrangement and reducer of an aggregate of the whole group."""
     keys = list(aggregate.order)
     named = {key.expr for key in keys}
-    # ties, and groups without ORDER BY, by the arguments' own order: never by ids
+    # ties, and groups without ORDER BY, are ordered by the arguments' values, never by ids
     keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
     words = [word for key in keys for word in order_words(key)]
     exprs = [dropped(aggregate, _not_null(aggregate)), *(expr for expr, _ in words)]
@@ -348,14 +348,14 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
 
 
 def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:
-    """The arguments that a basic aggregate's row must have to count."""
+    """The arguments that must not be NULL for a basic aggregate's row to count."""
     if aggregate.python is not None:
         return aggregate.args if aggregate.python.strict else ()
     return aggregate.args[:1] if AGGREGATES[aggregate.function].skips_nulls else ()
 
 
 def percentile_layout(aggregate: Aggregate, reducer: Percentile) -> GroupLayout:
-    """The arrangement of a percentile; ``reducer`` is it. Its rows are [0 where it counts | order | value]."""
+    """The arrangement of a percentile with the given reducer. Its vals are [0 where the row counts | order | value]."""
     words = order_words(aggregate.order[0])
     exprs = (dropped(aggregate, aggregate.args[:1]), *(expr for expr, _ in words), aggregate.args[0])
     return GroupLayout(exprs, (Order.WORD, *(order for _, order in words), Order.WORD), reducer)

@@ -1,7 +1,7 @@
 """Results of accumulable aggregates (``planner.aggregates.results``) as formulas, where integers suffice.
 
 Each function is a ``planner.aggregates.function.FormulaRule``: ``counts`` is the number of the group's values, ``mask``
-the groups that have some.
+selects the groups that have any.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _HALF: Final = 0xFFFFFFFF
 
 
 def counted(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
-    """How many values there are."""
+    """The number of values."""
     return counts
 
 
 def all_true(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
-    """Whether as many values are true as there are."""
+    """Whether all values are true."""
     return formula.compare(formula.column(plan.places[Part.TRUE]), counts, NOT_LESS)
 
 
 def any_true(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register:
-    """Whether a value is true."""
+    """Whether any value is true."""
     return formula.compare(formula.column(plan.places[Part.TRUE]), formula.constant(0), GREATER)
 
 
 def summed(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -> Register | None:
-    """Sums of integers and of numerics that are stored as scaled integers."""
+    """The sum of integers or of numerics stored as scaled integers."""
     if plan.shape is Shape.SHORT:
         return formula.column(plan.places[Part.VALUE])
     if plan.shape is not Shape.LONG:

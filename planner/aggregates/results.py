@@ -1,6 +1,6 @@
 """Results of accumulable aggregates from their groups' sums: diff columns and limb rows → words.
 
-The public functions are, or make, the rules that ``planner.aggregates.table`` has as ``finish``.
+The public functions are, or make, the ``finish`` rules of entries in ``planner.aggregates.table``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _OUT_OF_RANGE = {
 
 
 def counted(plan: CallPlan, groups: Groups) -> Results:
-    """How many rows, or values of the argument, there are."""
+    """The number of rows, or of the argument's values."""
     return Vector(groups.column(plan, Part.COUNT if plan.call.args else Part.ROWS)), []
 
 
@@ -51,7 +51,7 @@ def all_true(plan: CallPlan, groups: Groups) -> Results:
 
 
 def any_true(plan: CallPlan, groups: Groups) -> Results:
-    """Whether a value is true."""
+    """Whether any value is true."""
     return _where_some(plan, groups, groups.column(plan, Part.TRUE) > 0), []
 
 
@@ -72,7 +72,7 @@ def summed(plan: CallPlan, groups: Groups) -> Results:
 
 
 def averaged(plan: CallPlan, groups: Groups) -> Results:
-    """The exact sum by the count, rounded once."""
+    """The exact sum divided by the count, rounded once."""
     match plan.shape:
         case Shape.INTERVAL:
             spans = _intervals(plan, groups)
@@ -99,7 +99,7 @@ def moment(which: Moment) -> ResultRule:
 
 
 def bits(is_set: Callable[[int, int], bool]) -> ResultRule:
-    """An integer with the bits for which ``is_set`` of (in how many values it is set, how many values) holds."""
+    """Makes an integer of the bits where ``is_set(number of values with the bit set, number of values)`` holds."""
 
     def finish(plan: CallPlan, groups: Groups) -> Results:
         assert plan.total is not None
@@ -116,7 +116,7 @@ def bits(is_set: Callable[[int, int], bool]) -> ResultRule:
 
 
 def pairs(rule: PairRule) -> ResultRule:
-    """A function of the sums of pairs."""
+    """Makes a rule from a function of the sums of pairs."""
 
     def finish(plan: CallPlan, groups: Groups) -> Results:
         sums = [(groups.limbs[s], SQUARE_BIAS if s.squared else FLOAT_BIAS) for s in plan.sets]
@@ -130,14 +130,14 @@ def pairs(rule: PairRule) -> ResultRule:
 
 
 def _where_some(plan: CallPlan, groups: Groups, found: Words | Mask) -> Vector:
-    """Results that are NULL in the groups without values."""
+    """Makes results NULL in the groups without values."""
     empty = groups.column(plan, Part.COUNT) <= 0
     words = found.astype(np.int64, copy=False)
     return Vector(np.where(empty, 0, words), empty) if np.count_nonzero(empty) else Vector(words)
 
 
 def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
-    # sums whose words need no Python integer for each group: the result's word holds them all
+    # sums that fit the result's word in every group, so that no Python integers are needed
     if plan.shape is Shape.SHORT:
         return groups.column(plan, Part.VALUE)
     if plan.shape is not Shape.LONG:
@@ -154,7 +154,7 @@ def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
 
 
 def _each(plan: CallPlan, groups: Groups, compute: Callable[[int, int], Any]) -> Results:
-    """``compute`` of (group, count of its values) for the groups that have values."""
+    """``compute(group, count of its values)`` for each group that has values."""
     kind = plan.result.kind
     datums: list[object] = []
     failures: list[Failure] = []
@@ -182,7 +182,7 @@ def _to_real(value: float) -> float:
 
 
 def _floats(slot_set: SlotSet | None, groups: Groups) -> Callable[[int], Total]:
-    """The exact sum of each group's doubles, or of their squares."""
+    """The exact total of each group's doubles, or of their squares."""
     assert slot_set is not None
     limbs, bias = groups.limbs[slot_set], SQUARE_BIAS if slot_set.squared else FLOAT_BIAS
     return lambda group: float_total(limbs.get(group, {}), bias)
@@ -196,7 +196,7 @@ _Totals = tuple[Callable[[int], Total], Callable[[int], Total]]
 
 
 def _totals(plan: CallPlan, groups: Groups) -> _Totals:
-    """The exact sum and sum of squares of each group, of integers and numerics."""
+    """The exact sum and sum of squares of each group of integers or numerics."""
     if plan.shape is Shape.NUMERIC:
         assert plan.total is not None
         limbs = groups.limbs[plan.total]
@@ -227,7 +227,7 @@ def _limbs(parts: dict[Part, list[int]], low: Part, high: Part, group: int) -> i
 
 
 def _intervals(plan: CallPlan, groups: Groups) -> Callable[[int], tuple[int, int, int]]:
-    """The months, days and microseconds of each group, each added up by itself."""
+    """The months, days and microseconds of each group, summed separately."""
     parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
     return lambda group: (
         parts[Part.MONTHS][group], parts[Part.DAYS][group], _limbs(parts, Part.LOW, Part.HIGH, group)

@@ -44,9 +44,9 @@ class FirstRow:
 
 @dataclass(frozen=True, slots=True)
 class TopRows:
-    """Of each group's values, written out as often as they occur, those from ``offset`` on, ``count`` at most.
+    """At most ``count`` of each group's values from ``offset`` on, where a value counts as often as it occurs.
 
-    A value comes out as [its words from ``skip`` on | how often], since a reduce gives each row once.
+    A reduce gives each row once, so the output is [the value's words from ``skip`` on | how often].
     """
 
     skip: int
@@ -82,9 +82,9 @@ class TopRows:
 
 @dataclass(frozen=True, slots=True)
 class NumberedRows:
-    """Of each group's values those that a numbering's limit lets through, peers by their first ``peers`` words.
+    """The numbered values of each group, up to the numbering's limit; peers agree in their first ``peers`` words.
 
-    A value comes out as [how often | rows before it | rows before its peers | groups of peers before | its words].
+    The output is [how often | rows before it | rows before its peers | groups of peers before | its words].
     """
 
     skip: int
@@ -115,7 +115,7 @@ class NumberedRows:
             case Numbering.ROW_NUMBER:
                 window = Window(last=self.count)
             case _:
-                # without an order all rows are peers
+                # without an order, all rows are peers
                 window = Window(last=0 if self.count == 0 else None)
         return Picks((window,))
 
@@ -151,7 +151,7 @@ class TopFold:
 
     @property
     def is_grouped(self) -> bool:
-        """Whether the bounds are columns of the key, one for each group."""
+        """Whether the bounds are columns of the key, so that each group has its own."""
         return any(columns_of(e) for e in (self.count, self.offset) if e is not None)
 
     @property
@@ -167,7 +167,7 @@ class TopFold:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopOfKey:
-    """``TopRows`` whose bounds are computed from each group's key: a correlated LIMIT. Negative ones are errors."""
+    """``TopRows`` with bounds computed from each group's key: a correlated LIMIT. Negative bounds are errors."""
 
     fold: TopFold
     context: Context
@@ -225,7 +225,7 @@ _ALL = np.iinfo(np.int64).max
 
 
 def slice_bound(expr: Scalar | None, clause: str, context: Context) -> int | None:
-    """The number of a LIMIT or OFFSET; None for NULL or none. Errors: 2201W, 2201X when negative."""
+    """The value of a LIMIT or OFFSET; None if NULL or absent. Raises 2201W or 2201X if negative."""
     if expr is None:
         return None
     value = constant(expr, context)
@@ -239,9 +239,9 @@ def slice_bound(expr: Scalar | None, clause: str, context: Context) -> int | Non
 
 @dataclass(frozen=True, slots=True)
 class SetFold:
-    """INTERSECT or EXCEPT by equality class: values are [side | row], out come [count | row] of the left side.
+    """INTERSECT or EXCEPT by equality class: vals are [side | row], vals out [count | row] of the left side.
 
-    Of equal rows with different words the first ones (by word) are the ones that stay.
+    Of equal rows with different words, the first ones (by word) remain.
     """
 
     intersect: bool

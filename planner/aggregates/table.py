@@ -1,11 +1,11 @@
 """The table of aggregates, and how each kind is laid out for the engine (``planner/aggregates/reducers.py`` computes).
 
-An entry has everything that is known about an aggregate, see ``planner.aggregates.function``. How to add one: write its
-result rule (``results.py``) or its fold (``folds.py``), and an entry here.
+An entry has everything about an aggregate, see ``planner.aggregates.function``. To add one, write its result rule
+(``results.py``) or its fold (``folds.py``), and an entry here.
 
-What PLANNER composes (rows of an arrangement are [key words | val words], diffs are vectors):
+What the planner builds (rows of an arrangement are [key words | val words], diffs are vectors):
 
-**accumulable** (count, sum, avg, bool_and, stddev, …): all of a Reduce's accumulable aggregates share one node::
+**accumulable** (count, sum, avg, bool_and, stddev, …): all accumulable aggregates of a Reduce share one node::
 
     calls  = tuple(AggregateCall(key, arg column positions, arg types), …)     # FILTER gone: see ``without_filter``
     layout = Accumulation(calls)                                               # planner/aggregates/accumulable.py
@@ -17,8 +17,8 @@ What PLANNER composes (rows of an arrangement are [key words | val words], diffs
               null words if any is nullable (all but count are). No row when the group counts <= 0 rows.
 
 ``slot`` 0 is the group's main row; other slots carry limbs of exact float and numeric sums (diff column 0 only).
-A Reduce without keys must have a row for no input: concat a Constant of val (0,) * val_width with weights
-``layout.empty_weights`` (its row count only; it adds to no aggregate). DISTINCT aggregates: make (key, arg by equality
+A Reduce without keys gives a row even for no input: concatenate a Constant of val (0,) * val_width with weights
+``layout.empty_weights`` (it counts as a row and adds to no aggregate). DISTINCT aggregates: make (key, arg by equality
 class) distinct first, then lay them out the same way and join the results on the key.
 
 **ordered** (min, max, any_value): one arrangement and Reduce each, limit 1::
@@ -28,22 +28,22 @@ class) distinct first, then lay them out the same way and join the results on th
     Reduce:   layout.reducer → vals row = [value word, null word]; no null word if neither aggregate nor argument is
               nullable (reducer.out_width tells).
 
-**basic** (string_agg, array_agg, users' own in Python): one arrangement and Reduce each, from all the rows that count::
+**basic** (string_agg, array_agg, users' own in Python): one arrangement and Reduce each, of all rows that count::
 
     layout = basic_layout(aggregate, dictionary)    # the same fields; vals row = [value word, null word]
 
 **ranked** (percentile_cont, percentile_disc): one Reduce each, of the rows at a few ranks, which the engine finds by
-search (``ivm/kernels/rank.py``); ``args`` are what is ordered and the fraction, an expression without columns::
+search (``ivm/kernels/rank.py``); ``args`` are the ordered expression and the fraction, which reads no columns::
 
     layout = percentile_layout(aggregate, percentile(aggregate, context))    # the same fields
 
-**mode**: counts by (key, value), themselves arranged by (key, count downwards, value): ``planner/lower/reduce.py``.
+**mode**: counts by (key, value), themselves arranged by (key, descending count, value): ``planner/lower/reduce.py``.
 
-The others have ``layout.empty_row``, the Constant val words to concat when there are no keys. ORDER BY and FILTER are
-in the layout. DISTINCT: for ordered ones drop it (it changes nothing); basic ones do it themselves when there is no
-ORDER BY of another expression (Postgres requires that too). An aggregate's argument may be of type numeric(p, s).
+The other kinds have ``layout.empty_row``, the val words of the Constant to concatenate if there are no keys. The layout
+covers ORDER BY and FILTER. DISTINCT: ordered aggregates ignore it (it changes nothing); basic ones apply it themselves
+if there is no ORDER BY of another expression (Postgres requires that too). An argument may be of type numeric(p, s).
 
-NULL rules: count is never NULL, every other aggregate of no non-NULL input is (``result_nullable``).
+NULL rules: count is never NULL; every other aggregate is NULL if it has no non-NULL input (``result_nullable``).
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ COUNT_VALUES: Final = "count(any)"
 
 
 def aggregate_overloads(name: str) -> tuple[AggregateFunction, ...]:
-    """Every overload of an aggregate's (lower-case) name; () when it is no aggregate."""
+    """All overloads of an aggregate's (lower-case) name; () if it is not an aggregate."""
     return _BY_NAME.get(name, ())
 
 
 def result_nullable(function: AggregateFunction, args_nullable: Sequence[bool], grouped: bool, filtered: bool) -> bool:
-    """Whether the result may be NULL: ``grouped`` tells that there are keys, so that no group is empty."""
+    """Whether the result may be NULL. ``grouped``: there are keys, so no group is empty."""
     match function.null_result:
         case NullResult.NEVER:
             return False
@@ -112,7 +112,7 @@ def result_nullable(function: AggregateFunction, args_nullable: Sequence[bool], 
 
 
 def without_filter(aggregate: Aggregate) -> Aggregate:
-    """An accumulable or ordered aggregate with its FILTER moved into a CASE (they ignore NULLs, so this is equal)."""
+    """Moves the FILTER of an accumulable or ordered aggregate into a CASE (equivalent, since they ignore NULLs)."""
     if aggregate.filter is None:
         return aggregate
     if aggregate.function == COUNT_ROWS:
@@ -127,7 +127,7 @@ def _where(condition: Scalar, value: Scalar) -> Scalar:
 
 
 def of_pairs(aggregate: Aggregate) -> Aggregate:
-    """An aggregate of pairs without FILTER, with both arguments NULL where either is."""
+    """Rewrites an aggregate of pairs without FILTER so that both arguments are NULL where either is."""
     if not AGGREGATES[aggregate.function].of_pairs:
         return aggregate
     y, x = aggregate.args
@@ -139,7 +139,7 @@ def _present(value: Scalar) -> Scalar:
 
 
 def _own(args: Sequence[SqlType]) -> SqlType:
-    # min(numeric(10, 2)) stays what it is, so that its words do too
+    # min(numeric(10, 2)) keeps its type, so that its words stay the same
     return args[0]
 
 
@@ -158,7 +158,7 @@ _INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
 
 
 def _mean(argument: SqlType) -> SqlType:
-    """The type of a mean or a moment."""
+    """The result type of a mean or a moment."""
     return FLOAT8 if argument in (FLOAT4, FLOAT8) else NUMERIC
 
 
@@ -171,7 +171,7 @@ def _sums(
     null_result: NullResult = NullResult.NO_VALUES,
     can_fail: bool = True,
 ) -> list[AggregateFunction]:
-    """An accumulable aggregate of one argument, by (argument, result)."""
+    """The overloads of an accumulable aggregate of one argument, by (argument, result)."""
     return [
         AggregateFunction(
             function_key(name, (a,)), name, (a,), r, AggregateKind.ACCUMULABLE, null_result, can_fail, addends, finish,
@@ -202,7 +202,7 @@ def _totals() -> list[AggregateFunction]:
 
 
 def _moments() -> list[AggregateFunction]:
-    """variance and stddev. Those of a sample are NULL for one value."""
+    """variance and stddev; those of a sample are NULL for a single value."""
     sample, population = NullResult.POSSIBLE, NullResult.NO_VALUES
     made = []
     for name, moment, null_result in (
@@ -279,7 +279,7 @@ def _basic() -> list[AggregateFunction]:
 
 
 def _ordered_sets() -> list[AggregateFunction]:
-    """Those of WITHIN GROUP: (what is ordered, the direct arguments)."""
+    """Ordered-set aggregates (WITHIN GROUP): the ordered argument, then the direct ones."""
     continuous = (
         (FLOAT8, FLOAT8, FLOAT8), (FLOAT8, _FLOATS, _FLOATS), (INTERVAL, FLOAT8, INTERVAL),
         (INTERVAL, _FLOATS, _INTERVALS),
