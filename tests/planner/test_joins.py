@@ -1,4 +1,4 @@
-"""Delta joins and worst-case optimal ones: random histories against SQLite, what is kept, what a change costs."""
+"""Delta and worst-case optimal joins: random histories against SQLite, what is stored, what a change costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHAIN = "SELECT u.id, k.w FROM t, u, k WHERE t.a = u.id AND u.x = k.p AND u.y = 
 
 @pytest.mark.parametrize("first", [*range(0, 20, 4), 708])
 def test_views_equal_sqlite(first: int) -> None:
-    """After every commit: maintained as delta joins, worst-case optimal ones and by choice; run once as well."""
+    """After every commit: maintained as delta joins, as worst-case optimal joins and by choice; and run once."""
     assert sum(play(seed) for seed in range(first, first + 4)) == 4 * 6 * 7
 
 
@@ -41,13 +41,13 @@ def plan_of(world: Joined, text: str, joins: Joins = Joins.AUTO, one_shot: bool 
 
 
 def kinds(plan: Plan) -> list[int]:
-    """For each delta join the most arrangements that one of its stages intersects."""
+    """For each delta join, the most arrangements that one of its stages intersects."""
     joins = [node for node in plan.nodes if isinstance(node, DeltaJoin)]
     return [max(len(stage) for path in join.paths for stage in path.stages) for join in joins]
 
 
 def test_what_the_planner_chooses() -> None:
-    """Cycles are intersected; where a delta join needs no more arrangements, it is one; a setting decides otherwise."""
+    """Cycles are intersected; a delta join is chosen if it needs no more arrangements; a setting overrides both."""
     world = Joined()
     assert kinds(plan_of(world, TRIANGLES)) == [2]
     assert kinds(plan_of(world, TRIANGLES, one_shot=True)) == [2]
@@ -58,7 +58,7 @@ def test_what_the_planner_chooses() -> None:
     assert kinds(plan_of(world, CHAIN, one_shot=True)) == []
     assert kinds(plan_of(world, "SELECT 1 FROM t, u, k WHERE t.a = u.id")) == []
     assert kinds(plan_of(world, "SELECT 1 FROM t JOIN u ON t.a = u.id")) == []
-    # A shared arrangement by the key serves lookups by what it begins with.
+    # A shared arrangement by the key serves lookups by the key's first columns.
     arranged = [node for node in plan_of(world, TRIANGLES).nodes if isinstance(node, Arrange)]
     assert sorted(node.gather.words for node in arranged) == [(0, 1), (1, 0)]
 
@@ -73,14 +73,14 @@ def test_recursion_is_linear_unless_it_is_cyclic() -> None:
 
 
 def held(world: Joined) -> int:
-    """Rows in all arrangements but the views' own."""
+    """Rows in all arrangements except the views' own."""
     operators: list[Operator] = list(world.dataflow._operators.values())
     outputs = {world.renderer.output(view) for view in world.views}
     return sum(s.count for operator in operators if operator.id not in outputs for s in operator.spines())
 
 
 def grown(rnd: random.Random, count: int) -> list[tuple[int, int]]:
-    """Distinct edges, many of them at few nodes."""
+    """Distinct edges, concentrated on a few nodes."""
     found: dict[tuple[int, int], None] = {}
     while len(found) < count:
         found[int(300 * rnd.random() ** 3), int(300 * rnd.random() ** 3)] = None
@@ -88,7 +88,7 @@ def grown(rnd: random.Random, count: int) -> list[tuple[int, int]]:
 
 
 def test_a_triangle_view_keeps_the_edges_only() -> None:
-    """Two arrangements of the edges, although there are many times more paths of two edges; and what a change costs."""
+    """Two arrangements of the edges, although paths of two edges are many times more; and what a change costs."""
     world = Joined()
     edges = grown(random.Random(1), 4000)
     table = world.catalog.relations["e"].id
@@ -104,14 +104,14 @@ def test_a_triangle_view_keeps_the_edges_only() -> None:
         before = world.dataflow.counters
         world.commit([(table, (a, b), -1)])
         spent = world.dataflow.counters - before
-        # Each of the three paths goes through the lesser of two neighbourhoods, in a few layers.
+        # Each of the three paths scans the smaller of two neighbourhoods, in a few layers.
         lesser = min(out[a], out[b]) + min(into[a], into[b]) + min(out[a], into[b])
         assert spent.matches + spent.seeks < 20 * lesser + 200
     assert held(world) - empty <= 2 * len(edges) + 40
 
 
 def test_a_change_costs_what_it_meets() -> None:
-    """A delta join of three tables of thousands of rows: one row of each touches a few."""
+    """In a delta join of three tables of thousands of rows, one row of each touches a few."""
     world = Joined()
     world.install(1000, world.bound(CHAIN).rel)
     assert any(isinstance(operator, DeltaJoinOperator) for operator in world.dataflow._operators.values())
@@ -151,7 +151,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def test_from_a_client(client: Client) -> None:
-    """EXPLAIN names the choice and the paths, and the setting forces another."""
+    """EXPLAIN names the chosen join and its paths, and the setting forces another."""
     client.run("CREATE TABLE e (src bigint NOT NULL, dst bigint NOT NULL, note text)")
     client.run("INSERT INTO e VALUES (1, 2, 'x'), (2, 3, NULL), (1, 3, 'y'), (1, 3, 'y')")
     for joins, named in (("auto", "wco"), ("wco", "wco"), ("delta", "delta"), ("linear", "linear")):
@@ -170,7 +170,7 @@ def test_from_a_client(client: Client) -> None:
 
 
 def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
-    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    """Over a restart, and when a change of a table rebuilds it, whatever the session's setting is then."""
     server = client.server
     client.run("CREATE TABLE e (src bigint NOT NULL, dst bigint NOT NULL)")
     client.run("INSERT INTO e VALUES (1, 2), (2, 3), (1, 3)")
@@ -180,7 +180,7 @@ def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
     assert line == "planned with join_implementation = delta, which is kept with the view"
 
     def kinds() -> list[str]:
-        """What joins each view."""
+        """The kind of join of each view."""
         engine = server.coordinator.engine
         stored = {r.name: engine.renderer.stored[r.id] for r in engine.catalog.relations.values() if r.definition}
         specs = [[engine.dataflow._specs[n] for n in stored[name].nodes] for name in sorted(stored)]

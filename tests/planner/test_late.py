@@ -1,4 +1,4 @@
-"""Wide rows kept once: random histories against SQLite, what is chosen, what is kept, what a change costs."""
+"""Late materialization: random histories against SQLite, what is chosen, what is stored, what a change costs."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ PAIR = f"SELECT w.id, {ALL} FROM s JOIN w ON w.f = s.id WHERE s.x = 1"
 
 @pytest.mark.parametrize("first", range(0, 40, 8))
 def test_views_equal_sqlite(first: int) -> None:
-    """At every epoch, several of them in a step: inner, outer and semijoins, recursion, by every way of joining."""
+    """At every epoch, several per step: inner, outer and semijoins, recursion, with every join method."""
     found = [play(seed) for seed in range(first, first + 8)]
     assert sum(compared for compared, _ in found) > 8 * 18 * 7
     assert sum(late for _, late in found) >= 16
 
 
 def test_one_column_is_compared_with_two() -> None:
-    """It stands in the key twice: a linear join."""
+    """The column occurs in the key twice: a linear join."""
     assert play(987)[0] > 18 * 7
 
 
 @pytest.mark.parametrize("first", [0, 4, 708])
 def test_joins_of_all_kinds_fetch_late(first: int) -> None:
-    """The histories of ``test_joins`` with it on: cycles, where inputs are intersected, and loops."""
+    """The histories of ``test_joins`` with late materialization: cycles, where inputs are intersected, and loops."""
     assert sum(play_joins(seed, late=Late.ON) for seed in range(first, first + 4)) == 4 * 6 * 7
 
 
@@ -50,7 +50,7 @@ def late(world: Wide, text: str, planning: Planning = DEFAULT) -> list[str]:
 
 
 def test_a_plan() -> None:
-    """The table's ids by the join's key, its rows by the primary key where they are anyway, filters before both."""
+    """The table's ids by the join's key, its rows by the primary key (arranged anyway), filters before both."""
     shown = ", ".join(f"w.h{i}" for i in range(1, 11))
     assert explained(Wide(), f"SELECT w.id, {shown} FROM t JOIN w ON w.f = t.a WHERE w.h0 < 5") == [
         "10 Join delta of 2 inputs",
@@ -74,27 +74,27 @@ def test_what_the_planner_chooses() -> None:
     world = Wide()
     assert late(world, PAIR) == [f"late: columns {list(range(3, 15))} of w by id [0]"]
     assert late(world, PAIR, Planning(late=Late.OFF)) == []
-    # Five columns are not worth a seek, in one arrangement; they are where two would have them.
+    # Five columns are not worth a seek for one arrangement; they are if two would hold them.
     assert late(world, f"SELECT {FIVE} FROM s JOIN w ON w.f = s.id") == []
     assert len(late(world, f"SELECT {FIVE} FROM s JOIN w ON w.f = s.id", Planning(late=Late.ON))) == 1
     assert len(late(world, f"SELECT {FIVE} FROM s, w, t WHERE w.f = s.id AND w.g = t.a")) == 1
-    # Nor where an arrangement with all columns is there, nor without a primary key, nor where a filter may fail.
+    # Nor if an arrangement with all columns exists, nor without a primary key, nor if a filter may fail.
     assert late(world, f"SELECT {ALL} FROM s JOIN w ON w.id = s.x") == []
     assert late(world, PAIR.replace(" w ", " n w ").replace("w.id", "w.f")) == []
     assert late(world, PAIR.replace(" w ON", " (SELECT *, g / f AS q FROM w) w ON").replace("w.id", "w.q")) == []
-    # By the key's own order, whichever the join's is; semijoins and the kept side of outer joins too.
+    # In the key's own order, whatever the join's is; semijoins and the preserved side of outer joins too.
     whole = ", ".join(f"l.{c}" for c in COLUMNS["l"])
     assert late(world, f"SELECT {whole} FROM t JOIN l ON l.f = t.a")[0].endswith("of l by id [2, 1]")
     assert len(late(world, "SELECT * FROM w WHERE f IN (SELECT a FROM t)")) == 1
     assert len(late(world, "SELECT * FROM w LEFT JOIN t ON w.f = t.a")) == 2
-    # Loops of linear joins are compiled; and a query that runs once arranges no more than it reads.
+    # Loops of linear joins are compiled; and a one-shot query arranges no more than it reads.
     loop = f"WITH RECURSIVE r AS (SELECT a FROM t UNION SELECT {'+'.join(f'w.{h} * 0' for h in FILLS)} FROM r, w"
     assert late(world, f"{loop} WHERE w.f = r.a) SELECT * FROM r") == []
     assert "late" not in explain(world.bound(PAIR).rel, "physical", world.indexes(True))
 
 
 def test_a_plan_of_first_rows() -> None:
-    """Ids are ranked, by as many columns as decide ties; the rows are those of the ids that come first."""
+    """Ids are ranked by as many columns as decide ties; then the rows of the first ids are fetched."""
     latest = "SELECT DISTINCT ON (f) * FROM w ORDER BY f, h1 DESC"
     assert explained(Wide(), latest)[:9] == [
         "9 Join linear words [0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, -1]",
@@ -109,7 +109,7 @@ def test_a_plan_of_first_rows() -> None:
         "  8 Arrange key [0] val [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] (shared)",
     ]
     assert "Join" not in " ".join(explained(Wide(), latest, Planning(late=Late.OFF)))
-    # By what comes before the key's last column, if the order leaves the key out; not without a key, nor for all rows.
+    # By the columns before the key's last one, if the order leaves the key out; not without a key, nor for all rows.
     ordered = "SELECT * FROM (SELECT * FROM l ORDER BY h1 LIMIT 3) x"
     assert "Project words [0, 1, 2, 4, -1]" in " ".join(explained(Wide(), ordered))
     assert "Join" not in " ".join(explained(Wide(), ordered.replace(" l ", " n ")))
@@ -119,7 +119,7 @@ def test_a_plan_of_first_rows() -> None:
 
 
 def test_first_rows_are_ranked_by_ids() -> None:
-    """What is ranked of a row does not grow with its columns; a change of what ranks nothing moves no rank."""
+    """The ranked words of a row do not grow with its columns; changing a column that is not ranked moves no rank."""
     worlds = {}
     for how in (Late.OFF, Late.AUTO):
         world = worlds[how] = Wide()
@@ -151,7 +151,7 @@ def filled(rows: int, planning: Planning) -> Wide:
 
 
 def held(world: Wide) -> dict[str, int]:
-    """Bytes a row of the wide table in its own arrangement, and in all others."""
+    """Bytes per row of the wide table in its own arrangement, and in all others."""
     table = world.catalog.relations["w"].id
     found = arrangements(world.dataflow, world.renderer.stored)
     own = world.renderer.stored[table].arrangements[0,]
@@ -160,7 +160,7 @@ def held(world: Wide) -> dict[str, int]:
 
 
 def test_wide_columns_are_kept_once() -> None:
-    """Three joins keep three times [key | id]; another view over other columns keeps nothing more of the table."""
+    """Three joins store [key | id] three times; another view over other columns stores nothing more of the table."""
     rows = 3000
     eager, lazy = filled(rows, Planning(late=Late.OFF)), filled(rows, DEFAULT)
     assert [lazy.view(v) for v in lazy.views] == [eager.view(v) for v in eager.views]
@@ -178,7 +178,7 @@ def test_wide_columns_are_kept_once() -> None:
 
 
 def test_a_change_costs_what_it_meets() -> None:
-    """A row of the other side: the ids of its key, and a seek for each; columns that are not shown: nothing."""
+    """A row of the other side costs the ids of its key and a seek for each; columns not shown cost nothing."""
     world = filled(9000, DEFAULT)
     table, small = (world.catalog.relations[name].id for name in "ws")
     before = world.dataflow.counters
@@ -222,7 +222,7 @@ def fill(client: Client) -> None:
 
 
 def fetching(client: Client, view: str = "owned") -> bool:
-    """Whether the view's dataflow fetches late, as it stands."""
+    """Whether the view's current dataflow uses late materialization."""
     engine = client.server.coordinator.engine
     found = next(r.id for r in engine.catalog.relations.values() if r.name == view)
     specs = nodes(engine.dataflow)
@@ -231,7 +231,7 @@ def fetching(client: Client, view: str = "owned") -> bool:
 
 
 def test_from_a_client(client: Client) -> None:
-    """EXPLAIN tells, the relation of arrangements shows ids only, transactions see their own writes in the view."""
+    """EXPLAIN says so, the relation of arrangements shows ids only, transactions see their own writes in the view."""
     fill(client)
     lines = [row[0] or "" for row in client.rows(f"EXPLAIN CREATE MATERIALIZED VIEW owned AS {OWNED}")]
     assert [line.strip() for line in lines if "late:" in line] == [
@@ -255,7 +255,7 @@ def test_from_a_client(client: Client) -> None:
 
 
 def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
-    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    """Over a restart, and when a change of a table rebuilds it, whatever the session's setting is then."""
     fill(client)
     server = client.server
     for how in ("auto", "off", "on"):
@@ -285,7 +285,7 @@ def test_a_view_keeps_how_it_was_planned(client: Client) -> None:
 
 
 def test_without_the_key_rows_are_kept_whole(client: Client) -> None:
-    """Dropping the primary key makes the view anew; equal rows then count each."""
+    """Dropping the primary key rebuilds the view; equal rows are then counted separately."""
     fill(client)
     client.run(f"CREATE MATERIALIZED VIEW owned AS {OWNED}")
     assert fetching(client)
@@ -296,7 +296,7 @@ def test_without_the_key_rows_are_kept_whole(client: Client) -> None:
 
 
 def test_joins_with_every_setting_agree(client: Client) -> None:
-    """A view made beside what runs, for each way of joining three tables."""
+    """A view created beside running ones, for each way of joining three tables."""
     fill(client)
     client.run("CREATE TABLE tag (item int, tag text); INSERT INTO tag SELECT i % 600, 't' || i % 3 FROM "
                "generate_series(1, 900) i")  # fmt: skip

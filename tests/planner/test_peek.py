@@ -78,7 +78,7 @@ LOOKUPS: dict[str, tuple[Rel, Row, int]] = {
 
 @pytest.mark.parametrize("name", LOOKUPS)
 def test_reads_by_key_are_lookups(world: World, name: str) -> None:
-    """No dataflow, and no reader of the whole relation in the plan."""
+    """The plan has no dataflow and reads no whole relation."""
     rel, parameters, count = LOOKUPS[name]
     plan = lower(optimize(rel), world.indexes(True))
     found = run_direct(plan, world, Context(world.dictionary, parameters))
@@ -99,7 +99,7 @@ KEYED: dict[str, tuple[Rel, list[Row]]] = {
 
 @pytest.mark.parametrize("name", KEYED)
 def test_keys_that_the_client_gives_are_looked_up_at_once(world: World, name: str) -> None:
-    """By a way of their own, which finds what the plan without a lookup finds."""
+    """By a separate path, which finds what the plan without a lookup finds."""
     rel, given = KEYED[name]
     world.commit(
         [(2, (5, 5, "x"), -1), (2, (5, 1, None), 1), (2, (3, 3, "x"), -1), (2, (3, 8, None), 1), (2, (5000, 3, ""), 1)]
@@ -124,7 +124,7 @@ def divided(by: int) -> Call:
 
 
 def test_errors_are_data() -> None:
-    """A view with a failing row says so, and heals in the commit that removes it."""
+    """A view with a failing row gives its error, and heals in the commit that removes the row."""
     world = World(TABLES)
     views = {
         100: Project(T, (divided(1),)),
@@ -164,7 +164,7 @@ def test_a_branch_not_taken_does_not_fail() -> None:
 
 
 def test_order_and_slices() -> None:
-    """ORDER BY on integers and text, both ways, NULLs on either end; LIMIT, OFFSET and hidden columns."""
+    """ORDER BY on integers and text, in both directions, NULLs at either end; LIMIT, OFFSET and hidden columns."""
     world = World(TABLES)
     texts = ["b", None, "a", "ab", "zzzzzzzzzzz", "zzzzzzzzzza", "é", ""]
     world.commit([(2, (i, i % 3 or None, s), 1) for i, s in enumerate(texts)])
@@ -186,7 +186,7 @@ def test_order_and_slices() -> None:
 
 
 def test_equality_is_not_identity() -> None:
-    """1.0 and 1.00 are one group, one distinct value and join; the text of one of them is shown."""
+    """1.0 and 1.00 are one group, one distinct value, and join; the text of one of them is shown."""
     from decimal import Decimal
 
     row = (ColumnType(INT4, False), ColumnType(NUMERIC))

@@ -1,4 +1,4 @@
-"""Laws of moves, and the shapes that plans must have."""
+"""Laws of gathers, and the shapes that plans must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recursions of least labels: which are prioritised, that it changes nothing but the work, and that it is less work."""
+"""Recursions of least labels: which are prioritised, that results stay the same, and that the work is less."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_other_labels_are_not(sql: str) -> None:
 
 
 def test_only_the_least_labels_travel() -> None:
-    """A path of 300 nodes in a random order of labels: plain rounds carry most labels far, prioritised ones few."""
+    """A path of 300 nodes with randomly ordered labels: plain rounds carry most labels far, prioritised ones few."""
     assert WAYS is not None
     assert KNOWN is not None
     order = [(i * 1009) % 300 for i in range(300)]
@@ -143,7 +143,7 @@ def test_a_row_without_a_priority_is_an_error_that_heals() -> None:
 
 
 def test_where_the_first_to_come_stays_the_priority_decides_who_that_is() -> None:
-    """Each node keeps the first labels that it is offered: by label, by label downwards, all of them at once."""
+    """Each node keeps the first labels offered to it: by label, by descending label, or all at once."""
     assert KNOWN is not None
     first = (
         "first (n int, v bigint) AS (SELECT n, v FROM first AS had UNION SELECT id, label FROM known k "

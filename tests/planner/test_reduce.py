@@ -37,7 +37,7 @@ def test_random_histories_of_groups(server: Server) -> None:
 
 @pytest.mark.parametrize("kind", ["interval", "uuid", "numeric", "bytea", "text", "float8"])
 def test_a_percentile_where_nothing_counts_is_null(server: Server, kind: str) -> None:
-    """No row, or NULLs only: there is no word to read a value from."""
+    """Without rows, or with NULLs only, there is no word to read a value from."""
     client = server.client()
     client.run(f"CREATE TABLE t (g int, v {kind})")
     call = "percentile_disc(0.5) WITHIN GROUP (ORDER BY v DESC)"
@@ -50,7 +50,7 @@ def test_a_percentile_where_nothing_counts_is_null(server: Server, kind: str) ->
 
 
 def test_sums_do_not_drift() -> None:
-    """A million retractions, in any order, leave nothing behind: the sum's word is the same to the last bit."""
+    """After a million retractions in any order, the sum's word is the same to the last bit."""
     rnd = np.random.default_rng(7)
     values = rnd.normal(0, 1, 250_000) * 10.0 ** rnd.integers(-30, 30, 250_000)
     world = World({1: ((ColumnType(INT8, False), ColumnType(FLOAT8, False), ColumnType(INT8, False)), ())})
@@ -85,7 +85,7 @@ def test_the_documented_operator() -> None:
 
 
 def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
-    """mode() is numeric without a scale, its argument has one: they are different words."""
+    """mode() returns numeric without a scale; its argument has one, so their words differ."""
     client = server.client()
     client.run("CREATE TABLE scaled (k int, p numeric(10, 2))")
     client.run(

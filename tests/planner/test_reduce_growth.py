@@ -57,7 +57,7 @@ def feed(world: World, rows: np.ndarray, diff: int) -> None:
 
 
 def spent(view: Rel, count: int, at: Callable[[int], int]) -> Counters:
-    """What taking rows of one group away, and putting half of them back, costs."""
+    """The cost of deleting rows of one group and inserting half of them again."""
     world = World({1: (TABLE, ())})
     world.install(100, view)
     numbers = np.arange(count, dtype=np.int64)
@@ -87,7 +87,7 @@ def test_one_row_of_a_group_costs_searches(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["min", "max", "distinct on", "top 10", "mode"])
 def test_the_present_extreme_goes_again_and_again(name: str) -> None:
-    """Rows that cancel out at the end of a group are not walked over."""
+    """Rows that cancel out at the end of a group are not scanned."""
     last = name == "max"
     few, many = (spent(VIEWS[name](), n, lambda step, n=n: n - 1 - step if last else step) for n in (FEW, MANY))
     assert many.history <= 1.2 * few.history + 16

@@ -1,5 +1,5 @@
-"""Which words of tables a plan reads; that no others matter is what ``test_hydrate_spark`` and its neighbours see,
-where the others are 0."""
+"""Which words of tables a plan reads. ``test_hydrate_spark`` and its neighbours check that no others matter, by
+setting them to 0."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_of(text: str) -> Plan:
 
 
 def read(text: str) -> dict[str, set[int]]:
-    """By the tables' names."""
+    """The words that are read, by table name."""
     plan = plan_of(text)
     names = {relation.id: name for name, relation in TABLES.relations.items()}
     found = required_words(plan, ())

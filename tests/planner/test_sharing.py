@@ -1,4 +1,4 @@
-"""Equal subplans are one node and one arrangement; what a view alone used goes with it; people can see all of that."""
+"""Equal subplans share a node and an arrangement; dropping a view drops what it alone used; users can see all that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.sessions import Client, Server
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_views_used_goes_with_them(seed: int) -> None:
-    """Views come and go in any order: what stands is what those that are left need, to the node, byte and name."""
+    """Views are created and dropped in any order: exactly the nodes, bytes and names that the rest need remain."""
     rnd = random.Random(seed)
     world = World(TABLES)
     for _ in range(4):
@@ -53,7 +53,7 @@ def held(world: World) -> int:
 
 
 def state(world: World) -> tuple[int, int, int, int]:
-    """Nodes, bytes, and what the renderer knows by name."""
+    """Nodes, bytes, and the names that the renderer knows."""
     return len(nodes(world.dataflow)), held(world), len(world.renderer.known), len(world.renderer.loops)
 
 
@@ -116,7 +116,7 @@ def test_arrangements_in_loops_are_shown(client: Client) -> None:
 
 
 def test_explain_says_what_is_shared(client: Client) -> None:
-    """Before a view is made: which of its operators there are already, and whose they are."""
+    """Before a view is created: which of its operators exist already, and which views own them."""
     explain = f"EXPLAIN CREATE MATERIALIZED VIEW b AS SELECT * FROM ({SPENT}) q WHERE total > 30"
     before = [row[0] for row in client.rows(explain)]
     assert before[-1] == "shared: 1 of 10 operators, 1 of 3 arrangements, with cust"
@@ -151,7 +151,7 @@ def test_explain_of_a_loop_and_of_constants_says_what_is_shared(client: Client) 
 
 @pytest.mark.parametrize("on", ["y.dst = x.src AND y.src = x.n", "x.n = y.src AND x.src = y.dst"])
 def test_a_join_by_all_columns_reads_the_table_as_it_lies(client: Client, on: str) -> None:
-    """Its key has the columns in the table's own order, whichever way its conditions stand."""
+    """The key has the columns in the table's order, whatever the order of the conditions."""
     client.run("DROP TABLE IF EXISTS pair CASCADE")
     client.run("CREATE TABLE pair (src int NOT NULL, dst int NOT NULL)")
     plan = [row[0] or "" for row in client.rows(

@@ -18,7 +18,7 @@ STEPS = 14
 
 
 def changes(world: World, rnd: random.Random) -> list[tuple[int, Row, int]]:
-    """A few rows in and out: NULL keys, duplicates, and updates of what is there."""
+    """Inserts and deletes a few rows: NULL keys, duplicates, and updates of existing rows."""
     made: list[tuple[int, Row, int]] = []
     for _ in range(rnd.randint(1, 4)):
         table = rnd.choice((1, 1, 2, 3))
@@ -44,7 +44,7 @@ def new_row(table: int, rnd: random.Random) -> Row:
 
 
 def outcome(compute: object) -> object:
-    """Rows, or the error's state."""
+    """Rows, or the error's SQLSTATE."""
     assert callable(compute)
     try:
         return compute()
@@ -90,7 +90,7 @@ def test_large_blocks_are_mapped_part_by_part(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_change_costs_the_change() -> None:
-    """One row in a join, an aggregate and a reachability over thousands of rows touches a few."""
+    """One row in a join, an aggregate and a reachability query over thousands of rows touches a few."""
     world = World(TABLES)
     world.commit([(3, (i, i + 1), 1) for i in range(0, 6000, 2)] + [(2, (i, i % 7, "x"), 1) for i in range(3000)])
     world.commit([(1, (2, 0), 1)])
@@ -108,7 +108,7 @@ def test_a_change_costs_the_change() -> None:
 
 
 def test_drop_and_share() -> None:
-    """Equal views share nodes; dropping one leaves the other working, and a new one is right."""
+    """Equal views share nodes; dropping one keeps the other working, and a new one is right."""
     world = World(TABLES)
     world.commit([(1, (1, 2), 1), (2, (1, 5, "a"), 1)])
     for rel in (PLAIN["inner equal"], LOOPS["reach"], LOOPS["mutual"]):

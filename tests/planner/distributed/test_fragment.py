@@ -1,4 +1,4 @@
-"""Plans in fragments, run part by part with traces that go out and come in, against the engine, at every epoch."""
+"""Fragmented plans, run part by part with traces written out and read back, against the engine at every epoch."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LINEAR = Planning(joins=Joins.LINEAR, late=Late.OFF)
 
 
 class Scattered:
-    """A plan over parts, each of which knows only what it was sent. Values of ids are had from one dictionary."""
+    """A plan over parts, each of which knows only what it was sent. All parts share one dictionary."""
 
     def __init__(self, plan: Plan, context: Context) -> None:
         self.plan, self.context = plan, context
@@ -44,7 +44,7 @@ class Scattered:
         self.touched = 0
 
     def start(self) -> dict[NodeId, Block]:
-        """What constants give, once."""
+        """Feeds the constants, once."""
         given = {}
         for number, node in self.cut.sources:
             if isinstance(node, Constants):
@@ -125,7 +125,7 @@ def deltas(world: World, scattered: Scattered, made: list[list[tuple[int, object
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("queries", [PLAIN, NESTED], ids=["plain", "nested"])
 def test_parts_give_what_the_engine_gives(queries: dict[str, Rel], seed: int) -> None:
-    """Three commits at a time, each at its own time, in parts whose traces are written whole or as layers."""
+    """Three commits per job, each at its own time; traces are written whole or as layers."""
     world = World(TABLES)
     world.planning = LINEAR
     queries = {name: rel for name, rel in queries.items() if not planned(world, rel).scopes}
@@ -155,7 +155,7 @@ def test_parts_give_what_the_engine_gives(queries: dict[str, Rel], seed: int) ->
 
 
 def at_epochs(world: World, one: Scattered, rel: Rel, view: int, held: Counter[tuple[object, ...]]) -> None:
-    """The output is at the epochs that caused it."""
+    """Maps the output's times to the epochs that caused it."""
     held = Counter(held)
     for time in (1, 2, 3):
         for row, diff in one.emitted[time].items():
@@ -166,7 +166,7 @@ def at_epochs(world: World, one: Scattered, rel: Rel, view: int, held: Counter[t
 
 
 def test_only_parts_that_rows_go_to_are_touched() -> None:
-    """One row in a join and a group over thousands of rows: a part of each fragment, whatever the size."""
+    """One row in a join and a group over thousands of rows touches one part of each fragment, whatever the size."""
     world = World(TABLES)
     world.planning = LINEAR
     one = Scattered(planned(world, PLAIN["group"]), Context(world.dictionary))

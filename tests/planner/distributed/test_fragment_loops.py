@@ -1,4 +1,4 @@
-"""Recursive plans in fragments, maintained: commits go through round by round, part by part, against the engine."""
+"""Maintained recursive plans in fragments, run round by round and part by part, against the engine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Layers = list[list[Block]]
 
 
 class Looped(Scattered):
-    """By the agenda. What a pass leaves in traces keeps its ordinals until it has ended."""
+    """Runs a plan by its agenda. What a pass adds to traces keeps its ordinals until the pass has ended."""
 
     def __init__(self, plan: Plan, context: Context) -> None:
         super().__init__(plan, context)
@@ -86,7 +86,7 @@ class Looped(Scattered):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_rounds_give_what_the_engine_gives(seed: int) -> None:
-    """Three commits at a time, each at its own time."""
+    """Three commits per job, each at its own time."""
     world = World(TABLES)
     world.planning = LINEAR
     queries = LOOPS | {name: rel for name, rel in NESTED.items() if planned(world, rel).scopes}

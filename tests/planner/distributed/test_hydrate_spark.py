@@ -1,4 +1,4 @@
-"""Views that Spark hydrates hold what the engine's own hydration gives, arrangement by arrangement, and go on."""
+"""Views hydrated by Spark equal the engine's own hydration, arrangement by arrangement, and stay maintained."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def take_over(world: World, flow: Detached, renderer: Renderer, view: int, rel: 
 
 
 def both(world: World, spark: FakeSpark, view: int, rel: Rel) -> tuple[Held, Held, Detached, Renderer]:
-    """What the engine's hydration gives and what Spark's does; the second is left to be taken over."""
+    """The contents after the engine's hydration and after Spark's; the latter is not attached yet."""
     flow, plan, _, installed = beside(world, view, rel)
     flow.run()
     expected = held(flow, installed)
@@ -80,7 +80,7 @@ def both(world: World, spark: FakeSpark, view: int, rel: Rel) -> tuple[Held, Hel
 def test_contents_equal_the_engines_arrangement_by_arrangement(
     tmp_path: Path, queries: dict[str, Rel], joins: Joins
 ) -> None:
-    """Each view over what the views before it have arranged already; afterwards all of them are maintained."""
+    """Each view builds on arrangements of the views before it; afterwards all are maintained."""
     world, rnd = filled_world(1, Planning(joins=joins))
     spark = FakeSpark(tmp_path)
     for i, (name, rel) in enumerate(queries.items()):
@@ -103,8 +103,8 @@ def test_contents_equal_the_engines_arrangement_by_arrangement(
 def test_steps_are_the_same_however_many_a_job_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: int, size: int, words: int
 ) -> None:
-    """``size``: of the frames that a job may take along; at 0 it ends where others come first. ``words``: what an
-    executor keeps of traces; at 0 it reads them from files each time."""
+    """``size``: the limit of frames that a job may carry; at 0 it ends where other steps come first. ``words``: how
+    much of the traces an executor caches; at 0 it reads them from files each time."""
     monkeypatch.setattr(spark_traces, "HELD_WORDS", words)
     monkeypatch.setattr(render_spark, "MOST_STAGES", stages)
     monkeypatch.setattr(render_spark, "FEW_BYTES", size)

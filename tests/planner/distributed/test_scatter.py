@@ -1,4 +1,4 @@
-"""A scattered view's jobs, Spark's frames apart: files, manifests, values, tasks that run twice, jobs that fail."""
+"""A scattered view's jobs without Spark's frames: files, manifests, values, tasks that run twice, jobs that fail."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ RECURSIVE = {name: LOOPS[name] for name in ("reach", "group in step", "not in st
 
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody takes the power away here."""
+    """Power failures are not tested here."""
     monkeypatch.setattr("os.fsync", lambda fd: None)
 
 
 class Kept:
-    """One scattered view beside the engine's own."""
+    """A scattered view and the engine's view of the same query."""
 
     def __init__(self, world: World, view: int, rel: Rel, folder: Path, parts: int = 3) -> None:
         self.world, self.view, self.rel, self.folder = world, view, rel, folder
@@ -78,7 +78,7 @@ class Kept:
             self.rows[tuple(row)] += diff[0]
 
     def again(self) -> None:
-        """The contents from the folder alone, as at a restart."""
+        """Reads the contents from the folder alone, as at a restart."""
         self.rows.clear()
         self._add([layer.file for p, layers in self.manifest.layers.items() if self._is_output(p) for layer in layers])
 
@@ -104,7 +104,7 @@ def commits(world: World, rnd: random.Random) -> list[list[tuple[int, Row, int]]
 
 @pytest.mark.parametrize(("queries", "jobs"), [(QUERIES, 2 * LAYERS), (RECURSIVE, LAYERS)], ids=["plain", "recursive"])
 def test_jobs_give_what_the_engine_gives(tmp_path: Path, queries: dict[str, Rel], jobs: int) -> None:
-    """Each task runs twice; what was written for it is there once. A restart reads the same from the folder."""
+    """Each task runs twice, but its output counts once. A restart reads the same from the folder."""
     world = World(TABLES)
     world.planning = LINEAR
     kept = [Kept(world, 100 + i, rel, tmp_path / name) for i, (name, rel) in enumerate(queries.items())]
@@ -122,7 +122,7 @@ def test_jobs_give_what_the_engine_gives(tmp_path: Path, queries: dict[str, Rel]
 
 
 def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    """It fails after so many tasks; the next one applies the same from where the last manifest stands."""
+    """A job fails after some tasks; the next one applies the same commits from the last manifest on."""
     world = World(TABLES)
     world.planning = LINEAR
     one = Kept(world, 100, QUERIES["left mixed"], tmp_path)
@@ -141,7 +141,7 @@ def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [500, 5_000, 50_000])
 def test_work_follows_the_parts_that_are_touched(tmp_path: Path, size: int) -> None:
-    """One row comes to a join under a group: one part of each fragment is read, and a few updates are written."""
+    """One new row in a join under a group: one part of each fragment is read, and a few updates are written."""
     world = World(TABLES)
     world.planning = LINEAR
     one = Kept(world, 100, PLAIN["left equal"], tmp_path, parts=16)
@@ -175,7 +175,7 @@ def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
 
 
 def test_values_come_with_the_rows_that_name_them(tmp_path: Path) -> None:
-    """Executors begin with an empty dictionary; what they make is given to the server's under the same ids."""
+    """Executors begin with an empty dictionary; the values that they make enter the server's under the same ids."""
     world = World(TABLES)
     world.planning = LINEAR
     one = Kept(world, 100, QUERIES["new text"], tmp_path)

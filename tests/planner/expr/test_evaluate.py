@@ -1,4 +1,4 @@
-"""The evaluator's rules: which rows a part is evaluated on, what fails, NULLs, folding, once per distinct value."""
+"""The evaluator's rules: on which rows an argument is evaluated, failures, NULLs, folding, memoisation."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def kleene_and(values: list[bool | None]) -> bool | None:
 
 @given(st.lists(st.tuples(TRUTH, TRUTH, TRUTH), min_size=1, max_size=20), st.booleans())
 def test_three_valued_logic(rows: list[tuple[bool | None, ...]], unsafe: bool) -> None:
-    """Both ways of running a junction: on all rows, and only where it is open."""
+    """AND and OR run in both ways: on all rows, and only on undecided ones."""
     context = Context(Dictionary(b"0123456789abcdef"))
     parts: tuple[Scalar, ...] = tuple(Column(i, BOOL) for i in range(3))
     if unsafe:

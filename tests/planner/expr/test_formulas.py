@@ -1,4 +1,4 @@
-"""Formulas against the evaluator: the same words, or the formula tells nothing."""
+"""Formulas against the evaluator: the same words, or the formula hands the rows back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WIDE: Final = CONTEXT.dictionary.intern([b"NaN", b"12345678901234567890123456789
 
 
 def integers(bits: int) -> st.SearchStrategy[int]:
-    """Small ones, extremes, and any."""
+    """Small integers, extremes, and any others."""
     least, most = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     edges = st.sampled_from([least, least + 1, most, most - 1, -1, 0, 1, 2 ** (bits // 2), -(2 ** (bits // 2))])
     return st.one_of(st.integers(-3, 3), st.integers(-3, 3), edges, st.integers(least, most))
@@ -163,7 +163,7 @@ def truth(draw: st.DrawFn, depth: int) -> Scalar:
 
 
 def by_three(source: Block, like: Block, formula: Words) -> Block:
-    """What threads make of it, each of a part."""
+    """The result of three threads, each on one part."""
     target = Block(like.width, like.diff_width, max(source.n, 1))
     workers.use(3, 1)
     try:
@@ -174,7 +174,7 @@ def by_three(source: Block, like: Block, formula: Words) -> Block:
 
 
 def check(program: Program, given: Words) -> str:
-    """Runs both; how it went."""
+    """Runs both and compares them; gives the outcome."""
     formula = formula_of(program, CONTEXT)
     assert formula is not None
     count = len(given)
@@ -211,7 +211,7 @@ def test_map_filter(given: Words, predicates: list[Scalar], exprs: list[Scalar])
 @settings(max_examples=scaled(150), deadline=None)
 @given(rows(), st.lists(truth(2), min_size=1, max_size=3))
 def test_filter(given: Words, predicates: list[Scalar]) -> None:
-    """Rows as they are, null bits too."""
+    """A filter passes rows unchanged, with their null bits."""
     event(check(MapFilter(SCHEMA, tuple(predicates)), given))
 
 
@@ -223,7 +223,7 @@ CALLS: Final = {
 
 
 def accumulation(names: list[str], always: bool = False) -> tuple[tuple[Scalar, ...], Accumulation]:
-    """The arguments and the layout of some aggregates."""
+    """Draws the arguments and the layout of some aggregates."""
     args = tuple(column(i) for i in ARGS)
     calls = [AggregateCall("count(*)", (), ())]
     for name in names:
@@ -238,7 +238,7 @@ aggregates = st.lists(st.sampled_from(sorted(CALLS)), max_size=4)
 @settings(max_examples=scaled(150), deadline=None)
 @given(rows(), st.lists(whole(2), max_size=2), aggregates, st.booleans())
 def test_weigh(given: Words, keys: list[Scalar], names: list[str], always: bool) -> None:
-    """Keys, and what a row adds to each sum."""
+    """A row's keys, and its contribution to each sum."""
     args, layout = accumulation(names, always)
     event(check(Weigh(SCHEMA, tuple(keys), args, layout), given))
 
@@ -252,7 +252,7 @@ def test_keyed(given: Words, keys: list[Scalar], words: list[Scalar], whole_rows
 @settings(max_examples=scaled(30), deadline=None)
 @given(rows())
 def test_copies(given: Words) -> None:
-    """Rows that are moved and weighed."""
+    """Rows copied and weighed."""
     assert check(Weight(given.shape[1], (2, 0, -3)), given) == "same"
     assert check(Repeat(2, 3), given) == "same"
 
@@ -260,7 +260,7 @@ def test_copies(given: Words) -> None:
 @settings(max_examples=scaled(200), deadline=None)
 @given(st.data(), aggregates)
 def test_finishing(data: st.DataObject, names: list[str]) -> None:
-    """Results of sums, also of those that are not final."""
+    """Results of sums, including sums that are not final."""
     _, layout = accumulation(names)
     formula = finishing(layout)
     assert formula is not None
@@ -287,7 +287,7 @@ def test_finishing(data: st.DataObject, names: list[str]) -> None:
 
 
 def test_most_are_told() -> None:
-    """What is covered is told, not handed back."""
+    """What a formula covers is computed, not handed back."""
     given = pack([Vector(np.array([w, w], np.int64)) for w in (1, 7, 8, 9, 1, 5, 3 << 6, TEXTS[1], 2, 100)], SCHEMA, 2)
     more = Call("+(int8,int4)", (Call("*(int8,int4)", (column(2), Literal(85, INT4)), INT8), column(1)), INT8)
     divided = Call("/(int8,int8)", (more, column(3)), INT8)

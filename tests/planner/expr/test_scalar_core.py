@@ -48,7 +48,7 @@ def shown(type: SqlType, datum: object, cast: bool) -> str | None:
     if type.kind is Kind.BOOL:
         return "true" if datum else "false"
     text = format_datum(type, datum)
-    # the answers were asked for as text: char(n) loses its padding there
+    # the answers were fetched as text, in which char(n) loses its padding
     return text.rstrip(" ") if type.kind is Kind.BPCHAR else text
 
 

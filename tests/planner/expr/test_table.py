@@ -1,4 +1,4 @@
-"""What the entries of the table of functions claim, tried on the extremes of their types; and the table is closed."""
+"""The claims of the function table's entries, tested on the extremes of their types; and that the table is complete."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def context() -> Context:
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Context:
-    """Where local time is not UTC."""
+    """A context whose local time is not UTC."""
     return Context(Dictionary(b"fedcba9876543210"), timezone="America/New_York")
 
 
@@ -113,7 +113,7 @@ def extremes(type_: SqlType) -> tuple[Any, ...]:
 
 
 def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
-    """Concrete argument types of a function, a few where it is polymorphic; a variadic one's last argument twice."""
+    """Concrete argument types of a function, several if it is polymorphic; a variadic last argument occurs twice."""
     declared = function.args + function.args[-1:] * function.variadic
     polymorphic = {a for a in declared if isinstance(a, Polymorphic)}
     if not polymorphic:
@@ -162,7 +162,7 @@ def outcomes(key: str, types: tuple[SqlType, ...], result: SqlType, context: Con
 
 
 def check(function: Function, tried: Outcome, result: SqlType) -> None:
-    """The outcomes are as the entry says."""
+    """Checks the outcomes against the entry."""
     for args, outcome in tried:
         if isinstance(outcome, SqlError):
             assert function.raises is not Raises.NEVER, (function.key, args, outcome)

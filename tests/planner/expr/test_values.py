@@ -123,7 +123,7 @@ def accumulated(call: AggregateCall, column: Vector) -> tuple[SqlType, Vector] |
     layout = Accumulation((call,))
     count = len(column.words)
     made = layout.expand([column], count, DICTIONARY)
-    # consolidated as the engine would: equal slots added up, zeros gone
+    # consolidated as in the engine: equal slots added up, zeros dropped
     sums: dict[int, np.ndarray[Any, Any]] = {}
     for slot, weights in zip(made.slots.tolist(), made.weights, strict=True):
         sums[slot] = sums.get(slot, 0) + weights

@@ -1,4 +1,4 @@
-"""What is asked of a recursion enters it: the same rows, and only the work that they need."""
+"""Demand: conditions on a recursion restrict it; the rows stay the same, and only their work is done."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def commit(world: World, rnd: random.Random) -> None:
 
 
 def is_within(seen: object, expected: object) -> bool:
-    """The same, or fewer errors: a row that is not asked for need not fail."""
+    """The same rows, or fewer errors: a row that no query demands need not fail."""
     return seen == expected or (isinstance(expected, str) and isinstance(seen, Counter))
 
 
@@ -66,7 +66,7 @@ def maintained(world: World, view: int) -> Bag | str:
 
 
 def play(seed: int, steps: int, draw: Callable[[int], str] = query) -> tuple[int, int]:
-    """A history over some random queries; how many of them were restricted, and how many asked for something."""
+    """Plays a history over random queries; gives how many were restricted, and how many demanded something."""
     rnd = random.Random(seed)
     world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
     for _ in range(5):
@@ -92,7 +92,7 @@ def optimize_differs(plan: Rel) -> bool:
 
 
 def blocks(rel: Rel) -> list[LetRec]:
-    """The blocks that something has entered."""
+    """The blocks that demand has entered."""
     found = [rel] if isinstance(rel, LetRec) and rel.demanded else []
     return [*found, *(b for child in children(rel) for b in blocks(child))]
 
@@ -113,7 +113,7 @@ REACH = "with recursive r(x, y) as (select src, dst from e union select r.x, e.d
 
 
 def test_only_what_is_asked_is_computed() -> None:
-    """Chains of nine edges: a view from one node, or to one, holds and touches its own chain."""
+    """In chains of nine edges, a view from one node, or to one, holds and touches its own chain only."""
     world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
     world.commit([(3, (i, i + 1), 1) for i in range(5000) if i % 10])
     everything = len(world.query(bound(f"{REACH} select * from r").rel))
@@ -144,7 +144,7 @@ def versions(world: World, view: int) -> dict[int, object]:
     "select random() * 0, x from r where x + 0 = 1",
 ])  # fmt: skip
 def test_what_is_read_whole_stays_whole(read: str) -> None:
-    """Nothing is computed twice: a recursion that some reader needs whole is one recursion."""
+    """Nothing is computed twice: a recursion that some reader needs whole is not copied."""
     found = recursions(optimize(bound(f"{REACH} {read}").rel))
     assert found
     assert not any(r.demanded for r in found)
@@ -152,7 +152,7 @@ def test_what_is_read_whole_stays_whole(read: str) -> None:
 
 
 def test_what_is_volatile_or_may_fail_does_not_enter() -> None:
-    """random() is not moved, nor is a condition that divides; a recursion that calls random() stays whole."""
+    """random() is not pushed down, nor is a condition that divides; a recursion that calls random() stays whole."""
     for text in (
         f"{REACH} select * from r where x > random()",
         f"{REACH} select * from r where 1 / x = 1",
@@ -182,7 +182,7 @@ def test_a_union_all_is_not_turned_round() -> None:
     ],
 )
 def test_another_relation_asks(asked: str, rows: int) -> None:
-    """Chains of nine edges: what comes into the other relation brings its own chain, and takes it along."""
+    """In chains of nine edges, a row of the other relation adds its own chain, and removes it when it leaves."""
     world = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
     world.commit([(3, (i, i + 1), 1) for i in range(5000) if i % 10])
     world.commit([(2, (1, 201, None), 1)])
@@ -218,7 +218,7 @@ def test_it_can_be_turned_off() -> None:
 
 
 def test_a_view_keeps_whether_it_was(tmp_path: Path) -> None:
-    """Over a restart, and when a table's change makes it anew; whatever the session then says."""
+    """Over a restart, and when a change of a table rebuilds it, whatever the session's setting is then."""
     server = Server(tmp_path / "data")
     client = server.client()
     client.run("CREATE TABLE e (src int, dst int)")
@@ -230,7 +230,7 @@ def test_a_view_keeps_whether_it_was(tmp_path: Path) -> None:
     assert line == "planned with recursion_demand = off, which is kept with the view"
 
     def most() -> list[int]:
-        """How many rows the largest arrangement of each view's own has."""
+        """The rows in the largest arrangement that belongs to each view alone."""
         engine = server.coordinator.engine
         views = {r.name: engine.renderer.stored[r.id] for r in engine.catalog.relations.values() if r.definition}
         spines = [[s for n in views[v].nodes for s in engine.dataflow._operators[n].spines()] for v in sorted(views)]

@@ -1,4 +1,4 @@
-"""Plans that mean the same are one plan, however they are written; plans that do not are not."""
+"""Queries that mean the same get one plan, however they are written; queries that do not get different ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ EQUAL = (
      " select z from p"),
     ("select t.b from t, u, e where t.a = u.id and t.a = e.src and u.id = 3 and e.src = 4",
      "select t.b from t, e, u where t.a = e.src and t.a = u.id and u.id = 3 and e.src = 4"),
-    # inputs that are the same table and change places, seen by what reads the join
+    # inputs that are the same table and swap, as seen by the join's reader
     ("select x.a, count(y.a) from t x join t y on x.b = y.b group by 1",
      "select y.a, count(x.a) from t x join t y on x.b = y.b group by 1"),
     ("select x.id, y.id, y.x, count(x.x), count(*) from u x join u y on x.x = y.x and x.id = y.id group by 1, 2, 3",
@@ -133,7 +133,7 @@ def world() -> World:
 
 
 def held(made: World) -> tuple[int, int]:
-    """Nodes, and arrangements but for the views' own rows and errors."""
+    """Nodes, and arrangements except the views' own rows and errors."""
     found = arrangements(made.dataflow, made.renderer.stored)
     return len(nodes(made.dataflow)), sum(a.kind not in ("Output", "Errors") for a in found)
 
@@ -192,8 +192,8 @@ VIEWS = 8
 
 
 def play(seed: int, steps: int = 4) -> None:
-    """Views of random queries beside each other, then the same ones in other words: nothing is added but the columns'
-    other order; all are right at every epoch; in the end nothing is left."""
+    """Creates views of random queries, then of equivalent ones: only the columns' other order is added; all are right
+    at every epoch; in the end nothing is left."""
     rnd = random.Random(seed)
     made = World({r.id: (r.schema, r.primary_key) for r in RELATIONS.values()})
     for _ in range(4):
