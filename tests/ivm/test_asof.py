@@ -17,7 +17,7 @@ WIDE = Gather((-1, 0, 1))
 
 
 def joins(pair: Pair, left: NodeId, right: NodeId) -> None:
-    """Keyed and not, inner and left, strict and not; with ties and without."""
+    """As-of joins with and without a key, inner and left, strict or not, with and without ties."""
     for strict in (False, True):
         one, two = pair.add(Arrange(left, SAME, 1)), pair.add(Arrange(right, SWAP, 1))
         pair.output(pair.add(AsOf(one, two, KEYED, 2, strict, (0, 9))))
@@ -26,7 +26,7 @@ def joins(pair: Pair, left: NodeId, right: NodeId) -> None:
 
 
 def hydrated(pair: Pair) -> None:
-    """What came late holds what it should; at which past times is its own affair."""
+    """A node added late holds the right contents; at which past times is not checked."""
     for out in pair.outputs:
         changes = pair.engine.changes(out)
         for row, diff in zip(map(tuple, changes.rows.tolist()), changes.diffs.tolist(), strict=True):
@@ -75,7 +75,7 @@ def test_random_histories(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sliding:
-    """Long runs of rows of one key come and go at either end and in between, a row or many a commit."""
+    """Long runs of rows of one key are added and removed at either end and in between, one or many rows per commit."""
 
     def __init__(self, seed: int) -> None:
         self.pair = Pair(seed)
@@ -86,7 +86,7 @@ class Sliding:
         self.at = 0
 
     def change(self, node: NodeId) -> list[tuple[tuple[int, int], int]]:
-        """Rows at the ends of a run, or the whole of one; ``joins`` reads left rows one way and the right ones both."""
+        """Changes rows at the ends of a run, or a whole run; ``joins`` reads left rows one way and right rows both."""
         rng, held = self.rng, sorted(self.pair.model.inputs[node])
         start, count = rng.randrange(300), rng.choice([1, 3, 40, 90])
         if rng.random() < 0.6 and held:
@@ -141,7 +141,7 @@ def test_refused_in_a_loop() -> None:
 
 
 class Quotes:
-    """One symbol: quotes at even points and, between them, trades; all in one group."""
+    """One symbol, hence one group: quotes at even points, trades between them."""
 
     def __init__(self, quotes: int) -> None:
         self.flow = Dataflow()
@@ -163,7 +163,7 @@ class Quotes:
         return self.changes((node, row, diff))
 
     def changes(self, *many: tuple[NodeId, tuple[int, ...], int]) -> tuple[int, int]:
-        """As ``change``, of several updates in one commit."""
+        """As ``change``, for several updates in one commit."""
         self.at += 1
         before = self.flow.counters
         for node, row, diff in many:
@@ -175,7 +175,7 @@ class Quotes:
 
 
 def work(quotes: int) -> int:
-    """The most that one of some changes costs, all over a group."""
+    """The highest cost of a single change, over changes all over a group."""
     held = Quotes(quotes)
     most = 0
     for k in range(1, 40):
@@ -199,7 +199,7 @@ def test_a_change_costs_no_scan_of_its_group() -> None:
 
 
 def slides(window: int, count: int) -> list[int]:
-    """The work of each of some commits that bring the newest quote, with a trade, and take the oldest quote away."""
+    """The work of each commit of a series that adds the newest quote with a trade and removes the oldest quote."""
     held = Quotes(window)
     used = []
     for k in range(count):
@@ -207,14 +207,14 @@ def slides(window: int, count: int) -> list[int]:
         work, found = held.changes(
             (held.prices, (0, new, new), 1), (held.trades, (0, new + 1), 1), (held.prices, (0, old, old), -1)
         )
-        assert found == 2  # the newest trade, and the oldest quote's trade that has no match any more
+        assert found == 2  # the newest trade, and the oldest quote's trade, which has no match any more
         used.append(work)
     return used
 
 
 def test_a_sliding_window_costs_no_walk_over_what_is_gone() -> None:
-    """Thousands of the oldest are gone and not merged away yet: a slide costs the same with a hundred times of them,
-    at most what a search by rank reads of the small layer beside its seeks."""
+    """Thousands of the oldest rows are deleted but not merged away yet. A slide costs the same with a hundred times as
+    many: at most what a search by rank reads of the small layer, besides its seeks."""
     small, large = slides(1_000, 6_000), slides(100_000, 6_000)
     assert max(small) <= ROOM + 400
     assert max(large) <= ROOM + 400
@@ -222,7 +222,7 @@ def test_a_sliding_window_costs_no_walk_over_what_is_gone() -> None:
 
 
 def test_trades_that_are_gone_cost_no_walk() -> None:
-    """Trades of one quote come and go; the quote's coming and going is felt by those that are there alone."""
+    """Trades of one quote come and go; a change of the quote costs only its present trades."""
     held = Quotes(4)
     for k in range(10, 8_010):
         held.change(held.trades, (0, 10 * k), 1)

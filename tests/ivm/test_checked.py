@@ -1,4 +1,4 @@
-"""A share of the kernels' tests once more, with bounds checks: out-of-range accesses are silent otherwise."""
+"""Runs a share of the kernels' tests again with bounds checks: out-of-range accesses are silent otherwise."""
 
 from __future__ import annotations
 

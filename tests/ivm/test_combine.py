@@ -1,4 +1,4 @@
-"""Many updates that add up to few: what is sorted and consolidated is what a table of sums holds."""
+"""Many updates that add up to few: sorting and consolidating gives the same as a hash table of sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNT = 2 * COMBINED
 
 
 def updates(groups: Words, diff_width: int, seed: int) -> Block:
-    """``COUNT`` updates of the groups, at three times; the first of them comes to nothing."""
+    """``COUNT`` updates of the groups, at three times; those of the first group cancel out."""
     random = np.random.default_rng(seed)
     rows = np.concatenate([groups, groups[random.integers(0, len(groups), COUNT - len(groups))]])
     diffs = random.integers(-2, 3, (COUNT, diff_width))
@@ -86,7 +86,7 @@ def test_many_groups_are_sorted_as_they_are() -> None:
 
 
 def test_words_that_are_made_to_meet_in_one_slot_end_it() -> None:
-    """A client chooses integers: hashing them must not cost more than sorting them."""
+    """A client may choose colliding integers: hashing must not then cost more than sorting."""
     inverse = pow(SPREAD % 2**64, -1, 2**64)
     words = [k * inverse % 2**64 for k in range(3000)]
     groups = np.array(words, np.uint64).view(np.int64).reshape(-1, 1)

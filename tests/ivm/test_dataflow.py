@@ -22,7 +22,7 @@ from tests.support.ivm_random import CONSTANT, Pair
 
 
 def run(pair: Pair, steps: int, loops: int, negative: bool = False, pausing: bool = False) -> None:
-    """``pausing``: every step goes on one operator at a time."""
+    """``pausing``: every step advances one operator at a time."""
     pool = [pair.input(), pair.input(), pair.add(CONSTANT)]
     pair.grow(pool, pair.rng.randrange(1, 6))
     for _ in range(loops):
@@ -72,7 +72,7 @@ def test_random_prioritised_loops(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("seed", range(30))
 def test_large_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They go, or become layers, before the pass is over: here all but the smallest are large."""
+    """Large blocks are freed, or become layers, before the pass ends; here all but the smallest are large."""
     for module in (batch, operator, spine, loop):
         monkeypatch.setattr(module, "BIG", 2)
     monkeypatch.setattr(spine, "_DIRECT", 2)
@@ -116,7 +116,7 @@ GUARD, CANARY = 8, 0x5AFE_5AFE_5AFE_5AFE
 
 @pytest.mark.parametrize("seed", range(12))
 def test_kernels_write_within_their_blocks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raw addresses escape bounds checks, so every block's arrays stand between canaries, with no room to spare."""
+    """Bounds checks do not cover raw addresses, so canaries surround every block's arrays, with no spare room."""
     guarded: list[tuple[Words, list[int]]] = []
 
     def allocate(self: Block, room: int) -> None:

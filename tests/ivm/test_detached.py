@@ -1,4 +1,4 @@
-"""Nodes hydrated beside a dataflow that goes on hold what nodes that were there from the start hold."""
+"""Nodes hydrated beside a running dataflow hold the same as nodes that were there from the start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.ivm_random import CONSTANT, Pair, step
 
 
 def take_back(pair: Pair, at: int) -> None:
-    """A transaction that is stepped, and rolled back, at an ordinal."""
+    """Steps a transaction at an ordinal and rolls it back."""
     rows = np.array([[pair.rng.randrange(6), pair.rng.randrange(6)] for _ in range(3)])
     for diff in (1, -1):
         for node in pair.inputs:
@@ -22,7 +22,7 @@ def take_back(pair: Pair, at: int) -> None:
 
 
 def grown(pair: Pair, pool: list[NodeId], loop: bool) -> tuple[Detached, list[NodeId]] | None:
-    """New random nodes beside the engine, and the Outputs among them; None: they can only be made inside of it."""
+    """New random nodes beside the engine, and the Outputs among them; None if they can only be made inside it."""
     before, outputs, state = list(pool), list(pair.outputs), pair.rng.getstate()
     main = pair.engine
 
@@ -47,7 +47,7 @@ def grown(pair: Pair, pool: list[NodeId], loop: bool) -> tuple[Detached, list[No
 
 
 def settle(pair: Pair, flow: Detached, outputs: list[NodeId], newest: int) -> None:
-    """The last catching up, and what stands then."""
+    """Catches up for the last time; gives the contents afterwards."""
     flow.advance()
     flow.run()
     flow.attach()

@@ -43,7 +43,7 @@ def growing(count: int) -> tuple[Dataflow, NodeId]:
 
 
 def feed(flow: Dataflow, given: NodeId, at: int, rows: np.ndarray, diff: int) -> None:
-    """One commit of these rows, published, with nothing kept of the past."""
+    """Commits and publishes these rows, keeping no history."""
     flow.feed(given, rows, np.full(len(rows), at, np.int64), np.full(len(rows), diff, np.int64))
     flow.step()
     flow.publish()
@@ -51,7 +51,7 @@ def feed(flow: Dataflow, given: NodeId, at: int, rows: np.ndarray, diff: int) ->
 
 
 def spent(count: int, steps: int = 400) -> Counters:
-    """What one-row removals and insertions cost at this size, together."""
+    """The total cost of one-row deletions and insertions at this size."""
     flow, given = growing(count)
     before = flow.counters
     for step in range(steps):
@@ -68,7 +68,7 @@ def test_one_row_costs_the_same_in_a_large_state() -> None:
     assert few.history > 0
     for name in ("matches", "history", "segments"):
         assert getattr(many, name) <= 1.1 * getattr(few, name) + 16, name
-    # One more layer for each factor of the spine's ratio, and its merges' fuel.
+    # One more layer for each factor of the spine's ratio, and the fuel of its merges.
     for name in ("seeks", "merged"):
         assert getattr(many, name) <= 4 * getattr(few, name) + 16, name
 
@@ -123,7 +123,7 @@ def test_latency_does_not_grow_with_the_updates_that_were() -> None:
 
 
 def test_rows_merged_in_a_step_are_bounded() -> None:
-    """The state is a thousand times larger than what one step may merge, and goes on to grow."""
+    """The state is a thousand times larger than what one step may merge, and keeps growing."""
     flow, given = growing(300_000)
     most = 0
     for step in range(3_000):

@@ -1,4 +1,4 @@
-"""What was arranged beside a dataflow enters it as if it had been fed: random graphs, loops among them, no copies."""
+"""Rows arranged beside a dataflow enter it, without copies, as if they had been fed: random graphs, some with loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.ivm_random import SWAP, Pair
 
 
 class ArrangedPair(Pair):
-    """Now and then an input gets distinct rows as its arrangement keeps them, in place of single updates."""
+    """Sometimes an input gets distinct rows in its arrangement's form instead of single updates."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)

@@ -1,4 +1,4 @@
-"""A flat map of a large block goes part by part: the same rows, weights and errors; weighed rows are added up."""
+"""A flat map of a large block, run part by part: the same rows, weights and errors; weighed rows are added up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ivm.trace.shards import sorted_block
 
 @dataclass(frozen=True)
 class Weighed:
-    """Rows by their number modulo ``groups``, but for every fifth; each tenth fails."""
+    """Keeps rows by their number modulo ``groups``, except every fifth; every tenth fails."""
 
     groups: int
     out_width: int = 1
@@ -45,7 +45,7 @@ def arrays(block: Block) -> list[list[object]]:
 
 @pytest.mark.parametrize(("groups", "made"), [(3, 10 * 3 * 2), (1 << 40, 800)])
 def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch, groups: int, made: int) -> None:
-    """Groups that each part has again are added up; where all rows differ nothing is tried again."""
+    """Groups that recur in each part are added up; if all rows differ, that is not tried again."""
     numbers = np.arange(1000)
     given = Block.of(numbers.reshape(-1, 1), numbers % 2, np.where(numbers % 7, 1, -2))
     whole = evaluated(Weighed(groups), given)

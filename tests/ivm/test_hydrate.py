@@ -1,4 +1,4 @@
-"""Nodes that come late hold what nodes that were there from the start hold; released nodes are gone."""
+"""Nodes added late hold the same as nodes that were there from the start; released nodes are gone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reduce inside loops, at partially ordered times: the kernel against a reference that recomputes at every time.
 
-The reference knows no interesting times. It keeps every update ever fed under its whole time, closes the times of a
-key under join, and demands at each of them that what the kernel has emitted so far adds up to the reduction of what was
-fed so far. Diffs may be negative in sum, several ordinals share a step, histories are compacted, and blocks start with
+The reference does not know interesting times. It keeps every update ever fed with its full time, closes the times of a
+key under join, and requires at each of them that the kernel's output so far adds up to the reduction of the input so
+far. Sums of diffs may be negative, several ordinals share a step, histories are compacted, and blocks start with
 room for one update, so that nearly every pass runs out of room and is repeated.
 """
 
@@ -43,7 +43,7 @@ NOTHING: Final = Block(1)
 
 
 class Reduction(ABC):
-    """A reduction: what it makes of a group by definition, and the kernel that maintains it."""
+    """A reduction: its definition on a group, and the kernel that maintains it."""
 
     key_width = 1
     val_width = 0
@@ -61,11 +61,11 @@ class Reduction(ABC):
 
     @abstractmethod
     def reduce(self, group: Group) -> dict[Row, int]:
-        """The rows, without their key, that the group has, and how often."""
+        """The group's output rows, without their key, with counts."""
 
     @abstractmethod
     def partial(self, delta: Block, owed: Block, vector: int, again: bool) -> Block:
-        """What the kernel emits at a loop vector; it is in ``output`` then, and keys at later times in ``later``."""
+        """What the kernel emits at a loop vector. It is added to ``output``, and keys at later times to ``later``."""
 
     def pass_of(
         self, tactic: int, delta: Block, owed: Block, out: Block, vector: int, option: int, given: Words, again: bool,
@@ -83,7 +83,7 @@ class Reduction(ABC):
         self, tactic: int, delta: Block, owed: Block, vector: int, option: int = 0, given: Words = NOTHING.d,
         again: bool = False,
     ) -> Block:  # fmt: skip
-        """Runs a tactic that emits, and may insert into the output by itself, in blocks that grow when it says so."""
+        """Runs a tactic that emits, and may insert into the output itself, in blocks that grow when it asks."""
         out = Block(self.key_width + self.out_width, 1, 1)
         before = self.later.n
         while True:
@@ -169,7 +169,7 @@ class Sums(Reduction):
 
 
 class Segments(Reduction):
-    """A reducer in Python: the values and their sums, in a row each, so that negative ones are seen too."""
+    """A reducer in Python: the values and their sums, one row each, so that negative ones show too."""
 
     val_width = 1
     out_width = 2
@@ -210,7 +210,7 @@ class Segments(Reduction):
 
 
 class Few(Segments):
-    """The least values until there are two: the kernel need not gather the others."""
+    """The two least values: the kernel need not gather the others."""
 
     limit = 2
 
@@ -235,7 +235,7 @@ def closure(times: Iterable[Time]) -> set[Time]:
 
 
 class Pair:
-    """A reduction, and all that it was fed and has emitted."""
+    """A reduction with its whole input and output."""
 
     def __init__(self, reduction: Reduction) -> None:
         self.reduction = reduction
@@ -243,7 +243,7 @@ class Pair:
         self.emitted: defaultdict[Row, Counter[tuple[Row, Time]]] = defaultdict(Counter)
 
     def step(self, updates: list[Update], again: bool) -> None:
-        """Runs passes at the vectors of the updates, and at those that the kernel owes, least first."""
+        """Runs passes at the vectors of the updates and at those that the kernel schedules, least first."""
         reduction = self.reduction
         shape, key_width, later = reduction.shape, reduction.key_width, reduction.later
         waiting: defaultdict[int, list[Update]] = defaultdict(list)
@@ -290,7 +290,7 @@ class Pair:
 
 
 def run(reduction: Reduction, rng: random.Random, steps: int, again: bool, most: int) -> Pair:
-    """``again``: some steps feed at an ordinal that was fed before."""
+    """``again``: some steps feed at an earlier ordinal."""
     pair = Pair(reduction)
     loops = len(widths(reduction.shape))
     held: list[Update] = []
@@ -349,7 +349,7 @@ def test_an_ordinal_is_fed_again(kind: type[Reduction], shape: int) -> None:
 @pytest.mark.parametrize("kind", NEW)
 @pytest.mark.parametrize("again", [False, True])
 def test_updates_that_vanish_one_after_the_other_take_their_join_along(kind: type[Reduction], again: bool) -> None:
-    """Each is gone before the pass of the joins of the two others, which have to lead to the join of all three."""
+    """Each vanishes before the pass at the join of the other two, which must lead to the join of all three."""
     if again and kind not in AGAIN:
         kind = Threshold
     shape = 0
@@ -368,7 +368,7 @@ def test_updates_that_vanish_one_after_the_other_take_their_join_along(kind: typ
 
 @pytest.mark.parametrize("kind", NEW)
 def test_long_histories(kind: type[Reduction]) -> None:
-    """More times than any list of the kernel has room for at first."""
+    """More times than the kernel's lists have room for initially."""
     rng = random.Random(7)
     reduction = kind(SHAPES[1], rng)
     run(reduction, rng, 3, again=False, most=120)

@@ -19,7 +19,7 @@ Commit = tuple[list[tuple[Row, int]], list[tuple[Row, int]]]
 
 
 class Replayed:
-    """Each copy of a left row with what it found: [left rows] in the order in which they came."""
+    """Each copy of a left row with the match it found: [left rows] in order of arrival."""
 
     def __init__(self) -> None:
         self.left: dict[Row, list[Counter[Row]]] = {}
@@ -77,7 +77,7 @@ class Locked:
         self.flow.hydrate()
 
     def install_beside(self) -> Detached:
-        """As ``install``, from beside: not to be read before ``attach``."""
+        """As ``install``, but detached: not to be read before ``attach``."""
 
         def make(flow: Detached) -> tuple[NodeId, NodeId]:
             lock = flow.add(Lock(self.arranged[0], self.arranged[1], 1, (0, 0)))
@@ -110,7 +110,7 @@ class Locked:
 
 
 def draw(rng: random.Random, model: Replayed) -> Commit:
-    """Insertions and deletions on both sides, with duplicates; no more goes than there is."""
+    """Insertions and deletions on both sides, with duplicates; deletes no more than there is."""
     left: list[tuple[Row, int]] = []
     right: list[tuple[Row, int]] = []
     for _ in range(rng.choice([0, 1, 1, 3])):
@@ -159,7 +159,7 @@ def play(seed: int, steps: int = 10) -> None:
 
 
 def play_beside(seed: int) -> None:
-    """A lock that is made beside while commits go on: what stands when it is attached locks what is there then."""
+    """A lock created beside running commits: the rows present when it is attached are locked then."""
     rng = random.Random(seed)
     model = Replayed()
     engine = Locked()
@@ -204,7 +204,7 @@ def _now(model: Replayed, row: Row) -> Counter[Row]:
 
 
 def _transaction(rng: random.Random, engine: Locked, model: Replayed, at: int) -> int:
-    """Two parts at one ordinal, each looked at, then taken back or not."""
+    """Two parts at one ordinal, each checked, then rolled back or not."""
     at += 1
     before = model.copy()
     parts: list[Commit] = []
@@ -230,7 +230,7 @@ def _transaction(rng: random.Random, engine: Locked, model: Replayed, at: int) -
 
 
 def _restarted(rng: random.Random, engine: Locked, model: Replayed, at: int) -> Locked:
-    """Another dataflow of the same tables, which is told what was locked."""
+    """Another dataflow over the same tables, given what was locked."""
     again = Locked(at, engine.contents())
     again.install()
     left = [(row, len(copies)) for row, copies in model.left.items() if copies]
@@ -248,7 +248,7 @@ def test_histories(seed: int) -> None:
 
 
 def draw_long(rng: random.Random, model: Replayed) -> Commit:
-    """Of one key: runs of right rows that come and go at either end, copies of one left row that queue up."""
+    """Draws changes of one key: runs of right rows that grow and shrink at either end, and copies of one left row."""
     left: list[tuple[Row, int]] = []
     right: list[tuple[Row, int]] = []
     held = sorted(row for row, n in model.right.items() if n > 0)
@@ -290,7 +290,7 @@ def test_long_runs_that_are_gone(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def work(engine: Locked, commit: Commit) -> int:
-    """What a commit costs, in rows read and seeks."""
+    """A commit's cost in rows read and seeks."""
     engine.at += 1
     before = engine.flow.counters
     engine.feed(commit, engine.at)
@@ -301,7 +301,7 @@ def work(engine: Locked, commit: Commit) -> int:
 
 
 def test_what_is_gone_costs_no_walk() -> None:
-    """Rates of one key come and go, one stays; copies of an order queue up, the oldest go."""
+    """Rates of one key come and go, one stays; copies of an order queue up and the oldest leave."""
     engine = Locked()
     engine.install()
     for k in range(6_000):

@@ -1,4 +1,4 @@
-"""Loops: deletions that cut cycles, limits, cancelling, nested loops that end by themselves."""
+"""Loops: deletions that cut cycles, limits, cancellation, nested loops that end by themselves."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def closure(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
 
 
 def transitive(flow: Dataflow, given: NodeId, nonlinear: bool) -> NodeId:
-    """Pairs of a path; the variable is joined with the edges, or with itself."""
+    """Pairs connected by a path; the variable is joined with the edges, or with itself."""
     scope = flow.scope()
     paths = flow.add(Variable(scope, 2))
     if nonlinear:
-        # One side has the body's own layout and is aliased to it, the other is arranged anew.
+        # One side has the body's layout and is aliased to it, the other gets an arrangement of its own.
         by_end = flow.add(Arrange(paths, Gather((1, 0)), 1))
         step = flow.add(Join(by_end, flow.add(Arrange(paths, SAME, 1)), Gather((1, 2))))
     else:
@@ -155,7 +155,7 @@ def components(edges: list[tuple[int, int]]) -> dict[int, int]:
 
 
 class Own:
-    """Each edge's start with itself as label."""
+    """Maps each edge to its start, labelled with itself."""
 
     out_width = 2
     diff_width = 1

@@ -1,4 +1,4 @@
-"""Strongly connected components, two loops in a loop: what a change costs follows what it changes, not the graph."""
+"""Strongly connected components, two loops in a loop: a change costs what it changes, whatever the graph's size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZE, RINGS, TURNS = 8, 60, 4
 
 
 def rings(count: int) -> Words:
-    """So many components: rings of eight nodes with a chord each, and an edge from each ring to the next."""
+    """``count`` components: rings of eight nodes with a chord each, and an edge from each ring to the next."""
     start = SIZE * np.arange(count)
     around = [np.stack([start + k, start + (k + 1) % SIZE], axis=1) for k in range(SIZE)]
     chords = np.stack([start + 2, start + 6], axis=1)
@@ -24,7 +24,7 @@ def rings(count: int) -> Words:
 
 
 class Graph:
-    """W8's view of a graph of one's own."""
+    """W8's view over a given graph."""
 
     def __init__(self, edges: Words) -> None:
         known = workloads()["W8"]
@@ -38,7 +38,7 @@ class Graph:
         self.bench.load()
 
     def change(self, edges: Sequence[tuple[int, int]], diff: int) -> Counters:
-        """Some edges come, or go, in one commit; what that cost."""
+        """Adds or removes edges in one commit; gives the cost."""
         self.edges = self.edges | set(edges) if diff > 0 else self.edges - set(edges)
         before = self.bench.flow.counters
         self.bench.commit([("edges", np.array(edges, np.int64), np.full(len(edges), diff, np.int64))])
@@ -52,7 +52,7 @@ class Graph:
 
 
 def local_changes(graph: Graph, count: int) -> list[Counters]:
-    """A ring is cut and closed again, two rings become one and two again: at rings far from one another."""
+    """Cuts and closes a ring, merges two rings and splits them again, at rings far from one another."""
     works = []
     for turn in range(TURNS):
         ring = SIZE * (1 + turn * (count - 3) // TURNS)
@@ -75,7 +75,7 @@ def test_a_local_change_costs_the_same_in_a_graph_ten_times_the_size() -> None:
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_change_costs_what_it_changes(size: int) -> None:
-    """Four rings that are cut cost four times what one does, or less."""
+    """Cutting four rings costs at most four times as much as cutting one."""
     graph = Graph(rings(RINGS))
     one = graph.change([(8 * SIZE, 8 * SIZE + 1)], -1)
     some = graph.change([(SIZE * (12 + 4 * k), SIZE * (12 + 4 * k) + 1) for k in range(size)], -1)

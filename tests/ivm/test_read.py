@@ -105,7 +105,7 @@ def test_one_shot_reads(at: int) -> None:
 
 
 def test_readers_need_no_lock() -> None:
-    """Other threads read versions while the engine moves on; each version stays what it was."""
+    """Other threads read versions while the engine moves on; no version changes."""
     flow, given, arranged = table(3000)
     wrong: list[int] = []
     done = threading.Event()
@@ -217,7 +217,7 @@ def test_vector_diffs() -> None:
 
 
 def work(count: int) -> list[int]:
-    """What one-row changes touch, at the most, with tables of ``count`` rows."""
+    """The most that a one-row change touches, with tables of ``count`` rows."""
     flow = Dataflow()
     given, other = flow.add(Input(2)), flow.add(Input(2))
     a, b = flow.add(Arrange(given, SAME, 1)), flow.add(Arrange(other, SAME, 1))

@@ -1,4 +1,4 @@
-"""Keys sought ahead are where a search finds them."""
+"""Seeking keys ahead finds the same positions as a search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS, KEYS = 50_000, 200
 @pytest.mark.parametrize("key_width", [1, 2])
 @pytest.mark.parametrize("kinds", [40, 9_000, 10**12])
 def test_keys_are_sought_ahead(key_width: int, kinds: int) -> None:
-    """``kinds``: how many first words there are; few make runs that are longer than what a fence leaves out."""
+    """``kinds``: the number of distinct first words; with few, runs are longer than the gap between fences."""
     rng = np.random.default_rng(kinds + key_width)
 
     def drawn(count: int) -> Block:

@@ -1,4 +1,4 @@
-"""Steps as programs: the bits of operators called one by one, no work for what is not due, failures in the middle."""
+"""Steps as programs: bit for bit as operators called one by one, no work for operators not due, failures midway."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_same_bits_as_operators_called_one_by_one(seed: int, monkeypatch: py
 
 
 def grouped(flow: Dataflow, given: NodeId) -> tuple[NodeId, NodeId]:
-    """How often each first word comes, and which pairs there are."""
+    """The count of each first word, and the distinct pairs."""
     counts = flow.add(Reduce(flow.add(Arrange(given, Gather((0,)), 1)), CountRows()))
     distinct = flow.add(Threshold(flow.add(Arrange(given, SAME, 2)), Keep.DISTINCT))
     return flow.add(Output(counts)), flow.add(Output(distinct))
@@ -128,8 +128,8 @@ VIEWS = 500
 
 
 def test_a_step_touches_what_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 500 views a commit that two of them read looks at their operators only, and one view more or less costs its
-    own rows."""
+    """With 500 views, a commit that two of them read visits only their operators, and adding or dropping a view costs
+    only its own rows."""
     flow = Dataflow()
     inputs = [flow.add(Input(2)) for _ in range(VIEWS // 2)]
     for given in inputs:
@@ -150,7 +150,7 @@ def test_a_step_touches_what_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
     first = step(inputs[0])
     assert 8 <= first <= 10
     assert step(inputs[0], inputs[99], inputs[200]) == 3 * first
-    step(inputs[7])  # counts have an instruction when they have run
+    step(inputs[7])  # counts have an instruction once they have run
     step(inputs[7])
     made: list[Operator] = []
     real = Compiled.make
@@ -185,7 +185,7 @@ def flow_output(flow: Dataflow, given: NodeId) -> NodeId:
 
 @dataclass(frozen=True)
 class Touchy:
-    """Rows as they are; raises at a 13."""
+    """Passes rows unchanged; raises at a 13."""
 
     error: type[BaseException]
     out_width: int = 2
@@ -226,7 +226,7 @@ def test_an_operator_that_raises_fails_alone(error: type[Exception], sqlstate: s
 
 
 def test_a_step_that_is_interrupted_leaves_what_was_there() -> None:
-    """Who called gives up what was new, and goes on with the next step."""
+    """The caller discards the new input, and continues with the next step."""
     flow = Dataflow()
     given, other = flow.add(Input(2)), flow.add(Input(2))
     for node in (given, other):
@@ -246,7 +246,7 @@ def test_a_step_that_is_interrupted_leaves_what_was_there() -> None:
 
 
 def to_its_end(flow: Dataflow, pausing: bool) -> None:
-    """A step, which may pause wherever it can."""
+    """Runs a step to its end, pausing wherever it can."""
     while not flow.step(0.0 if pausing else math.inf):
         assert pausing
 
@@ -307,7 +307,7 @@ def test_what_is_called_may_let_its_block_go() -> None:
 
 
 def test_what_a_step_has_emitted_is_not_alive_after_it() -> None:
-    """What is read in Python of a kernel's block is forgotten with the block."""
+    """Python's view of a kernel's block is dropped with the block."""
     flow = Dataflow()
     given = flow.add(Input(2))
     flow.add(Arrange(given, SAME, 2))
@@ -331,7 +331,7 @@ def test_what_a_step_has_emitted_is_not_alive_after_it() -> None:
 
 
 def test_a_root_stays_as_it_was() -> None:
-    """Roots have pages in common; those that change, or lose a node, are copied."""
+    """Roots share pages; a page that changes, or loses a node, is copied."""
     flow = Dataflow()
     inputs = [flow.add(Input(2)) for _ in range(90)]
     outputs = [flow.add(Output(given)) for given in inputs]

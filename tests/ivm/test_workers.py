@@ -1,4 +1,4 @@
-"""Steps shared over threads: the same bits for any number of workers, errors as from one thread, nobody who waits."""
+"""Steps shared over threads: the same bits for any number of workers, errors as from one thread, no waiting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def one_again() -> Iterator[None]:
 
 
 class Recorded(Pair):
-    """A pair that keeps the very bits that its outputs emit, and what kernels count."""
+    """A pair that records the exact bits that its outputs emit, and the kernels' counters."""
 
     def __init__(self, seed: int, prioritised: bool) -> None:
         super().__init__(seed, prioritised)
@@ -55,7 +55,7 @@ class Recorded(Pair):
 
 
 def bits(seed: int, number: int, steps: int, loops: int) -> list[bytes]:
-    """What a random graph's outputs emit with so many workers, checked against the oracle too."""
+    """What a random graph's outputs emit with a number of workers; also checked against the oracle."""
     workers.use(number, 1)
     pair = Recorded(seed, prioritised=seed % 3 == 0)
     run(pair, steps, loops, negative=not loops and seed % 2 == 0, pausing=seed % 5 == 4)
@@ -120,14 +120,14 @@ def test_parts_of_blocks(seed: int, number: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_merges_in_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spines of random fuel hold what was inserted, and are searched by the filters and fences of merges in parts."""
+    """Spines with random fuel hold what was inserted, and searches use the filters and fences of merges in parts."""
     workers.use(2 + seed % 3, 1)
     spines_hold(seed, monkeypatch)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_merge_in_parts_is_the_merge(seed: int) -> None:
-    """Whatever the fuel; two snapshots of different times are none together, though each part may be of one."""
+    """Whatever the fuel. Snapshots of two times merge to a batch of mixed times, though a part may have one time."""
     rng = np.random.default_rng(seed)
     fuel = int(rng.integers(1, 3000))
     if seed % 2:
@@ -199,7 +199,7 @@ def test_the_first_error_is_raised_when_all_have_ended() -> None:
 
 
 def test_a_failing_part_fails_the_step_as_one_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a kernel raises in a worker takes down what is downstream of the operator, and the next step runs."""
+    """A kernel's error in a worker fails everything downstream of the operator, and the next step runs."""
     workers.use(2, 1)
 
     def refused(*_: object) -> int:
@@ -219,7 +219,7 @@ def test_a_failing_part_fails_the_step_as_one_thread_does(monkeypatch: pytest.Mo
 
 
 def test_who_finds_the_workers_busy_works_alone() -> None:
-    """Jobs inside of jobs, and of several threads at once, end: nobody waits for a turn."""
+    """Jobs inside jobs, and jobs of several threads at once, end: none waits for another."""
     present = Workers(2, 1)
 
     def inner() -> int:
