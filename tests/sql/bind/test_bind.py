@@ -1,4 +1,4 @@
-"""The binder: what PostgreSQL 15 answered for names, types and errors, and the plans of representative queries."""
+"""The binder: names, types and errors as PostgreSQL 15 gave them, and the plans of representative queries."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_errors_are_postgres_s(case: dict[str, Any]) -> None:
 
 
 def checked(sql: str) -> queries.Query:
-    """A bound query, after the checks that hold for every plan."""
+    """Binds a query and makes the checks that hold for every plan."""
     result = query(sql, CATALOG)
     assert not rel_references(result.rel), "a whole query refers to nothing outside"
     columns = schema(result.rel)
@@ -447,7 +447,7 @@ def rels(rel: Rel) -> int:
 
 
 def test_long_lists_bind_in_linear_time() -> None:
-    """No recursion over the number of rows, items or set operations within reason."""
+    """Long lists of rows, items or set operations cause no recursion."""
     values = ", ".join(f"({i}, 'x{i}', {i}.5)" for i in range(3000))
     insert = bind_statement(f"insert into t values {values}", CATALOG).statement
     assert isinstance(insert, bound.Insert)

@@ -1,5 +1,5 @@
-"""CREATE MATERIALIZED VIEW … WITH (HYDRATE = …): what people see of it. Spark's exchange is
-``tests.support.spark_fake``'s, but for the last test's."""
+"""CREATE MATERIALIZED VIEW … WITH (HYDRATE = …) as users see it. ``tests.support.spark_fake`` stands in for Spark's
+exchange, except in the last test."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def outcome(client: Client, query: str) -> object:
 
 
 def recomputed(client: Client, query: str) -> bool:
-    """Whether the view is what the query gives, or fails as it does."""
+    """Whether the view equals the query's result, or fails as the query does."""
     return outcome(client, "SELECT * FROM v") == outcome(client, query)
 
 
@@ -80,7 +80,7 @@ def recomputed(client: Client, query: str) -> bool:
 def test_what_is_committed_meanwhile_is_in_the_view(
     server: Server, spark: FakeSpark, pair: tuple[Client, Client], name: str
 ) -> None:
-    """Commits come while Spark works, and afterwards; at every one the view is what the query gives."""
+    """Commits arrive while Spark works, and afterwards; at each the view equals the query's result."""
     a, b = pair
     rng, serial = random.Random(name), iter(range(1000, 2000))
     spark.before_stage = lambda: change(b, rng, serial)
@@ -220,7 +220,7 @@ def test_rounds_with_little_to_do_share_a_job(spark: FakeSpark, pair: tuple[Clie
 
 @pytest.mark.parametrize("name", ["grouped", "counting"])
 def test_a_spark_that_dies_is_one_error(spark: FakeSpark, pair: tuple[Client, Client], name: str) -> None:
-    """Whatever is asked of it next fails too."""
+    """Whatever Spark is asked next fails too."""
     a, b = pair
 
     def refused(*_: object) -> None:
@@ -252,7 +252,7 @@ def test_ids_that_clash_leave_the_view_to_the_server(
 
 
 def test_spark_itself_does_the_same(server: Server, pair: tuple[Client, Client], local_spark: SparkSession) -> None:
-    """Real frames: words there and back, and values that executors intern."""
+    """Real frames: words in both directions, and values that executors intern."""
     a, _ = pair
     server.coordinator.spark._session = Lent(local_spark, local_spark.settings)  # type: ignore[assignment]
     server.start(a.work(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")).result(300)

@@ -1,4 +1,4 @@
-"""Views that are hydrated beside the engine hold what is committed meanwhile, and a failure leaves nothing behind."""
+"""Views hydrated beside the engine include what is committed meanwhile; a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @contextmanager
 def filled(server: Server, x: str) -> Iterator[tuple[Client, Client]]:
-    """Two clients, and tables that views are made over; they are gone afterwards. ``x``: of row ``i``."""
+    """Two clients and the tables under the views, dropped afterwards. ``x``: the value of row ``i``."""
     a, b = server.client(), server.client()
     a.run("CREATE TABLE t (id int PRIMARY KEY, k int, x int)")
     a.run("CREATE TABLE u (k int, name text)")
@@ -66,7 +66,7 @@ def pair(server: Server) -> Iterator[tuple[Client, Client]]:
 
 
 class Gate:
-    """Holds hydration up before each of its passes. ``passes``: how many have begun."""
+    """Pauses hydration before each of its passes. ``passes``: how many have begun."""
 
     def __init__(self) -> None:
         self._arrived = threading.Semaphore(0)
@@ -169,7 +169,7 @@ LOCKED = {
 def test_locked_joins_lock_what_is_there_when_the_view_is(
     tmp_path: Path, gate: Gate, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Commits go on while it is filled; afterwards it keeps what it has, over a restart too."""
+    """Commits go on while the view is hydrated; afterwards it keeps its matches, also over a restart."""
     monkeypatch.setattr(hydration, "FEW", -1)
     server = Server(tmp_path)
     a, b = server.client(), server.client()
@@ -338,7 +338,7 @@ def test_memory_of_a_hydration_is_bounded(pair: tuple[Client, Client]) -> None:
 
 
 def test_people_see_how_far_a_view_is(pair: tuple[Client, Client], gate: Gate) -> None:
-    """freshet.hydrations while the view is made, and empty afterwards."""
+    """freshet.hydrations shows progress while the view is made, and is empty afterwards."""
     a, b = pair
     ask = "SELECT view, pid, phase, operators, done, behind, started <= now() FROM freshet.hydrations"
     assert b.rows(ask) == []

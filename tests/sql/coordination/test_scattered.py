@@ -1,4 +1,4 @@
-"""Materialized views that Spark maintains, from SQL: frames stand in for Spark's, but for one test by Spark itself."""
+"""Materialized views that Spark maintains, from SQL. Fakes stand in for Spark's frames, except in one test."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_read_waits_for_the_job_that_covers_its_time(client: Client) -> None:
 
 
 def test_what_stood_at_the_beginning_is_let_go(server: Server, client: Client) -> None:
-    """A root keeps every arrangement of its moment: only the first job has a use for it, and none after a restart."""
+    """A root keeps its version's arrangements alive: only the first job needs it, and none after a restart."""
     client.run(VIEW)
     assert same(client)
     (view,) = server.coordinator.scattered.views.values()
@@ -79,7 +79,7 @@ def test_what_stood_at_the_beginning_is_let_go(server: Server, client: Client) -
 
 
 def test_commits_while_a_job_runs_are_one_next_job(client: Client, frames: type[Frames]) -> None:
-    """And nothing waits for it but who reads the view."""
+    """Only readers of the view wait for the job."""
     client.run(VIEW)
     frames.gate.clear()
     for i in range(5):
@@ -96,7 +96,7 @@ def test_commits_while_a_job_runs_are_one_next_job(client: Client, frames: type[
 
 
 def test_a_reader_may_ask_for_what_is_stale(client: Client, frames: type[Frames]) -> None:
-    """It reads an earlier commit, the same one for all that the query reads; no older one than it has allowed."""
+    """The query reads one earlier commit throughout, no older than the reader has allowed."""
     client.run(VIEW)
     before = client.rows("SELECT sum(n) FROM v")
     frames.gate.clear()
@@ -127,7 +127,7 @@ def test_a_cancelled_reader_waits_no_more(client: Client, frames: type[Frames]) 
 
 
 def test_a_restart_goes_on_from_the_manifest(server: Server, client: Client) -> None:
-    """What was committed after the last job, applied or not, comes in the next one."""
+    """Commits after the last job, applied or not, come in the next one."""
     client.run(VIEW)
     client.run("UPDATE people SET city = 'elsewhere' WHERE id < 9")
     assert same(client)
@@ -186,7 +186,7 @@ def test_a_job_that_fails_is_told_and_tried_again(client: Client, frames: type[F
 def test_what_waits_for_long_is_read_from_the_store(
     client: Client, frames: type[Frames], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    """Memory keeps little of it, also when the job that has taken it fails."""
+    """Memory keeps little of what waits, even if the job that took it fails."""
     monkeypatch.setattr(scattered_changes, "MOST_WAITING", 3)
     client.run(VIEW)
     frames.gate.clear()
@@ -229,7 +229,7 @@ def test_an_error_of_a_row_is_data_and_heals(client: Client) -> None:
 
 
 def test_constants_are_there_once(client: Client) -> None:
-    """The empty group's row, rows of VALUES; one that fails is told at once."""
+    """The empty group's row and rows of VALUES occur once; a constant that fails is reported at once."""
     client.run("CREATE TABLE none (a int)")
     client.run("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark) AS SELECT count(*), max(a) FROM none")
     assert client.rows("SELECT * FROM w") == [("0", None)]
@@ -250,7 +250,7 @@ def test_explain_tells_what_a_job_is(client: Client) -> None:
 
 
 def test_transactions(client: Client) -> None:
-    """A snapshot is kept; what it writes itself Spark does not see; a view made in one is there when it commits."""
+    """A transaction keeps its snapshot; Spark does not see its writes; a view created in it appears at commit."""
     client.run(f"BEGIN; {VIEW}; COMMIT")
     assert same(client)
     other = client.server.client()
@@ -286,7 +286,7 @@ def test_what_is_refused(client: Client, text: str, state: str, said: str) -> No
 
 
 def test_altered_tables_and_other_reads(client: Client) -> None:
-    """The view is made anew where the layout of a table changes; COPY, cursors and prepared statements read it."""
+    """The view is rebuilt when a table's layout changes; COPY, cursors and prepared statements read it."""
     client.run(VIEW)
     client.run("ALTER TABLE people ADD COLUMN note text; ALTER MATERIALIZED VIEW v RENAME TO w; ALTER TABLE people"
                " RENAME COLUMN age TO years")  # fmt: skip
@@ -302,7 +302,7 @@ def test_altered_tables_and_other_reads(client: Client) -> None:
 
 
 def test_a_sweep_keeps_what_only_such_a_view_has(client: Client) -> None:
-    """Values that Spark has made, and those of rows that wait."""
+    """A sweep keeps values that Spark has made, and those of rows that wait."""
     client.run(VIEW)
     client.run("UPDATE people SET city = 'gone ' || id WHERE id < 9")
     assert same(client)

@@ -1,4 +1,4 @@
-"""VERIFY of a view that Spark maintains, subscriptions to it, sinks of it, beside a twin that the engine maintains."""
+"""VERIFY, subscriptions and sinks of a view that Spark maintains, against a twin that the engine maintains."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def follow(client: Client, source: str, options: str = "") -> None:
 
 
 def fetched(client: Client, upto: int) -> list[Row]:
-    """What comes until progress says that there is no more up to an epoch; the progress is checked."""
+    """Fetches until a progress message passes an epoch; checks the progress messages."""
     rows: list[Row] = []
     known = 0
     while known <= upto:
@@ -89,7 +89,7 @@ def fetched(client: Client, upto: int) -> list[Row]:
 
 
 def totals(rows: list[Row]) -> Counter[Row]:
-    """(epoch, row) with its diffs."""
+    """The summed diffs of each (epoch, row)."""
     found: Counter[Row] = Counter()
     for row in rows:
         found[row[0], *row[3:]] += int(row[2] or 0)
@@ -126,7 +126,7 @@ def test_verify_of_what_is_stale_is_as_of_then(server: Server, frames: type[Fram
 
 
 def test_verify_tells_what_differs(server: Server) -> None:
-    """Spark is given an update that no commit has made."""
+    """VERIFY reports a view after Spark was given an update that no commit made."""
     client = server.client()
     (view,) = server.coordinator.scattered.views.values()
     relation = client.session.state.coordinator.engine.catalog.names["public", "orders"].id
@@ -176,7 +176,7 @@ def test_a_recursion_is_verified_by_spark_too(server: Server, monkeypatch: pytes
 
 
 def test_a_subscription_tells_each_commits_changes(server: Server, frames: type[Frames]) -> None:
-    """As the engine's view tells them, also where one job takes several commits; progress passes none."""
+    """The same as of the engine's view, even if one job takes several commits; progress skips none."""
     writer, random = server.client(), Random(2)
     readers = [server.client(), server.client()]
     for reader, source in zip(readers, ("twin", "v"), strict=True):

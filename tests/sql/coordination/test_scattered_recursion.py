@@ -64,7 +64,7 @@ def change(random: Random) -> str:
 
 
 def fail_once(client: Client, frames: type[Frames], name: str) -> None:
-    """A job that fails between two rounds, which a reader is told."""
+    """Makes a job fail between two rounds; a reader gets the error."""
     frames.gate.clear()
     frames.fails = 1
     client.run("INSERT INTO edges VALUES (7, 8, 1), (8, 9, 1)")
@@ -77,7 +77,7 @@ def fail_once(client: Client, frames: type[Frames], name: str) -> None:
 
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_it_is_what_a_recompute_gives_after_every_commit(server: Server, frames: type[Frames], name: str) -> None:
-    """Through a restart, and jobs that fail in the middle."""
+    """Also over a restart, and after jobs that fail midway."""
     client, random = server.client(), Random(5)
     client.run(SETUP)
     create(client, name)
@@ -132,7 +132,7 @@ def test_work_follows_the_parts_that_rounds_touch(server: Server) -> None:
     client.run("INSERT INTO edges SELECT i, i + 1, 1 FROM generate_series(1, 2000) AS g(i) WHERE i % 4 <> 0")
     create(client, "reach", 32)
     for text in ("INSERT INTO edges VALUES (4, 9999, 1)", "DELETE FROM edges WHERE b = 9999"):
-        client.run(text)  # the first one makes one file of each part's that it touches
+        client.run(text)  # the first job makes one file of those of each part that it touches
         client.rows("SELECT count(*) FROM reach")
     assert client.sorted("SELECT * FROM reach") == client.sorted(QUERIES["reach"])
     jobs = client.rows("SELECT parts_touched, parts_held, rows_read, rows_written FROM freshet.spark_jobs ORDER BY job")
@@ -156,7 +156,7 @@ def client_and_plan(server: Server) -> list[str]:
 
 
 def test_spark_itself(tmp_path: Path, local_spark: SparkSession) -> None:
-    """A recursion of one fragment and two rounds, since every step is a job."""
+    """A recursion of one fragment and two rounds only, since every step is a job."""
     query = "WITH RECURSIVE r(a) AS (SELECT a FROM t UNION SELECT a + 1 FROM r WHERE a < 3) SELECT a FROM r"
     server = Server(tmp_path / "data", lent=local_spark)
     try:

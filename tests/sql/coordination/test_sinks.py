@@ -1,4 +1,4 @@
-"""CREATE SINK: a view's changes as files, read by their entries, against what the view was at each epoch."""
+"""CREATE SINK: a view's changes as files, read by their entries, against the view at each epoch."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sink(client: Client, name: str = "k") -> dict[str, str | None]:
 
 
 def caught_up(client: Client, name: str = "k") -> int:
-    """Waits until everything committed so far is written; gives the epoch reached."""
+    """Waits until everything committed so far is written. Returns the epoch reached."""
     client.run("CREATE TABLE IF NOT EXISTS tick (n int)")
     client.run("INSERT INTO tick VALUES (1)")
     now = client.server.coordinator.engine.published.epoch
@@ -86,7 +86,7 @@ def caught_up(client: Client, name: str = "k") -> int:
 
 
 def as_read(client: Client, table: str, columns: dict[str, str], at: int) -> Counter[tuple[Any, ...]]:
-    """What the view was at an epoch, as values of Arrow's, by way of SQL's text."""
+    """The view at an epoch as Arrow values, converted from SQL's text."""
     rows = client.rows(f"SELECT {', '.join(columns)} FROM {table} AS OF {at}")
     schema = client.server.coordinator.engine.catalog.names["public", table].schema
     dictionary = Dictionary(bytes(16))
@@ -262,7 +262,7 @@ def test_pause_resume_and_restart(server: Server, tmp_path: Path) -> None:
     for i in range(2, 6):
         client.run(f"INSERT INTO t VALUES ({i})")
         time.sleep(0.06)
-    server.restart()  # history is kept for a sink that is paused, through a restart too
+    server.restart()  # history is kept for a paused sink, also over a restart
     client = server.client()
     assert sink(client)["state"] == "paused"
     time.sleep(0.3)
@@ -470,7 +470,7 @@ def test_that_nothing_has_changed_is_said_now_and_then(
 
 
 def applied(found: list[dict[str, Any]]) -> dict[int, tuple[Any, ...]]:
-    """The rows by key that upserts leave."""
+    """The rows by key after applying upserts."""
     rows: dict[int, tuple[Any, ...]] = {}
     for record in found:
         _, state, key, *values = record.values()
@@ -557,7 +557,7 @@ def test_other_programs_read_the_files(server: Server, tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_a_sink(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A target that hangs: commits, reads and the end of the server go on."""
+    """If a target hangs, commits, reads and the server's shutdown do not wait."""
     client = server.client()
     client.run("CREATE TABLE t (a int); CREATE SINK k FROM t INTO 'k' WITH (EVERY = '10ms')")
     caught_up(client)

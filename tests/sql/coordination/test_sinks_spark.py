@@ -1,4 +1,4 @@
-"""Sinks that Spark writes, on file:// as on an object store; and Spark as a reader of what the server writes."""
+"""Sinks that Spark writes, to file:// as to an object store; and Spark reading what the server writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.sql.coordination.test_sinks import HURRY, TYPES, VALUES, caught_up, s
 from tests.support.sessions import Client, Server
 from tests.support.sink_reader import hashable, latest
 
-pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+pytestmark = pytest.mark.timeout(900)  # the machine may be slow; these tests do not measure time
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_spark_writes_what_the_server_writes(server: Server) -> None:
 
 
 def _net(paths: Iterable[Path]) -> Counter[Any]:
-    """What the changes leave; Spark has no time of day, which it gets as text."""
+    """The rows after all changes. Spark has no time of day, so it gets it as text."""
     rows: Counter[Any] = Counter()
     for record in (r for p in paths for r in pq.ParquetFile(p).read().to_pylist()):
         _, diff, *values = [str(v) if k == "ti" and v is not None else v for k, v in record.items()]

@@ -1,4 +1,4 @@
-"""What sources make of JSON, of files and of keys, without Spark: decoders, upserts against an oracle, batches once."""
+"""Sources without Spark: JSON decoders, files, upserts by key against an oracle, each batch applied once."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def files(format_: str, **options: str | bool) -> Connection:
 
 
 def read(path: Path, files: Connection, rows: JsonRows, folder: Path) -> list[tuple[object, ...]]:
-    """By way of the executor's stream, as it comes to the server."""
+    """Reads through the executor's stream, as the server receives it."""
     decoder = FilesDecoder(file_format(files, rows), "t", (folder.resolve(),), rows)
     columns = encoded_columns(rows)
     encode = encoder(columns, decoder, SECRET)
@@ -198,7 +198,7 @@ AS_COPY = {
 
 
 def told(error: BaseException | None) -> tuple[str, str, str]:
-    """What an error says, and where, without the name of the file."""
+    """An error's message and position, without the file's name."""
     assert isinstance(error, SqlError)
     return error.sqlstate, error.message, str(error.detail).partition("line ")[2]
 
@@ -234,7 +234,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Client]:
-    """With COPY from the folder."""
+    """A server that allows COPY from the folder."""
     server = Server(tmp_path_factory.mktemp("data"), (folder,))
     yield server.client()
     server.close()
@@ -275,7 +275,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 
 def give(client: Client, source: str, query: str, number: int, rows: list[tuple[object, ...]]) -> Progress:
-    """A batch as a source gives it, rows with a flag at the end where the source has an envelope."""
+    """Gives a batch as a source does; with an envelope, each row ends in a flag."""
     from storage.types.codec import encode
 
     coordinator = client.server.coordinator

@@ -1,4 +1,4 @@
-"""Sources over one Spark: batches arrive once, by key and by event; failures are seen, retried, and harm nobody."""
+"""Sources over one Spark: batches arrive once, by key and by event; failures are shown, retried and contained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from storage.spark.session import SparkSession
 from tests.support.sessions import Client, Server
 from tests.support.source_waits import drop_in, until, until_rows
 
-pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+pytestmark = pytest.mark.timeout(900)  # the machine may be slow; these tests do not measure time
 FAST = "TRIGGER = '100 milliseconds'"
 
 
@@ -151,7 +151,7 @@ def test_a_folder_that_is_gone_is_an_error_until_it_is_back(client: Client, tmp_
 
 
 def derby(server: Server, path: Path, *statements: str) -> None:
-    """Statements for Derby, whose jar pyspark brings, in Spark's own Java."""
+    """Runs statements on Derby (its jar comes with pyspark) in Spark's Java."""
     with server.coordinator.spark.session() as session:
         connect = session._jvm.java.sql.DriverManager.getConnection
         connection = connect(f"jdbc:derby:{path};create=true")

@@ -1,4 +1,4 @@
-"""ALTER TABLE: rows, keys, views and the catalog after it, in transactions, over restarts; Postgres's errors."""
+"""ALTER TABLE: rows, keys, views and the catalog afterwards, in transactions, over restarts; Postgres's errors."""
 
 from __future__ import annotations
 

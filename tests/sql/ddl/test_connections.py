@@ -1,4 +1,4 @@
-"""Sources and sinks as relations of the catalog: what they depend on, and rows that are durable with other work."""
+"""Sources and sinks as relations of the catalog: their dependencies, and rows made durable with other work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def connect(server: Server, kind: RelationKind, name: str) -> None:
-    """A connection of ``t`` with one row, made as DDL makes it, in one commit with a row of ``t``."""
+    """Makes a connection of ``t`` with one row as DDL does, in one commit with a row of ``t``."""
     engine = server.coordinator.engine
 
     def work() -> None:

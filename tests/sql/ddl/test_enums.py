@@ -1,4 +1,4 @@
-"""CREATE TYPE … AS ENUM as PostgreSQL 15 has it: order, labels that come later, views over enums, what is durable."""
+"""CREATE TYPE … AS ENUM as PostgreSQL 15 has it: order, labels added later, views over enums, durability."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_label_is_renamed_where_nothing_mentions_it(client: Client) -> None:
 
 
 def test_a_type_is_replaced_by_another(client: Client) -> None:
-    """What migrations do to take a label away."""
+    """As migrations do to remove a label."""
     client.run("CREATE VIEW w AS SELECT 'ok'::mood AS m")
     assert client.state("ALTER TYPE mood RENAME TO old_mood") == "0A000"
     client.run("DROP VIEW w")

@@ -1,4 +1,4 @@
-"""FOREIGN KEY constraints as PostgreSQL 15 has them: what they refuse, what they do, and what they keep."""
+"""FOREIGN KEY constraints as PostgreSQL 15 has them: violations, referential actions, and dependencies."""
 
 from __future__ import annotations
 

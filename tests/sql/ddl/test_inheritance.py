@@ -1,4 +1,4 @@
-"""INHERITS: what a parent's rows are, changes of them, views over them, DROP and ALTER, the catalogs, restarts."""
+"""INHERITS: a parent's rows, changes of them, views over them, DROP and ALTER, the catalogs, restarts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def client(server: Server) -> Client:
 
 
 def check_view(client: Client) -> None:
-    """The view over the parent is what the parent's rows make it."""
+    """Checks the view over the parent against the parent's rows."""
     assert client.sorted("SELECT * FROM v") == client.sorted("SELECT a, b, count(*) FROM p GROUP BY a, b")
     assert client.rows("VERIFY MATERIALIZED VIEW v") == []
 

@@ -19,7 +19,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> Client:
-    """A range of two columns, one partition of which is partitioned by an expression, columns in another order."""
+    """A table partitioned by ranges of two columns; one partition, with reordered columns, is itself partitioned."""
     client = server.client()
     client.run("CREATE TABLE t (a text, b bigint, c numeric, d int) PARTITION BY RANGE (a, b)")
     client.run("CREATE MATERIALIZED VIEW v AS SELECT a, sum(c) AS s, count(*) AS n FROM t GROUP BY a")
@@ -38,7 +38,7 @@ def fill(client: Client) -> None:
 
 
 def check_view(client: Client) -> None:
-    """The view over the table is what the table's rows make it."""
+    """Checks the view over the table against the table's rows."""
     assert client.sorted("SELECT * FROM v") == client.sorted("SELECT a, sum(c), count(*) FROM t GROUP BY a")
     assert client.rows("VERIFY MATERIALIZED VIEW v") == []
 

@@ -1,4 +1,4 @@
-"""ALTER … RENAME, SET SCHEMA, OWNER TO: names afterwards, and views that go on meaning the same."""
+"""ALTER … RENAME, SET SCHEMA, OWNER TO: names afterwards, and views that keep their meaning."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def definition(client: Client, view: str) -> str:
 
 
 def same_rows(client: Client, view: str) -> None:
-    """What pg_get_viewdef shows is a query with the view's rows and names."""
+    """Checks that the query shown by pg_get_viewdef gives the view's rows and names."""
     text = definition(client, view).removesuffix(";")
     client.run(f"CREATE VIEW shown AS {text}")
     assert client.sorted("SELECT * FROM shown") == client.sorted(f"SELECT * FROM {view}")

@@ -1,4 +1,4 @@
-"""Schemas and search_path: what names mean, what holds them, what goes with them. Texts are PostgreSQL 15's."""
+"""Schemas and search_path: name resolution, dependencies, DROP … CASCADE. Texts are PostgreSQL 15's."""
 
 from __future__ import annotations
 

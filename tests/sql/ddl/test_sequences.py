@@ -1,4 +1,4 @@
-"""Sequences, SERIAL and identity columns: numbers as Postgres gives them, never one twice."""
+"""Sequences, SERIAL and identity columns: numbers as Postgres gives them, and never twice."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_a_clean_restart_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_after_a_crash_no_number_comes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, applied: bool) -> None:
-    """As after a kill: nothing is written at the end; what a rolled-back transaction took may stay unknown."""
+    """As after a kill: nothing is written on shutdown. A rolled-back transaction's numbers may go unrecorded."""
     from storage.checkpoint import Applier
 
     monkeypatch.setattr(Engine, "rest_sequences", lambda self: None)

@@ -1,4 +1,4 @@
-"""UNIQUE constraints and indexes as PostgreSQL 15 has them: what they refuse, what they are called, restarts."""
+"""UNIQUE constraints and indexes as PostgreSQL 15 has them: violations, names, restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE and DELETE in WITH: one snapshot for all parts, each run once. Answers are PostgreSQL 15's."""
+"""INSERT, UPDATE and DELETE in WITH: all parts see one snapshot and run once. Answers are PostgreSQL 15's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits that wait are stepped together, and each keeps its own epoch: SUBSCRIBE over the wire shows it."""
+"""Waiting commits are processed in one step, but each keeps its epoch, as SUBSCRIBE over the wire shows."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Wire:
         return go_on
 
     def commit_at_once(self, statements: Sequence[str]) -> None:
-        """Every statement from a client of its own, queued in order while the engine is busy."""
+        """Sends each statement from its own client, queued in order while the engine is busy."""
         clients = [self.connect() for _ in statements]
         go_on = self.hold()
         threads = []
@@ -109,7 +109,7 @@ class Wire:
 
 
 def followed(client: psycopg.Connection[Any]) -> Changes:
-    """All changes that come to the client's cursor until one of a row with 99."""
+    """All changes that the client's cursor returns, up to one of a row with 99."""
     rows: list[tuple[Any, ...]] = []
     while not any(99 in row[2:] for row in rows):
         rows += client.execute("FETCH ALL c WITH (timeout = '10s')").fetchall()
@@ -127,7 +127,7 @@ def wire(tmp_path: Path) -> Iterator[Wire]:
 
 
 def changes(wire: Wire, at_once: bool) -> dict[str, Changes]:
-    """Each view's changes by epoch while all of COMMITS run; the table is made anew before."""
+    """Each view's changes by epoch while all of COMMITS run on a new table."""
     with wire.connect() as client:
         client.execute("DROP TABLE IF EXISTS t CASCADE")
         client.execute("CREATE TABLE t (id int PRIMARY KEY, k int, v int)")

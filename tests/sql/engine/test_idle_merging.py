@@ -1,4 +1,4 @@
-"""Merges go on while nothing else is to be done: in bounded slices, and what is held stays the same."""
+"""Merging continues while the engine is idle, in bounded slices, without changing the contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST_GROUP = 4
 
 
 def grown(batches: int, size: int) -> Spine:
-    """A spine in the middle of merges."""
+    """A spine with unfinished merges."""
     rng = np.random.default_rng(batches)
     spine = Spine(2, 1)
     for turn in range(batches):
@@ -52,7 +52,7 @@ def test_lent_fuel_ends_merges_in_slices() -> None:
 
 
 def test_runs_that_fill_a_spine_are_layers_until_it_rests() -> None:
-    """Twenty large runs, and small ones: few layers, whose merges are left to others."""
+    """Twenty large runs and some small ones give few layers, whose merging is left for later."""
     rng = np.random.default_rng(1)
     sizes = [*rng.integers(BIG + 1, 2 * BIG, 20).tolist(), 10, 2_000]
     runs = [sorted_block(Block.of(rng.integers(0, 1000, (n, 2)), np.ones(n), np.ones((n, 1)))) for n in sizes]
@@ -95,7 +95,7 @@ def test_the_server_merges_while_it_rests(tmp_path: Path) -> None:
     client = server.client()
     client.results("CREATE TABLE t (k int, v int)")
     client.results("CREATE MATERIALIZED VIEW rows AS SELECT k, v FROM t WHERE v >= 0")
-    for turn in range(2):  # the second is to be merged with the first
+    for turn in range(2):  # the second is due to be merged with the first
         low = turn * 20_000
         client.results(f"INSERT INTO t SELECT g * 7919 % 100003, g FROM generate_series({low}, {low + 19_999}) AS g")
     merging = server.coordinator.engine.dataflow.merging

@@ -1,4 +1,4 @@
-"""Steps that are interrupted inside a transaction: what it broke is well again once it is taken back."""
+"""Steps interrupted inside a transaction: rolling it back repairs what the interruption broke."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _watch(server: Server) -> Watch:
 
 
 def _whole(client: Client, rows: int) -> None:
-    """Every view is right now, after a commit that only adds, and after one that takes away."""
+    """Checks every view now, after a commit that only inserts, and after one that deletes."""
     for _ in range(2):
         assert client.rows("SELECT view FROM freshet.view_errors") == []
         assert client.rows("SELECT count(*), max(n) FROM r") == [(str(rows), str(rows))]
@@ -121,7 +121,7 @@ def test_an_operator_without_memory_takes_down_only_its_views(server: Server, mo
 
 
 def test_a_cancel_is_seen_inside_a_large_join(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel comes back after every slice, also where the block has room for more."""
+    """The kernel returns after every slice, even if the block has room for more."""
     monkeypatch.setattr("ivm.operators.join.SLICE", 256)
     monkeypatch.setattr("ivm.operators.join.LARGE", 64)
     a = server.client()
@@ -136,7 +136,7 @@ def test_a_cancel_is_seen_inside_a_large_join(server: Server, monkeypatch: pytes
     step = engine.dataflow.step
 
     def interrupted(until: float) -> bool:
-        patch.undo()  # what takes it back is not interrupted
+        patch.undo()  # the rollback is not interrupted
         engine.dataflow.cancel.set()
         return step(until)
 

@@ -1,4 +1,4 @@
-"""Memory is bounded: queries and views over the limit fail with 53200, what was committed stands, the rest goes on."""
+"""Memory is bounded: queries and views over the limit fail with 53200; commits stay durable and the rest goes on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OVER = [
 
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A limit of 8 MiB, looked at always."""
+    """A server with a limit of 8 MiB that is checked all the time."""
     monkeypatch.setattr("ivm.runtime.context.LOOK_SECONDS", 0.0)
     for module in ("arrange", "join", "delta_join"):
         monkeypatch.setattr(f"ivm.operators.{module}.LARGE", 1024)
@@ -130,7 +130,7 @@ def test_a_commit_that_takes_a_view_over_the_limit_stands(server: Server, monkey
 
 
 def test_a_recursion_that_grows_past_the_limit_is_taken_down(server: Server) -> None:
-    """By the memory of its loop, long before the time that a step may take."""
+    """It fails on its loop's memory, long before a step's time limit."""
     client = server.client()
     client.run("INSERT INTO e VALUES (1, 2), (2, 3)")
     client.run(f"CREATE MATERIALIZED VIEW round AS {CYCLE} SELECT n, count(*) AS n_ FROM r GROUP BY n")
@@ -159,7 +159,7 @@ def test_a_transaction_over_the_limit_is_taken_back(server: Server) -> None:
 
 
 def test_what_an_operator_refuses_takes_down_its_views_only(server: Server) -> None:
-    """Not the server, nor its next start: the commit is durable by then."""
+    """Neither the server nor its next start fails: the commit is durable by then."""
     client = server.client()
     client.run("CREATE TABLE s (n int)")
     client.run("CREATE MATERIALIZED VIEW series AS SELECT count(*) AS n FROM s, generate_series(1, s.n) g")

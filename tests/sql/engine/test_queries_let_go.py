@@ -1,4 +1,4 @@
-"""What a query took is free as soon as it has ended, without a collection of garbage, which may be minutes away."""
+"""A query's memory is free as soon as it ends, without waiting for the garbage collector, which may take minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a restart brings back: everything acknowledged, views equal to a recompute, time never going backwards."""
+"""A restart recovers everything acknowledged; views equal a recompute; time never goes backwards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_clean_restart_brings_everything_back(server: Server) -> None:
 
 
 def test_the_log_alone_brings_everything_back(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a kill before anything was applied to the store: DDL, drops and derived values included."""
+    """As after a kill before anything was applied to the store: recovers DDL, drops and derived values too."""
     from storage.checkpoint import Applier
 
     monkeypatch.setattr(Applier, "submit", lambda self, batch: None)
@@ -150,8 +150,8 @@ def test_the_catalog_as_json() -> None:
 
 
 def test_entries_of_replayed_records_reach_the_store(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values named by records that were in the log only when the server was killed, and values that views derived from
-    them, outlive the log: a second restart has nothing but the store."""
+    """Values that were only in the log when the server was killed, and values that views derived from them, outlive the
+    log: a second restart has only the store."""
     from storage.checkpoint import Applier
 
     client = server.client()
@@ -169,7 +169,7 @@ def test_entries_of_replayed_records_reach_the_store(server: Server, monkeypatch
     server.restart()  # replays the log
     monkeypatch.undo()
     server.restart()  # replays it again, and applies it
-    server.restart()  # has the store alone
+    server.restart()  # has only the store
     client = server.client()
     assert (client.sorted("SELECT * FROM t"), client.sorted("SELECT * FROM v")) == before
     assert client.rows("VERIFY MATERIALIZED VIEW v") == []
@@ -177,7 +177,7 @@ def test_entries_of_replayed_records_reach_the_store(server: Server, monkeypatch
 
 
 def test_as_of_an_epoch_that_commits_overtake(server: Server) -> None:
-    """A read at the wall clock's present, queued behind commits that came at the same time, sees none of later ones."""
+    """A read at the present time, queued behind commits of the same moment, sees no later ones."""
     client, writer = server.client(), server.client()
     client.run("CREATE TABLE t (a int)")
     seen = []

@@ -1,4 +1,4 @@
-"""How long what has failed waits before it is tried again."""
+"""The delay before a failed task is retried."""
 
 from __future__ import annotations
 

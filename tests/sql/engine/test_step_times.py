@@ -1,4 +1,4 @@
-"""freshet.steps: windows of the latest steps, as far as there were so many."""
+"""freshet.steps: windows over the latest steps, or over all of them if there are fewer."""
 
 from __future__ import annotations
 

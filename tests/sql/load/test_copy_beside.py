@@ -1,4 +1,4 @@
-"""COPY FROM STDIN while other sessions drop and alter the table, between the rows and their end."""
+"""COPY FROM STDIN while other sessions drop or alter the table, after the rows and before CopyDone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def copied(client: Client, other: Client, change: str) -> str | None:
-    """COPY t, with the change by another session once the rows have come; the SQLSTATE of the COPY's error."""
+    """Runs COPY t and, after its rows, a change in another session. Returns the SQLSTATE of the COPY's error."""
 
     async def work() -> None:
         async for result in client.session.simple("COPY t FROM STDIN"):

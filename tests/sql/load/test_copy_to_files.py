@@ -1,4 +1,4 @@
-"""COPY … TO a file of the server: what it holds, where it may be, and that there is all of it or none."""
+"""COPY … TO a server-side file: its contents, the allowed folders, and that it is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 @pytest.mark.parametrize("options", ["", "(FORMAT csv, HEADER)", "(FORMAT parquet)", "(FORMAT json)"])
 def test_what_is_written_can_be_loaded_again(server: Server, options: str) -> None:
     client = server.client()
-    left = {"parquet": ("a", "ta", "iv", "n"), "json": ("a", "ta", "y")}  # which a load does not take
+    left = {"parquet": ("a", "ta", "iv", "n"), "json": ("a", "ta", "y")}  # which a load does not accept
     kept = [n for n in TYPES if not any(f in options and n in names for f, names in left.items())]
     columns = ", ".join(f"{n} {TYPES[n]}" for n in kept)
     client.run(f"CREATE TABLE t ({columns}); CREATE TABLE back ({columns})")

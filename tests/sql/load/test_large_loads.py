@@ -1,4 +1,4 @@
-"""Large loads, which enter sorted, do what small ones do: the same rows, the same errors, the same views."""
+"""Large loads, which enter sorted, behave as small ones: the same rows, errors and views."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VIEWS = {
 
 
 def write(folder: Path, name: str, seed: int, twice: bool, distinct: bool) -> None:
-    """Rows with NULLs; ``twice``: some of them more than once; ``distinct``: every a and c stands for one row."""
+    """Writes rows with NULLs. ``twice``: some are repeated; ``distinct``: every a and c identifies one row."""
     draw = random.Random(seed)
     rows: list[tuple[int | None, int | None, str | None]] = []
     for i in range(ROWS):
@@ -73,7 +73,7 @@ def server(tmp_path: Path, files: Path) -> Iterator[Server]:
 
 
 class Arranged:
-    """Counts how often the engine was fed with what was arranged beside it."""
+    """Counts how often the engine was fed rows arranged beside it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.times = 0
@@ -98,7 +98,7 @@ def make(client: Client, name: str, prefix: str) -> str:
 
 
 def copy(client: Client, table: str, file: str) -> tuple[str, str, str | None]:
-    """What comes of a load: its tag, or the error, told of one name of the table."""
+    """A load's result: its tag, or the error with the table's name normalised."""
     columns = "(a, b, c)" if table.endswith("filled") else ""
     try:
         return client.run(f"COPY {table} {columns} FROM '{file}.parquet' WITH (FORMAT parquet)"), "", None
@@ -163,7 +163,7 @@ def test_the_error_names_a_key_that_is_there_twice(server: Server, monkeypatch: 
 
 
 def test_a_large_load_beside_other_writes_to_its_table(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one transaction with rows before and after it, and a table that another statement has changed meanwhile."""
+    """In a transaction with rows before and after it, and on a table that another statement changes meanwhile."""
     monkeypatch.setattr(copy_files, "FROM_ROWS", 1000)
     client = server.client()
     client.run("CREATE TABLE t (a bigint, b int, c text)")

@@ -1,4 +1,4 @@
-"""Spark loads what the local engine loads: equal rows or the equal error, wherever Spark cuts a file."""
+"""Spark and the local engine load alike: the same rows or the same error, wherever Spark splits a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 from tests.support.spark_local import configured
 
-pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+pytestmark = pytest.mark.timeout(900)  # the machine may be slow; these tests do not measure time
 TYPES = (INT4, TEXT, NUMERIC, DATE, BOOL, UUID, TIMESTAMPTZ, SqlType(Kind.ARRAY, element=INT4))
 COLUMNS = tuple(LoadColumn("abcdefgh"[i], type_, i != 0) for i, type_ in enumerate(TYPES))
 VALUES = (
@@ -73,7 +73,7 @@ def csv_field(text: str | None, quote_all: bool) -> str:
 
 @st.composite
 def csv_files(draw: st.DrawFn) -> bytes:
-    """Mostly good files: with other line ends, without the last one, cut short, with a stray byte or two."""
+    """Mostly valid files: other line ends, no final line end, truncated, a stray byte or two."""
     end, quote_all = draw(st.sampled_from(["\n", "\r\n", "\r"])), draw(st.booleans())
     count = draw(st.integers(1, 2)) if draw(st.booleans()) else len(TYPES)
     lines = [",".join(csv_field(v, quote_all) for v in row[:count]) for row in draw(st.lists(ROW, max_size=6))]
@@ -100,7 +100,7 @@ def hadoop_lines(data: bytes, cuts: list[int]) -> list[tuple[int, list[bytes]]]:
 
 
 def by_splits(source: TextSource, data: bytes, cuts: list[int], size: int, rejects: Rejects | None = None) -> list[Any]:
-    """What the executors do, without Spark: the first job's counts, then each split's batches of ``size`` lines."""
+    """Does the executors' work without Spark: the first job's counts, then each split's batches of ``size`` lines."""
     path = source.files[0].as_uri()
     splits = hadoop_lines(data, cuts)
     counted = [
@@ -137,7 +137,7 @@ def agree(folder: Path, data: bytes, format_: TextFormat, columns: tuple[LoadCol
     dictionary = Dictionary(SECRET)
     expected = told(lambda: decoded(list(read_here(source, dictionary)), list(columns), dictionary))
     found = told(lambda: by_splits(source, data, cuts, 1000))
-    if isinstance(expected, SqlError) and cuts:  # of several errors, another part of the file may tell its own
+    if isinstance(expected, SqlError) and cuts:  # of several errors, another split may report its own
         assert isinstance(found, SqlError)
     elif isinstance(expected, SqlError):
         assert isinstance(found, SqlError)
@@ -148,7 +148,7 @@ def agree(folder: Path, data: bytes, format_: TextFormat, columns: tuple[LoadCol
 
 
 def told(work: Callable[[], list[Any]]) -> list[str] | SqlError:
-    """What it gives, as text, or its error."""
+    """The result as text, or the error."""
     try:
         return list(map(str, work()))
     except SqlError as error:
@@ -194,7 +194,7 @@ def test_json_means_the_same_wherever_it_is_cut(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
-    """Files of a few kilobytes are cut too."""
+    """A server that splits even files of a few kilobytes."""
     cut = {"spark.sql.files.maxPartitionBytes": "4000", "spark.sql.files.openCostInBytes": "1"}
     started = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.mktemp("files"),), lent=local_spark)
     with configured(local_spark, cut):
@@ -215,7 +215,7 @@ def folder(server: Server, tmp_path: Path) -> Path:
 
 
 def both(client: Client, columns: str, path: Path, options: str, names: str = "") -> Outcome:
-    """What both engines give, the same."""
+    """Runs both engines, checks that they agree, and gives the result."""
     here, there = (outcome(client, columns, str(path), f"{options}, ENGINE {e}", names) for e in ("local", "spark"))
     assert there == here
     return here
@@ -276,7 +276,7 @@ def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
 
 
 def test_values_with_parts(client: Client, folder: Path) -> None:
-    """Lists, structures and maps, as Parquet and ORC have them; a column without a type takes what they are."""
+    """Lists, structs and maps, as in Parquet and ORC; a column without a declared type takes the file's type."""
     noon = datetime(2024, 2, 29, 12, 0, 0, 250)
     table = pa.table({
         "l": pa.array([[1, None], None, []], pa.list_(pa.int32())),
@@ -306,7 +306,7 @@ def test_values_with_parts(client: Client, folder: Path) -> None:
 
 
 def test_rows_that_are_left_out(client: Client, folder: Path) -> None:
-    """The same ones by both engines, with the same reasons; or the same first one."""
+    """Both engines reject the same rows for the same reasons, or fail on the same first row."""
     bad = b"x,y\n4,\xff\n\n1,2,3\n" + numbered(300) + b"5\n,z\n9999999999,w\n-1,minus\n"
     write(folder, {"a.csv": numbered(100) + bad, "b.csv": b"1,one\ny,two\n"})
     pq.write_table(pa.table({"n": [1, None, 2**40, -3, 2**41]}), folder / "c.parquet")
@@ -378,7 +378,7 @@ def test_spark_finds_the_columns_that_are_found_here(server: Server, folder: Pat
 
 
 def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> None:
-    """Folders by URI: their partitions, schemas and headers are known on Spark's side only."""
+    """Folders by URI: only Spark knows their partitions, schemas and headers."""
     write(folder, {"c/k=1/a.csv": b"n,x\n" + numbered(200), "c/k=2/b.csv": b"x,n\n8,7\n"})
     for k in (1, 2):
         (folder / f"p/k={k}").mkdir(parents=True)

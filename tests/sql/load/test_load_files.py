@@ -43,7 +43,7 @@ def folder(server: Server, tmp_path: Path) -> Path:
 
 
 def snappy(data: bytes) -> bytes:
-    """As Hadoop frames it, in two blocks of two parts at most."""
+    """Compresses as Hadoop frames it, in at most two blocks of two parts."""
     out = b""
     for block in (data[:7], data[7:]):
         out += struct.pack(">I", len(block))
@@ -223,7 +223,7 @@ def test_the_session_s_zone_and_style_are_those_of_the_file(client: Client, fold
 
 
 def shape(client: Client, statement: str) -> list[tuple[str | None, ...]]:
-    """The columns of a new table t: name, type, whether it is NOT NULL; the table is gone afterwards."""
+    """The columns of a new table t: name, type, whether NOT NULL. Drops the table afterwards."""
     client.run(statement)
     found = client.rows(
         "SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
@@ -281,7 +281,7 @@ def test_a_table_is_made_in_the_transaction_or_not_at_all(client: Client, folder
 
 
 def test_a_table_that_is_made_is_a_load(client: Client, folder: Path) -> None:
-    """It has rejects, and is the same load when it is tried again: in its transaction, and after its commit."""
+    """CREATE TABLE from files has rejects, and a retry is the same load, in its transaction and after its commit."""
     write(folder, {"a.csv": b"1,a\n2,b\n" + b"3,x\n" * 10_000 + b"4\n"})
     made = f"CREATE TABLE t FROM '{folder}/a.csv' WITH (MAX REJECTS 1, LOAD_ID 'first')"
     shown = "SELECT load_id, relation, state, rows, rejects FROM freshet.loads WHERE load_id = 'first'"
@@ -395,7 +395,7 @@ def test_explain_of_a_table_from_files_makes_none(client: Client, folder: Path) 
 
 
 def test_auto_takes_the_engine_that_is_quicker(tmp_path: Path) -> None:
-    """Which depends on the size and on Spark's cores; without Spark it is this process."""
+    """The choice depends on the size and on Spark's cores; without Spark it is the local engine."""
     path = tmp_path / "f.csv"
     location = LocalFiles((path,), tmp_path)
     costs = Costs(local=4.0, server=1.0, cores=8.0)

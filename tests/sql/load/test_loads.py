@@ -1,4 +1,4 @@
-"""Loads of files: a load that is tried again is the same load, and what the server says of loads."""
+"""Loads of files: a retried load is the same load, and how the server reports loads."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_what_the_server_says_of_loads(server: Server) -> None:
 
 
 class Held:
-    """A reader that stands still until it is let go, or cancelled."""
+    """A reader that blocks until it is released or cancelled."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reached, self.go = threading.Event(), threading.Event()
@@ -159,7 +159,7 @@ class Held:
 
 
 def test_loads_that_nobody_has_named_are_forgotten(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In memory and in the store: of a table the latest stay, and those with a LOAD_ID until the table goes."""
+    """In memory and in the store: a table's latest loads stay, and those with a LOAD_ID stay until it is dropped."""
     monkeypatch.setattr(loads, "FORGOTTEN_AFTER", 3)
     client = server.client()
     table(client)
@@ -280,7 +280,7 @@ def test_many_rows_go_through_a_file_that_is_gone_when_the_store_has_them(
 
 
 def test_rows_in_a_file_survive_a_kill(tmp_path: Path, files: Path) -> None:
-    """They are in no log: the record names the file, and a file that no record names goes."""
+    """They are not in the log: the record names the file, and a file that no record names is removed."""
     many(files, FROM_ROWS + 1000)
     data = tmp_path / "data"
     program = Program(data, "--files", str(files))
@@ -297,7 +297,7 @@ def test_rows_in_a_file_survive_a_kill(tmp_path: Path, files: Path) -> None:
     found = program.connect().execute("SELECT count(*), min(a), max(a), count(DISTINCT b) FROM t").fetchall()
     assert found == [(FROM_ROWS + 1002, -2, FROM_ROWS + 999, 72)]
     program.kill()
-    if left and left[0].exists():  # else the store had the rows
+    if left and left[0].exists():  # otherwise the store would have the rows
         damaged = bytearray(left[0].read_bytes())
         damaged[100] ^= 1
         left[0].write_bytes(damaged)

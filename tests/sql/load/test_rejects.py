@@ -1,4 +1,4 @@
-"""COPY … WITH (MAX REJECTS n): bad rows are left out, told with why, and belong to their load."""
+"""COPY … WITH (MAX REJECTS n): bad rows are left out, listed with the reason, and belong to their load."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_rejects_are_for_copy_from(client: Client, folder: Path) -> None:
     assert client.state("COPY t TO STDOUT WITH (MAX REJECTS 1)") == "42601"
 
 
-# The same rejects wherever a file is cut.
+# The same rejects wherever a file is split.
 
 
 def agree(folder: Path, data: bytes, format_: TextFormat, width: int, cuts: list[int]) -> None:

@@ -28,7 +28,7 @@ TEXTS = CopyOptions()
 
 
 def parse(data: bytes, types: list[SqlType], options: CopyOptions, cuts: list[int] | None = None) -> list[list[object]]:
-    """Rows as lists of datums; the data is fed in pieces, each parsed on its own when ``cuts`` is given."""
+    """Parses rows to lists of datums; with ``cuts``, the data is fed in chunks, each parsed separately."""
     columns = [TableColumn("abcdefgh"[i], t) for i, t in enumerate(types)]
     parser = CopyParser("t", columns, options, DICTIONARY)
     at = 0

@@ -1,4 +1,4 @@
-"""COPY's binary format: rows there and back in pieces of any size, against a real client, and Postgres's errors."""
+"""COPY's binary format: round trips in chunks of any size, against a real client, and Postgres's errors."""
 
 from __future__ import annotations
 

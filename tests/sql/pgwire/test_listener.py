@@ -23,7 +23,7 @@ from tests.support.wire_fake import FakeSession
 
 
 class Running:
-    """A server in a thread of its own; ``sessions`` in the order in which they came."""
+    """A server in its own thread; ``sessions`` in order of arrival."""
 
     def __init__(self) -> None:
         self.sessions: list[FakeSession] = []

@@ -1,4 +1,4 @@
-"""The protocol without sockets: message round trips, any bytes, any cuts, the rules of skipping and of COPY."""
+"""The protocol without sockets: message round trips, any bytes, any chunking, the rules of skipping and of COPY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of one line each, answered as by a PostgreSQL 15 (``tests/answers/queries.sql``, ``queries.json``)."""
+"""One-line queries, answered as by PostgreSQL 15 (``tests/answers/queries.sql``, ``queries.json``)."""
 
 from __future__ import annotations
 

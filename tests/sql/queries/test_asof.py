@@ -1,4 +1,4 @@
-"""ASOF JOIN from SQL: random histories against the oracle, points of every type, what EXPLAIN says, what is refused."""
+"""ASOF JOIN from SQL: random histories against the oracle, points of every type, EXPLAIN, errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ POINTS = {
 
 @pytest.mark.parametrize("kind", list(POINTS))
 def test_points_of_every_ordered_type(database: InProcess, kind: str) -> None:
-    """Right rows at the first two points, left rows at all four: at, at, between and before them."""
+    """Right rows at two points; left rows at both of them, between and before them."""
     low, high, between, before = POINTS[kind]
     run = database.execute
     run(f"CREATE TABLE p (k text, ts {kind}, v text); CREATE TABLE o (id int, k text, ts {kind})")
@@ -87,7 +87,7 @@ def test_points_of_every_ordered_type(database: InProcess, kind: str) -> None:
 
 
 def test_ties_are_decided_by_value(database: InProcess) -> None:
-    """The row that sorts first by its columns, left to right, NULLs last; whatever a query reads of it."""
+    """Ties go to the row that sorts first by its columns, left to right, NULLs last, whatever a query reads."""
     run = database.execute
     run("CREATE TABLE p (ts int, a text, b int); CREATE TABLE o (ts int)")
     try:

@@ -25,7 +25,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
 
 @dataclass(slots=True)
 class Watched(Replay):
-    """A history that notes how the view changes from right to failed and back."""
+    """A history that records how the view changes from right to failed and back."""
 
     turns: Counter[str] = field(default_factory=Counter)
     deepest: int = 0
@@ -43,7 +43,7 @@ class Watched(Replay):
 
 
 def play(database: InProcess, seeds: range, shape: str, steps: int = 5) -> Counter[str]:
-    """The turns of all; each view's innermost loop is as deep as blocks are."""
+    """Plays all histories; each view's innermost loop is as deep as its blocks."""
     turns: Counter[str] = Counter()
     for seed in seeds:
         made = deep_history(seed, steps)
@@ -67,7 +67,7 @@ def test_blocks_nested_four_deep_equal_the_oracle(database: InProcess, shape: st
 
 @pytest.mark.parametrize("at", range(DEEPEST))
 def test_a_limit_at_any_depth_is_an_error_that_heals(database: InProcess, at: int) -> None:
-    """The loop at one depth goes along a path, one edge a round; those around and in it go one round."""
+    """The loop at one depth follows a path, one edge per round; those around and inside it take one round."""
 
     def nest(depth: int) -> str:
         name = f"b{depth}"

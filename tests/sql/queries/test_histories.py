@@ -26,7 +26,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owned]:
 
 @pytest.mark.parametrize("shape", list(SEEDS))
 def test_views_equal_the_oracle(database: Owned, shape: str, tmp_path: Path) -> None:
-    """At every epoch of every history, over the wire; with restarts in process, where they cost less."""
+    """At every epoch of every history, over the wire; in process where there are restarts, since those cost less."""
     if shape == "restart":
         inside = InProcess(tmp_path)
         assert sum(play(seed, inside, shape, STEPS[shape]) for seed in SEEDS[shape]) > 3 * len(SEEDS[shape])

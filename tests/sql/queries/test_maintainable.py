@@ -1,4 +1,4 @@
-"""What depends on settings is computed with a view's own, or refused; what changes by itself is refused."""
+"""Views compute with their own settings or are refused; functions that change by themselves are refused."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def block(bindings: str, body: str, limit: str = "") -> str:
 
 
 def test_later_bindings_see_the_new_values_earlier_ones_a_round_later(a: Client) -> None:
-    """The state after each round of two bindings that each read both."""
+    """Two bindings that each read both: the state after each round."""
     bindings = (
         "a(n bigint) AS (SELECT count(*) + (SELECT coalesce(max(n), 0) FROM b) FROM a), "
         "b(n bigint) AS (SELECT n * 10 FROM a)"
@@ -52,7 +52,7 @@ def test_later_bindings_see_the_new_values_earlier_ones_a_round_later(a: Client)
 
 
 def test_negation_is_read_as_of_the_round(a: Client) -> None:
-    """What alternates does not end; what settles does."""
+    """A binding that alternates does not end; one that settles does."""
     flip = "p(n int) AS (SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM p))"
     for rounds in (1, 2, 3, 4):
         found = a.rows(block(flip, "SELECT * FROM p", f"(RETURN AT RECURSION LIMIT {rounds})"))
@@ -135,7 +135,7 @@ def test_a_view_is_printed_explained_verified_and_subscribed(a: Client) -> None:
 
 
 def test_a_view_past_its_limit_has_an_error_and_heals(server: Server, a: Client) -> None:
-    """The rows that still change are named; a view over it has the error too; a restart keeps all of it."""
+    """The error names the rows that still change; a view over it has the error too; a restart keeps both."""
     a.run("INSERT INTO e VALUES (1, 2), (2, 3), (3, 4)")
     a.run(f"CREATE MATERIALIZED VIEW m AS {block(REACH, 'SELECT * FROM r', '(ERROR AT RECURSION LIMIT 4)')}")
     a.run("CREATE MATERIALIZED VIEW n AS SELECT count(*) FROM m")
@@ -173,7 +173,7 @@ def test_an_inner_error_counts_where_it_stands_at_the_end(a: Client) -> None:
 
 
 def test_loops_are_nested_only_where_one_reads_the_other(a: Client) -> None:
-    """Five deep in the text, and more; a round's share of a time is small then, and more than twelve are refused."""
+    """Five and more deep in the text; rounds then have few bits of a time, and more than twelve levels are refused."""
 
     def nest(depth: int, reads: bool, loops: int = 5, most: int = 3) -> str:
         more = f" UNION SELECT n + 1 FROM b{depth - 1} WHERE n < 2" if reads and depth else ""
@@ -193,7 +193,7 @@ def test_loops_are_nested_only_where_one_reads_the_other(a: Client) -> None:
 
 
 def test_loops_with_limits_leave_their_room_to_the_others(a: Client) -> None:
-    """Three deep, each of the unlimited has 2,047 rounds, and a single one the better part of what two do not need."""
+    """Three deep, unlimited loops have 2,047 rounds each; a single one has most of what the other two do not need."""
 
     def counting(head: str) -> str:
         inner = block(
@@ -230,7 +230,7 @@ def test_a_view_that_runs_away_is_dropped_at_once(server: Server, a: Client) -> 
 
 
 def test_a_drop_does_not_end_the_loop_of_another_view(server: Server, a: Client) -> None:
-    """DROP waits while the loop that runs is not of what it drops."""
+    """DROP waits if the running loop belongs to another view."""
     b = server.client()
     a.run("INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 400) i")
     a.run(f"CREATE MATERIALIZED VIEW m AS {block(REACH, 'SELECT * FROM r')}")

@@ -44,7 +44,7 @@ def test_what_is_kept_goes_with_the_view(tmp_path: Path) -> None:
 
 
 def test_explain_and_verify(database: InProcess) -> None:
-    """EXPLAIN of what is to be made; VERIFY reads what was found, and sees a row that is not what follows from it."""
+    """EXPLAIN before creation; VERIFY reads the recorded matches, and reports a row that does not follow from them."""
     run = database.execute
     run("CREATE TABLE o (k int, v int); CREATE TABLE p (k int, w int)")
     query = f"SELECT o.k, sum(p.w) AS w FROM o LEFT {JOIN} GROUP BY o.k"

@@ -1,4 +1,4 @@
-"""Rows as values, zero-column tables, and what else Postgres's own regression tests have shown to be missing."""
+"""Row values, zero-column tables, and other features that Postgres's regression tests found missing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_rows_in_queries(client: Client) -> None:
 
 
 def test_the_whole_row_of_a_padded_table_is_null(client: Client) -> None:
-    """The row (NULL, NULL) is no NULL; a table that an outer join pads is, though no column tells the difference."""
+    """The row (NULL, NULL) is not NULL; the row of a table padded by an outer join is, though it looks the same."""
     client.run("CREATE TABLE t (q1 int8, q2 int8)")
     client.run("INSERT INTO t VALUES (1, 2), (2, NULL), (3, 1), (NULL, NULL)")
     query = "SELECT a.q2, count(b.*), count(b) FROM t a LEFT JOIN t b ON a.q2 = b.q1 GROUP BY a.q2 ORDER BY 1"

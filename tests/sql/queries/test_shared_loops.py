@@ -1,5 +1,5 @@
-"""Views over one recursion, of which the first keeps nothing that a later one could read: the loop is run through again
-for the later one, whatever is in it."""
+"""Views over one recursion, where the first keeps nothing that a later one could read: the loop is run again for the
+later one, whatever is in it."""
 
 from __future__ import annotations
 

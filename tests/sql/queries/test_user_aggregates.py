@@ -44,7 +44,7 @@ def everyones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture
 def shared(everyones: Client) -> Iterator[Client]:
-    """A client whose aggregates, but for geomean, are gone after each test."""
+    """A client whose aggregates, except geomean, are dropped after each test."""
     yield everyones
     signature = "proname || '(' || pg_get_function_arguments(oid) || ')'"
     found = everyones.rows(f"SELECT {signature} FROM pg_proc WHERE prokind = 'a' AND proname <> 'geomean'")
@@ -62,7 +62,7 @@ def filled(server: Server) -> Client:
 
 @pytest.fixture
 def spy() -> Iterator[ModuleType]:
-    """A module that bodies import, to tell what they see."""
+    """A module that bodies import to record what they see."""
     module = ModuleType(SPY)
     module.__dict__.update(seen=[], started=threading.Event(), gate=threading.Event())
     sys.modules[SPY] = module

@@ -1,4 +1,4 @@
-"""Window functions together: ties are broken alike in all functions of a window, whatever stands beside them."""
+"""Several window functions: ties are broken alike in all functions of a window, whatever else the query has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_ties(server: Server, ddl: str) -> None:
 
 
 def check(rows: list[Row]) -> None:
-    """Neighbours are those that the numbers name, in either window."""
+    """Checks that neighbours agree with the row numbers, in either window."""
     group = {(r[0], int(r[4] or 0)): r[3] for r in rows}
     whole = {int(r[6] or 0): r[3] for r in rows}
     assert len(group) == len(whole) == len(rows)

@@ -1,4 +1,4 @@
-"""Advisory locks between sessions; answers of PostgreSQL 15, but for waiting."""
+"""Advisory locks between sessions; answers of PostgreSQL 15, except for waiting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursors: every direction and its answer as PostgreSQL 15 gave it, WITH HOLD, savepoints, and cursors as portals."""
+"""Cursors: every direction, answered as by PostgreSQL 15, WITH HOLD, savepoints, and cursors as portals."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_cursors_are_portals(program: Program) -> None:
 
 
 def test_portals_are_cursors(client: Client) -> None:
-    """asyncpg goes on by FETCH and MOVE in the portal that it has bound and begun."""
+    """asyncpg continues with FETCH and MOVE in the portal that it has bound and started."""
     session, run = client.session, client.server.run
     client.run("BEGIN")
     run(session.parse("s", "SELECT generate_series(1, 9)", []))

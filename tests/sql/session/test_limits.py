@@ -1,4 +1,4 @@
-"""Long statements end when they are told to: cancel, timeouts, --memory, SIGTERM."""
+"""Long statements end on cancel, timeouts, --memory and SIGTERM."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ PIECES = [
 
 @pytest.mark.parametrize("large", [32, 100, 300])
 def test_joins_cut_into_pieces_give_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    """One-shot joins hand on a piece at a time; a product feeds another, a group, an outer join, a loop."""
+    """One-shot joins emit a piece at a time; a product feeds another, a group, an outer join, a loop."""
     server = Server(tmp_path / "data")
     client = server.client()
     client.run("CREATE TABLE t (x int, y int)")

@@ -1,7 +1,7 @@
-"""Plausible mistakes over the real wire: PostgreSQL's SQLSTATE, a word on what to do, and a connection still good.
+"""Plausible mistakes over the real wire: PostgreSQL's SQLSTATE, a hint, and a connection that still works.
 
-The SQLSTATEs come from a real PostgreSQL 15 (``tests/answers/make_mistakes.py``); those of what is ours alone, and of
-what we do not support yet (0A000, naming it), stand here.
+The SQLSTATEs come from a real PostgreSQL 15 (``tests/answers/make_mistakes.py``); those of Freshet's
+own features, and of what it does not support yet (0A000, naming it), are written here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY between clients: at commit, once, in order, and to whoever is idle."""
+"""LISTEN and NOTIFY between clients: at commit, once, in order, and to idle clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords of databases are not shown: in statements that others can see, in loads, in what drivers say."""
+"""Database passwords are not shown: not in statements that others can see, in loads, or in drivers' messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query whose relations another session drops between its binding and its reading."""
+"""A query whose relations another session drops between binding and reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SUBSCRIBE to what has errors is refused, as a read is; later it pauses, and loses nothing once it has healed."""
+"""SUBSCRIBE to a view with errors is refused, as a read is; on later errors it pauses, then loses nothing."""
 
 from __future__ import annotations
 

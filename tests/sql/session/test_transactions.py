@@ -1,4 +1,4 @@
-"""Transactions: one snapshot, one writer at a time, own writes at once, nothing left after a rollback; time."""
+"""Transactions: one snapshot, one writer at a time, own writes visible, nothing left after a rollback; time."""
 
 from __future__ import annotations
 
@@ -380,7 +380,7 @@ def test_statements_of_one_transaction_see_each_other_without_a_step(server: Ser
     a.run("CREATE MATERIALIZED VIEW pv AS SELECT q.b, sum(p.x) AS s FROM p JOIN q ON p.id = q.a GROUP BY q.b")
     a.run("INSERT INTO p SELECT i, i FROM generate_series(1, 100) AS g(i)")
     a.run("INSERT INTO q SELECT i % 5, 'b' FROM generate_series(1, 50) AS g(i)")
-    for turn in range(4):  # plans are kept from the second turn on: only then do statements read what is pending
+    for turn in range(4):  # plans are cached from the second turn on: only then do statements read pending changes
         a.run("BEGIN")
         assert a.run("UPDATE p SET x = x + 1 WHERE id = ANY(ARRAY[1, 2, 3])") == "UPDATE 3"
         assert a.run("UPDATE p SET x = x + 1 WHERE id = ANY(ARRAY[3, 4])") == "UPDATE 2"

@@ -1,4 +1,4 @@
-"""VACUUM: values to which nothing refers leave memory and the store; everything else stays as it was."""
+"""VACUUM: unreferenced values leave memory and the store; everything else stays as it was."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def wait(condition: Callable[[], bool]) -> None:
 
 
 def past(client: Client) -> None:
-    """Until what was there is older than what is retained."""
+    """Waits until the present rows are older than the retained history."""
     before = int(client.rows("SELECT mz_now()")[0][0] or 0)
     wait(lambda: time.time_ns() // 1000 > before + 2000)
 
@@ -97,7 +97,7 @@ def test_history_that_is_retained_can_still_be_read(server: Server) -> None:
 
 
 def test_readers_keep_what_they_hold(server: Server) -> None:
-    """A cursor, a transaction's snapshot, a subscription: all begun before, all read after."""
+    """A cursor, a transaction's snapshot, a subscription: all opened before, all read after."""
     client, other, third = server.client(), server.client(), server.client()
     client.run(f"CREATE TABLE t (id int, s text) {SHORT}")
     client.run("INSERT INTO t SELECT i, 'text ' || i FROM generate_series(1, 50) i")
@@ -140,7 +140,7 @@ def test_a_transaction_that_writes_keeps_its_words(server: Server) -> None:
 
 
 def test_views_and_constants(server: Server) -> None:
-    """What a view's definition, its groups, its order and its errors name stays."""
+    """Values that a view's definition, groups, order and errors refer to stay."""
     client = server.client()
     client.run(f"CREATE TABLE t (id int, s text, n numeric) {SHORT}")
     client.run(f"CREATE MATERIALIZED VIEW v {SHORT} AS SELECT id, CASE WHEN s = 'a' THEN 'constant' ELSE s END FROM t")
@@ -176,7 +176,7 @@ def test_it_comes_by_itself(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_table_dropped_meanwhile(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store sees the drop between VACUUM's look at what there is and its work on it."""
+    """The store sees the drop after VACUUM has listed the tables and before it sweeps them."""
     client, other = server.client(), server.client()
     persistence = server.coordinator.engine.persistence
     assert persistence is not None
@@ -212,7 +212,7 @@ def test_refused(server: Server) -> None:
 
 
 class Workload:
-    """Random statements on a server, against the rows that there should be."""
+    """Random statements on a server, against the expected rows."""
 
     def __init__(self, server: Server, seed: int) -> None:
         self.server = server
@@ -256,7 +256,7 @@ class Workload:
         self.client.run(f"BEGIN; UPDATE t SET s = '{self.text()} never'; SELECT count(*) FROM v; ROLLBACK")
 
     def moved(self) -> None:
-        """Texts that stand in another table only for a while."""
+        """Texts that are in another table only for a while."""
         self.client.run("INSERT INTO other SELECT id, s FROM t; DELETE FROM t")
         if self.random.random() < 0.5:
             self.vacuum()
@@ -332,7 +332,7 @@ def test_random_statements(server: Server, seed: int, monkeypatch: pytest.Monkey
 
 
 def test_what_a_locked_join_found_stays(server: Server) -> None:
-    """The text is nowhere else any more, neither in memory nor, after a restart, in the store."""
+    """A match's text stays although it is nowhere else, neither in memory nor, after a restart, in the store."""
     client = server.client()
     client.run(f"CREATE TABLE o (id int PRIMARY KEY, k int) {SHORT}")
     client.run(f"CREATE TABLE p (k int PRIMARY KEY, name text) {SHORT}")

@@ -1,4 +1,4 @@
-"""VERIFY DICTIONARY finds each thing that can be wrong with ids, and nothing where nothing is."""
+"""VERIFY DICTIONARY finds every kind of wrong id, and reports nothing if all are right."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_the_store_has_otherwise_is_shown(server: Server) -> None:
 
 @pytest.mark.parametrize(("bits", "different"), [(6, 40), (9, 200), (63, 200)])
 def test_ids_settled_by_rounds_are_right(bits: int, different: int) -> None:
-    """Few bits make most values' first proposals another's; values leave, and others stay where they were."""
+    """With few bits, most values' first proposals collide; values leave, and the others keep their ids."""
     rnd, dictionary = Random(bits), Dictionary(SECRET, id_bits=bits)
     for turn in range(6):
         values = [b"%d" % rnd.randrange(different) for _ in range(60)]

@@ -1,4 +1,4 @@
-"""What the marker of the first start stands for, and what loads no kernels."""
+"""The marker of the first start, and which imports load no kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_kernel_counts() -> None:
     "module", ["sql.parse", "sql.bind.statement", "planner.transform.pipeline", "planner.lower.plan"]
 )
 def test_what_makes_plans_is_imported_quickly(module: str) -> None:
-    """A unit test of a parser or a plan begins at once."""
+    """A unit test of a parser or a plan starts at once."""
     heavy = {"numba", "llvmlite", "pyarrow", "duckdb", "pyspark", "pandas"}
     program = f"import sys, {module}; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)

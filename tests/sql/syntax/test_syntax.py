@@ -34,7 +34,7 @@ def test_trees(sql: str, tree: str) -> None:
 
 
 def test_syntax_errors_are_postgres_s() -> None:
-    """Nothing that it refuses passes; of 903 messages and positions 20 differ, where its tables look further ahead."""
+    """All that Postgres refuses is refused; 20 of 903 messages and positions differ, where it looks further ahead."""
     different = 0
     for sql, message, position in json.loads((ANSWERS / "syntax_errors.json").read_text()):
         with pytest.raises(SqlError) as caught:
@@ -61,7 +61,7 @@ def grouped(expr: nodes.Expr) -> object:
 
 @pytest.mark.parametrize("tight", range(1, len(LADDER)))
 def test_precedence_of_infix_operators(tight: int) -> None:
-    """Of each two, the tighter groups first on either side; ``between`` is the ladder's rung of LIKE."""
+    """Of any two, the tighter groups first on either side; ``between`` has LIKE's precedence."""
     upper = LADDER[tight]
     for lower in LADDER[:tight]:
         assert grouped(parse_expression(f"a {lower} b {upper} c")) == ("a", lower, ("b", upper, "c"))
@@ -171,7 +171,7 @@ def test_the_compiled_sqlglot_is_refused() -> None:
 
 
 def test_long_chains_and_long_blanks() -> None:
-    """Operators and set operations in a row are no recursion; blanks after a string are read once."""
+    """Chains of operators and set operations do not recurse; blanks after a string are read once."""
     count = 3000
     assert isinstance(parse("select " + " and ".join(["a"] * count)), nodes.Query)
     assert isinstance(parse(" union all ".join(["select 1"] * count)), nodes.Query)
