@@ -1,4 +1,4 @@
-"""The applier and recovery: after a kill, store plus log hold what was acknowledged, once; the log is cut behind it."""
+"""The applier and recovery: after a kill, store plus log hold what was acknowledged, once; the log is truncated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAZY = Pace(rows=10**9, seconds=10**6, checkpoint_rows=10**9, checkpoint_seconds
 
 
 def commit_rows(epoch: int) -> list[tuple[int, int]]:
-    """The rows that commit ``epoch`` inserts; it removes those of the commit before."""
+    """The rows that commit ``epoch`` inserts; it deletes those of the previous commit."""
     return [(epoch, i) for i in range(Random(epoch).randint(1, 5))]
 
 
@@ -85,7 +85,7 @@ def run(log: CommitLog, applier: Applier, first: int, last: int) -> None:
 
 
 def check_recovered(folder: Path, at_least: int, log: CommitLog | None = None) -> int:
-    """Store plus log give every commit up to some epoch exactly once; that epoch."""
+    """Checks that store plus log give every commit up to some epoch exactly once. Returns that epoch."""
     store = Store.open(folder)
     found = recover(store, log or CommitLog.open(folder / "log"))
     assert found.last_epoch >= at_least
@@ -173,7 +173,7 @@ def test_history_that_cannot_go_holds_nothing_up(tmp_path: Path, monkeypatch: py
 
 
 def test_room_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is reported, commits wait, nothing is lost when there is space again; too many hold the caller."""
+    """A full disk is reported, commits wait, and nothing is lost once there is space; too many block the caller."""
     store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
     real = store.apply
     full = SqlError("53100", "the disk is full")
@@ -201,7 +201,7 @@ def test_room_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_a_view_has_from_the_start_holds_nobody_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many rows: commits wait for what commits bring."""
+    """However many rows a view starts with, commits wait only for rows of other commits."""
     store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
     full = SqlError("53100", "the disk is full")
 
@@ -296,7 +296,7 @@ while True:
 
 
 def test_kills_under_load(tmp_path: Path) -> None:
-    """kill -9 at random moments, on a disk that forgets what was not synced: nothing is lost or doubled."""
+    """kill -9 at random moments, on a disk that loses unsynced data: nothing is lost or duplicated."""
     random, acknowledged = Random(7), 0
     for _ in range(4):
         child = subprocess.Popen(

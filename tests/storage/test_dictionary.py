@@ -1,4 +1,4 @@
-"""Interning: ids are stable, found by value, equal in every process; collisions are settled by rounds."""
+"""Interning: ids are stable, found by value, equal in every process; collisions are resolved in rounds."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_ids_are_keyed_hashes(secret: bytes, values: list[bytes]) -> None:
 @given(st.permutations(range(40)))
 @settings(max_examples=scaled(30))
 def test_collisions_are_settled(order: list[int]) -> None:
-    """Six bits of id: forty values collide all the time, in any order, and stay apart."""
+    """With six bits of id, forty values collide all the time, in any order, and stay distinct."""
     values = [b"value %d" % i for i in order]
     dictionary = Dictionary(SECRET, id_bits=6)
     ids = dictionary.intern(values)
@@ -99,7 +99,7 @@ def test_growth_keeps_everything() -> None:
     assert (ids[:100] == first).all()
     assert dictionary.lookup(ids) == values
     assert len(dictionary) == len(set(values))
-    # a descriptor fetched earlier still finds what was there then
+    # a descriptor fetched earlier still finds the earlier value
     assert all(kernels.resolve(before, int(i)) for i in first)
     assert kernels.resolve(old, int(first[0])) != 0
 
@@ -111,7 +111,7 @@ def test_large_and_empty_values() -> None:
 
 
 def test_lengths_that_a_slot_has_no_room_for() -> None:
-    """From 4,095 bytes on the length stands before the bytes, which need not begin at a word."""
+    """From 4,095 bytes on, the length is stored before the bytes, which need not be word-aligned."""
     dictionary = Dictionary(SECRET)
     values = [bytes([65 + k]) * length for k, length in enumerate([3, *range(4090, 4101), 5, 16_383, 16_384, 16_385])]
     ids = dictionary.intern(values)
@@ -150,7 +150,7 @@ def test_scratch(shared: list[bytes], own: list[bytes]) -> None:
     assert len(scratch) == len(set(own) - set(shared))
     assert len(parent) == len(set(shared))
     assert scratch.lookup(np.concatenate([ids, mine])) == shared + own
-    # the parent comes to the same ids by itself later, and the scratch sees what the parent gets
+    # the parent later assigns the same ids itself, and the scratch dictionary sees what the parent gets
     assert (parent.intern(own) == mine).all()
     later = parent.intern([b"later %d" % i for i in range(3000)])
     assert scratch.lookup(later)[0] == b"later 0"

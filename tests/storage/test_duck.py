@@ -1,4 +1,4 @@
-"""The store: batches in one transaction, idempotently; reads in time; history given up; typed views; the lockdown."""
+"""The store: batches in one transaction, idempotently; reads at a time; dropped history; typed views; the lockdown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def history(*updates: tuple[tuple[int, ...], int, int]) -> History:
-    """From (row, epoch, diff)."""
+    """Makes a history from (row, epoch, diff)."""
     return History(
         np.array([u[0] for u in updates], np.int64).reshape(len(updates), -1),
         np.array([u[1] for u in updates], np.int64),
@@ -218,7 +218,7 @@ def test_too_little_memory_is_53200_and_the_store_lives_on(tmp_path: Path) -> No
 
 
 def test_an_unclear_commit_is_looked_up(store: Store) -> None:
-    """COMMIT raises FATAL, having happened or not: the store reopens and believes the file."""
+    """COMMIT raises FATAL, whether it happened or not: the store reopens the file and trusts it."""
 
     class Unclear:
         def __init__(self, real: duckdb.DuckDBPyConnection, happens: bool) -> None:

@@ -1,4 +1,4 @@
-"""The commit log and its records: durability under a forgetful disk, torn tails, damage, and cutting."""
+"""The commit log and its records: durability on a disk that loses unsynced data, torn tails, damage, truncation."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_failed_sync_is_fatal_for_good(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_power_cuts_lose_nothing_that_was_synced(tmp_path: Path, seed: int) -> None:
-    """Histories of appends, syncs, cuts and power cuts at any file operation; each restart continues the last."""
+    """Histories of appends, syncs, truncations and power cuts at any file operation, continued by each restart."""
     random = Random(seed)
     synced: list[bytes] = []
     first = 1
@@ -179,7 +179,7 @@ def test_a_torn_tail_with_unwritten_sectors_is_cut(tmp_path: Path) -> None:
 
 
 def test_every_flipped_byte_is_damage_that_is_named(tmp_path: Path) -> None:
-    """No flip gives a shorter or different history: not in the middle, not in the last group."""
+    """No flipped byte gives a shorter or different history, neither in the middle nor in the last group."""
     groups = [[b"first"], [b"second" * 20, b"third"], [b"\0" * 700], [b"last"]]
     folder = tmp_path / "log"
     filled(folder, groups, segment_bytes=400).close()
@@ -212,7 +212,7 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_kill_between_two_segments(tmp_path: Path) -> None:
-    """The new segment is there, without its head or without groups; the old one lacks its end, or has half of it."""
+    """The new segment exists, without its header or groups; the old one has no end mark, or half of one."""
     filled(tmp_path, [[b"x" * 300]], segment_bytes=400).close()
     (old,) = segments(tmp_path)
     before = old.read_bytes()

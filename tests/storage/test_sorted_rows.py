@@ -1,4 +1,4 @@
-"""Runs: sorting, merging, what an executor makes of a batch, and the rows of a load from batches to a file."""
+"""Runs: sorting, merging, an executor's work on a batch, and the rows of a load from batches to a file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_ascending_rows_are_known(rows: list[tuple[int, int]]) -> None:
 
 
 def test_pieces_of_a_merge_are_of_about_one_size() -> None:
-    """Also where the first word tells little, and runs do not overlap: no piece is more than twice what is asked."""
+    """Even if the first word hardly varies, or runs do not overlap: no piece exceeds twice the requested size."""
     random = np.random.default_rng(1)
     low = np.stack([random.integers(0, 3, 50_000), random.permutation(50_000)], axis=1)
     apart = [np.stack([np.arange(k, k + 10_000), np.zeros(10_000, np.int64)], axis=1) for k in range(0, 50_000, 10_000)]

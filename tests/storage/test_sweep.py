@@ -1,4 +1,4 @@
-"""Sweeps of the dictionary against a model: what is referred to decodes and keeps its id, the rest goes."""
+"""Sweeps of the dictionary against a model: referenced values decode and keep their ids, the rest is removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET = bytes(range(16))
 
 
 def swept(dictionary: Dictionary, living: list[int]) -> list[int]:
-    """A whole sweep with nothing beside; the ids that were declared dead."""
+    """Runs a whole sweep with nothing concurrent; gives the ids that were declared dead."""
     sweep = Sweep(dictionary.arena)
     sweep.begin()
     dictionary.forget_recent()
@@ -75,7 +75,7 @@ class Model:
         self.holders.append((Dictionary(SECRET, self.dictionary, self.id_bits), dict(self.references)))
 
     def copy(self) -> None:
-        """Rows that a cursor still sees are inserted again, by their words."""
+        """Inserts rows that a cursor still sees again, by their words."""
         if self.holders:
             rows = self.random.choice(self.holders)[1]
             for value, ident in rows.items():
@@ -98,7 +98,7 @@ class Model:
             self.holders, self.sweep, self.stage = [], None, 0
 
     def advance(self) -> None:
-        """One stage of a sweep, or a part of one."""
+        """Runs one stage of a sweep, or a part of one."""
         self.stage = (self._begin, self._see, self._condemn, self._drop)[self.stage]()
 
     def _begin(self) -> int:
@@ -162,8 +162,8 @@ def test_random_sweeps(seed: int, id_bits: int) -> None:
 
 
 def test_a_contested_id_goes_to_nobody_else() -> None:
-    """Two values propose one id; the first one dies: the second keeps its own, and the first gets another when it
-    comes again."""
+    """Two values propose one id and the first one dies: the second keeps its id, and the first gets another when it
+    is interned again."""
     dictionary = Dictionary(SECRET, id_bits=5)
     values = [b"%d" % i for i in range(20)]
     ids = dict(zip(values, dictionary.intern(values).tolist(), strict=True))
@@ -220,7 +220,7 @@ def test_a_holder_keeps_what_it_has() -> None:
 
 
 def test_threads_beside_a_sweep() -> None:
-    """Interning, growing, decoding go on while sweep follows sweep."""
+    """Interning, growing and decoding go on during repeated sweeps."""
     dictionary = Dictionary(SECRET)
     kept = [b"kept %d" % i for i in range(3000)]
     ids = dictionary.intern(kept)

@@ -34,7 +34,7 @@ from storage.spark.java import java_home
 from storage.spark.session import SparkSession, SparkSettings
 from tests.storage.load.test_load import SECRET, decoded, parquet
 
-pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+pytestmark = pytest.mark.timeout(900)  # the machine may be slow; these tests do not measure time
 COLUMNS = [
     LoadColumn("id", INT8, nullable=False),
     LoadColumn("odd `name`. ü", TEXT),
@@ -47,7 +47,7 @@ COLUMNS = [
 
 
 def write(path: Path, count: int) -> Path:
-    """Rows with NULLs, duplicates, and values of every storage."""
+    """Writes rows with NULLs, duplicates, and values of every storage."""
     indexes = [i // 2 for i in range(count)]
     noon = datetime(2024, 2, 29, 12)
     table = pa.table(
@@ -91,7 +91,7 @@ def test_spark_loads_what_the_local_path_loads(session: SparkSession, tmp_path: 
 
 
 class Sleep:
-    """A decoder whose batches take for ever."""
+    """A decoder whose batches never finish."""
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
@@ -111,7 +111,7 @@ class Slow(ColumnarSource):
 def test_a_cancel_stops_the_job_and_leaves_the_session(session: SparkSession, tmp_path: Path) -> None:
     files = [write(tmp_path / "a.parquet", 30)]
     slow = Slow(ColumnarFormat.PARQUET, tuple(files), tuple(COLUMNS))
-    for wait in (0.0, 4.0):  # before there is a job, and while it runs
+    for wait in (0.0, 4.0):  # before the job exists, and while it runs
         cancel = Cancel()
         timer = threading.Timer(wait, cancel.set)
         timer.start()
@@ -128,7 +128,7 @@ def test_a_cancel_stops_the_job_and_leaves_the_session(session: SparkSession, tm
 
 @dataclass(frozen=True)
 class Halting:
-    """A decoder that stops, until there is a file, after five batches."""
+    """A decoder that pauses after five batches until a file exists."""
 
     decode: ColumnDecoder
     go_on: Path
@@ -166,7 +166,7 @@ def test_what_executors_have_read_is_told_meanwhile(session: SparkSession, tmp_p
 
 
 def test_conflicting_ids_are_remapped_or_read_again(session: SparkSession, tmp_path: Path) -> None:
-    """With ids of few bits the executors' proposals clash with what the server has, and among themselves."""
+    """With ids of few bits, the executors' proposals collide with the server's ids, and with each other."""
     files = [write(tmp_path / "a.parquet", 300)]
     expected = local(files)
     dictionary = Dictionary(SECRET)
@@ -282,7 +282,7 @@ def test_which_java(tmp_path: Path) -> None:
 
 
 def test_one_id_for_two_values_is_noticed() -> None:
-    """Executors that saw different values may propose one id for both: rows cannot be told apart, so None."""
+    """Executors that saw different values may propose the same id; rows cannot be told apart then, so None."""
     dictionary = Dictionary(SECRET)
     (a, b) = dictionary.intern([b"a", b"b"]).tolist()
     batches = [

@@ -64,7 +64,7 @@ TEXTS = [
 
 
 def shown(type_: SqlType, value: object) -> object:
-    """What Arrow's own Python values look like."""
+    """A datum as the Python value that Arrow gives."""
     array = column_to_arrow(Vector(np.zeros(0, np.int64)), "c", type_, Dictionary(bytes(16)))
     return pa.array([value], array.type).to_pylist()[0]
 

@@ -1,4 +1,4 @@
-"""Lines of JSON and CSV, as other programs read them."""
+"""Lines of JSON and CSV, read back by other programs."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class Query:
 
 
 class ChangedError(Exception):
-    """The table is another one now."""
+    """The table has changed."""
 
 
 @pytest.mark.parametrize("fails", [False, True])

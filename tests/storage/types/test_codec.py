@@ -74,7 +74,7 @@ DATUMS: list[tuple[SqlType, st.SearchStrategy[Any]]] = [
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal and of equal look: 1.0 is not 1.00 here."""
+    """Equal, with the same text: 1.0 is not 1.00 here."""
     if isinstance(a, Decimal):
         return str(a.copy_abs() if a.is_zero() else a) == str(b)
     if isinstance(a, tuple):
