@@ -1,4 +1,4 @@
-"""`make bench` on small data: every workload's result is right, every row says what it is beside. Never times."""
+"""`make bench` on small data: every workload's result is right, every row names its rival. Times are never checked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_engine(name: str) -> None:
 
 @pytest.mark.parametrize("name", [key for key, table, *_ in WORKLOADS if table == LIBRARY])
 def test_library(name: str) -> None:
-    """The view is what DuckDB computes from the rows that are left."""
+    """The view is what DuckDB computes from the remaining rows."""
     batches = run_of(name).rows[1:]
     assert len(batches) >= 2
     assert all(row.right for row in batches)
@@ -66,7 +66,7 @@ def test_demand() -> None:
 
 
 def test_wide() -> None:
-    """Both ways show the same rows; of four views by three keys most bytes are gone."""
+    """Both ways show the same rows; four views by three keys take far fewer bytes."""
     for views, measured_in in ((wide.VIEWS, 10), (wide.LATEST, 7)):
         lines: list[str] = []
         off, late = wide.compare(views, 5000, 20, lines.append)
@@ -78,7 +78,7 @@ def test_wide() -> None:
 
 
 def test_hydration_by_spark() -> None:
-    """The graph's and the orders' rows are those of the tables; figures become rows and a picture."""
+    """The views match the tables; the figures become rows and a picture."""
     for view in spark_hydration.VIEWS.values():
         made = view.made(1_000)
         assert {name: len(table.columns) for name, table in made.items()} == {

@@ -60,7 +60,7 @@ def scc(edges: Edges, landmarks: set[int]) -> Rows:
 
 
 def shortest_paths(edges: Edges, landmarks: set[int]) -> Rows:
-    """Dijkstra's."""
+    """Dijkstra's algorithm."""
     after = successors(edges)
     found: Rows = set()
     for landmark in landmarks:
@@ -151,7 +151,7 @@ def test_views_equal_python_after_every_change(server: Server, seed: int) -> Non
 
 
 def _change(rng: random.Random, client: Client, edges: Edges, count: int, changes: int) -> None:
-    """Edges come, go, and change their lengths, in one commit."""
+    """Adds and removes edges and changes lengths, in one commit."""
     client.run("BEGIN")
     for _ in range(changes):
         edge = rng.randrange(count), rng.randrange(count)
@@ -168,7 +168,7 @@ def _change(rng: random.Random, client: Client, edges: Edges, count: int, change
 
 
 def test_the_window_of_mentions_slides_forwards_and_back(server: Server) -> None:
-    """Components and topics at every position of the window; back at the start they are what they were."""
+    """Components and topics at every position of the window; back at the start they are as before."""
     rng = random.Random(1)
     client = server.client()
     client.run("CREATE SCHEMA mentions; SET search_path = mentions")
@@ -225,7 +225,7 @@ def changed(name: str, nodes: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_change_of_an_edge_stays_local(name: str) -> None:
-    """In thirty times the graph it costs what it did, for mass is rounded away; and little beside the load."""
+    """It costs the same in a graph thirty times as large, since mass is rounded away; and little beside the load."""
     few, small = changed(name, 1_000)
     many, large = changed(name, 30_000)
     assert many > 10 * few
@@ -235,8 +235,8 @@ def test_a_change_of_an_edge_stays_local(name: str) -> None:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_change_stays_in_the_kernel(name: str) -> None:
-    """Sums, maps, and whether a row fails: passes come back to Python only for room that a first time takes. Outside of
-    its loop SALSA has two maps with a text in them, which are Python's."""
+    """Sums, maps and failure checks: passes return to Python only to grow a block for the first time. Outside its loop
+    SALSA has two maps with a text in them, which run in Python."""
     graph = Graph(query(name), random_graph(300), 600)
     graph.load()
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""The papers' pictures: small measurements are right, and the stored ones are what the committed pictures show."""
+"""The papers' pictures: small measurements are right, and the committed pictures show the stored ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compiled() -> None:
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_measured_and_drawn(name: str) -> None:
-    """Measurements check their own results; what is drawn of them, once through JSON, is a picture with a legend."""
+    """Measurements check their own results; drawn after a round trip through JSON, they are a picture with a legend."""
     data = json.loads(json.dumps(SMALL[name]()))
     for chart in pictures.PICTURES[name][1](data, "small").values():
         tree = ElementTree.fromstring(draw(chart))
@@ -41,7 +41,7 @@ def test_measured_and_drawn(name: str) -> None:
 
 
 def test_ways_to_components() -> None:
-    """Stateless rounds change every label each time; the slide does the least; prioritised labels change less often."""
+    """Stateless rounds change every label each time; prioritised labels change less often; the slide does the least."""
     found = fixpoints.measure(fixpoints.Window(2_000, 2, 4_000), 5)
     total = {name: sum(p.records for p in passes) for name, passes in found.items()}
     assert {p.records for p in found["stateless"]} == {4_000}

@@ -82,7 +82,7 @@ def test_every_way_to_differ_is_seen() -> None:
 
 
 def test_what_a_cyclic_join_moves_follows_its_rows(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All nodes get one label: to compare all pairs of nodes first would be a quadratic number."""
+    """All nodes get one label: comparing all pairs of nodes first would be quadratic."""
     moved: list[int] = []
     run = render_spark.Hydration.run
 

@@ -1,4 +1,4 @@
-"""The short form of ``tests.programs.crashes``: a few kills of each kind, with and without a disk that forgets."""
+"""The short form of ``tests.programs.crashes``: a few kills of each kind, on disks that keep or lose unsynced data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server with a real cluster: spark:// and sc:// give what the local path gives; what is missing is said soon."""
+"""The server with a real cluster: spark:// and sc:// give what the local path gives; missing parts are reported early."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.support.spark_cluster import connect, shared
 
 __all__ = ["connect", "shared"]
 
-pytestmark = pytest.mark.timeout(900)  # a machine may be slow; how long things take is not asked here
+pytestmark = pytest.mark.timeout(900)  # the machine may be slow; these tests do not measure time
 VIEW = "SELECT note, count(*) AS n, sum(amount) AS total FROM {} GROUP BY note"
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """A folder of two Parquet files with NULLs and rows that are twice there."""
+    """A folder of two Parquet files with NULLs and duplicate rows."""
     folder = tmp_path / "files" / "rows"
     folder.mkdir(parents=True)
     for name, start in (("a", 0), ("b", 3000)):
@@ -53,7 +53,7 @@ def load_both_ways(
     data: Path,
     then: Callable[[Connection, Path], None] | None = None,
 ) -> None:
-    """``then``: what else the same server is to do."""
+    """``then``: what the same server does next."""
     program = Program(data, "--files", str(files.parent), "--spark", url, "--spark-shared", str(shared),
                       "--sinks", str(files.parent), "--spark-memory", "500MiB")  # fmt: skip
     try:
@@ -89,7 +89,7 @@ def test_a_cluster_loads_what_the_local_path_loads(
 def test_a_cluster_without_room_is_said(
     cluster: LocalCluster, shared: Path, monkeypatch: pytest.MonkeyPatch, local_spark: SparkSession
 ) -> None:
-    local_spark.stop()  # a process has one Spark
+    local_spark.stop()  # there is one Spark per process
     monkeypatch.setattr(spark_session, "EXECUTOR_SECONDS", 1.0)
     greedy = SparkSession(SparkSettings(cluster.url, shared, memory="20g"))
     with pytest.raises(SqlError, match="gave no executor") as raised, greedy:
@@ -105,7 +105,7 @@ def test_a_cluster_ends_with_its_program_however_that_ends(tmp_path: Path) -> No
     assert program.stdout is not None
     assert any(b"Ctrl-C ends it" in line for line in program.stdout)
     javas = children(program.pid)
-    assert len(javas) == 3  # the master, a worker, and who sees to it that they end
+    assert len(javas) == 3  # the master, a worker, and the process that ends them
     assert list(tmp_path.iterdir())
     program.kill()
     program.wait()
@@ -120,7 +120,7 @@ def children(pid: int) -> list[int]:
 
 
 def until(client: Connection, text: str, wanted: list[tuple[object, ...]]) -> None:
-    """Until a query's rows are these."""
+    """Waits until a query gives these rows."""
     end = time.monotonic() + 70
     while (found := client.execute(text).fetchall()) != wanted:  # type: ignore[call-overload]
         assert time.monotonic() < end, f"{found}, {client.execute('TABLE freshet.sources').fetchall()}"
@@ -128,7 +128,7 @@ def until(client: Connection, text: str, wanted: list[tuple[object, ...]]) -> No
 
 
 def a_bad_file_is_told(client: Connection, folder: Path) -> None:
-    """In however many words executors of a cluster say so."""
+    """The error is reported, however verbosely a cluster's executors say so."""
     (folder / "bad").mkdir()
     drop_in(folder / "bad" / "1.csv", f"1,a\n{'x' * 20_000},b\n")
     client.execute("CREATE TABLE good (id int PRIMARY KEY, note text)")
