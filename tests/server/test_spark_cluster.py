@@ -1,4 +1,4 @@
-"""The server with a real cluster: spark:// and sc:// give what the local path gives; missing parts are reported early."""
+"""The server with a real cluster: spark:// and sc:// load as the local path does; what is missing is reported early."""
 
 from __future__ import annotations
 
