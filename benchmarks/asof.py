@@ -37,7 +37,7 @@ PROCTIME = (
 
 
 class Market:
-    """What comes, from a seed."""
+    """The quotes and trades generated from a seed."""
 
     def __init__(self, seed: int = 14) -> None:
         self.rng = np.random.default_rng(seed)
@@ -112,7 +112,7 @@ def _row(name: str, what: str, mine: list[float], theirs: list[float], right: bo
 
 
 def _changes(change: Callable[[str, Words], None], market: Market, counts: tuple[int, int, int]) -> Samples:
-    """Milliseconds of each change, but for the first tenth."""
+    """Milliseconds of each change, without the first tenth."""
     plan = (
         ("one trade", "trades", market.trades, 1),
         ("one late quote", "quotes", market.quotes, 1),
@@ -131,8 +131,8 @@ def _changes(change: Callable[[str, Words], None], market: Market, counts: tuple
 
 
 def _duckdb() -> tuple[Samples, tuple[int, ...] | None]:
-    """The same, recomputed in a file of its own by as many threads as there are cores: fewer changes of each kind; and
-    what the result is after all of ours."""
+    """The same, recomputed by DuckDB in its own file with one thread per core: fewer changes of each kind; and the
+    result after all of Freshet's changes."""
     with tempfile.TemporaryDirectory(prefix="freshet-bench-") as folder:
         connection = duckdb.connect(str(Path(folder) / "market.duckdb"))
 
@@ -164,7 +164,7 @@ def _append(connection: duckdb.DuckDBPyConnection, table: str, rows: Words) -> N
 
 
 def _copy(connection: psycopg.Connection, table: str, rows: Words) -> float:
-    """COPY as text; seconds, from the first byte sent."""
+    """COPY as text; seconds from the first byte sent."""
     data = "".join("\t".join(map(str, row)) + "\n" for row in rows.tolist()).encode()
     started = time.perf_counter()
     with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ def copy_million(connection: psycopg.Connection, table: str, rows: bytes) -> Non
 
 
 def prepare(dsn: str) -> None:
-    """The large table, a view of all its rows, and the small table that the measured commits go to."""
+    """Creates the large table, a view of all its rows, and the small table for the measured commits."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE big (id bigint PRIMARY KEY, k bigint, v bigint, s bigint)")
         copy_million(connection, "big", data(0))
@@ -67,7 +67,7 @@ NEIGHBOURS: dict[str, Callable[[str], None] | None] = {"alone": None, "reader": 
 
 
 def commits(dsn: str, first: int) -> tuple[list[float], list[int]]:
-    """Latencies of single-row commits for a while, ms, and how many threads of the machine were runnable."""
+    """Latencies of single-row commits over a period, in ms, and how many threads of the machine were runnable."""
     samples: list[float] = []
     runnable: list[int] = []
     with psycopg.connect(dsn, autocommit=True) as connection:

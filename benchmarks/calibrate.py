@@ -1,8 +1,8 @@
-"""How fast this machine is next to the one that the rivals' figures come from; above 1 is faster.
+"""The speed of this machine relative to the one that the rivals' figures come from; above 1 is faster.
 
 Two kernels: one waits for memory (random reads over 160 MB), one streams through it (radix sort of 4M words). The
 factor is the geometric mean of reference time / time here. A measured rate is divided by it before it is compared.
-Thread CPU time, as the rates are: on a busy machine wall time would make the machine look slow and the rates good.
+It uses thread CPU time, as the rates do: on a busy machine wall time would understate its speed and flatter the rates.
 """
 
 from __future__ import annotations

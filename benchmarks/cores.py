@@ -36,7 +36,7 @@ WAITING = 1000
 
 
 class Timed(Workers):
-    """Workers that keep how much CPU time of the asking thread sharing has saved where every thread has a core."""
+    """Workers that record how much CPU time sharing saves the calling thread if every thread has a core."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -62,7 +62,7 @@ class Timed(Workers):
 
 @dataclass(slots=True)
 class Run:
-    """Wall and path seconds of each piece of work, with so many workers; CPU seconds of all threads, jobs."""
+    """Wall and path seconds of each piece of work with a number of workers; CPU seconds of all threads; jobs."""
 
     workers: Timed
     walls: list[float]
@@ -71,7 +71,7 @@ class Run:
 
     @staticmethod
     def of(number: int) -> Run:
-        """Nothing run yet."""
+        """A record with nothing run yet."""
         return Run(Timed(number), [], [])
 
     def measure(self, work: Callable[[], object]) -> None:
@@ -102,7 +102,7 @@ def line(name: str, one: Run, many: Run) -> None:
 
 
 def compare(name: str, number: int) -> None:
-    """A workload: its load, then batches by turns."""
+    """Compares a workload: its load, then batches in turns."""
     one, many = Run.of(1), Run.of(number)
     a, b = Bench(workloads()[name]), Bench(workloads()[name])
     one.measure(a.load)
@@ -128,7 +128,7 @@ def compare(name: str, number: int) -> None:
 
 
 def commit_all(bench: Bench, batches: list[list[tuple[str, np.ndarray, np.ndarray]]]) -> None:
-    """Transactions that waited, each with its ordinal, in one step."""
+    """Processes waiting transactions, each with its ordinal, in one step."""
     for batch in batches:
         bench.ordinal += 1
         for table, rows, diffs in batch:
@@ -137,7 +137,7 @@ def commit_all(bench: Bench, batches: list[list[tuple[str, np.ndarray, np.ndarra
 
 
 def hydrate(number: int, rows: int) -> None:
-    """A view that counts the rows of a large table by another column comes to it."""
+    """Adds a view that counts the rows of a large table by another column."""
     one, many = Run.of(1), Run.of(number)
     matrix = np.stack([np.arange(rows), random_words(5, np.arange(rows, dtype=np.uint64), rows // 10)], axis=1)
     counts = []

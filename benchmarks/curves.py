@@ -1,4 +1,4 @@
-"""What the pictures are drawn from, besides ``fixpoints.py``: latencies, rates, interning, graph algorithms."""
+"""Measurements for the pictures, besides ``fixpoints.py``: latencies, rates, interning, graph algorithms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTILES = (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9
 
 
 def latencies(workload: Workload, after: tuple[int, ...], window: int) -> dict[int, list[float]]:
-    """Quantiles (microseconds of CPU) of the ``window`` single updates that follow so many; AssertionError if wrong."""
+    """Quantiles (µs of CPU) of ``window`` single updates after given numbers of updates; AssertionError if wrong."""
     bench = Bench(workload)
     bench.load()
     found = {}
@@ -64,19 +64,19 @@ class Grown:
 
 
 def random_graph(nodes: int) -> Words:
-    """Distinct edges (source, target) among so many nodes, in the order in which they come: over 4 for each node."""
+    """Distinct edges (source, target) in order of arrival: more than 4 per node."""
     pairs = edges(9, nodes, 0, 5 * nodes)
     _, first = np.unique(pairs[:, 0] * nodes + pairs[:, 1], return_index=True)
     return pairs[np.sort(first)]
 
 
 def query(name: str) -> str:
-    """What a file of examples/graphs makes a view of."""
+    """The query of the view in a file of examples/graphs."""
     return _code(GRAPHS / f"{name}.sql").split(" AS\n", 1)[1].rstrip().rstrip(";")
 
 
 class Graph:
-    """A query of examples/graphs over distinct edges (source, target); the first ``size`` are there at first."""
+    """A query of examples/graphs over distinct edges (source, target), of which the first ``size`` are loaded."""
 
     def __init__(self, query: str, pairs: Words, size: int) -> None:
         self.flow = Flow([text for text in _code(GRAPHS / "tables.sql").split(";") if text.strip()], query)
@@ -85,7 +85,7 @@ class Graph:
         self.moved = 0
 
     def feed(self, table: str, rows: Words, diff: int) -> None:
-        """Rows that come or go."""
+        """Inserts or deletes rows."""
         self.flow.feed(table, rows, np.full(len(rows), diff, np.int64))
 
     def load(self) -> float:
@@ -98,7 +98,7 @@ class Graph:
         return time.process_time() - started
 
     def change(self) -> float:
-        """The oldest edge goes, or a new one comes; CPU milliseconds."""
+        """Deletes the oldest edge or inserts a new one; CPU milliseconds."""
         place, diff = (self.moved // 2, -1) if self.moved % 2 == 0 else (self.size + self.moved // 2, 1)
         self.moved += 1
         begun = time.process_time()

@@ -1,4 +1,4 @@
-"""What a condition on a recursive view saves: reachability asked whole, from one node, and to one node, over the wire.
+"""What a condition on a recursive view saves: reachability in full, from one node, and to one node, over the wire.
 
 ``python -m benchmarks.demand``: 100,000 edges, sparse and all one component; milliseconds of ``SELECT count(*)``, the
 least of several, and how many rows there are. Each count is checked against a search of the graph.
@@ -24,7 +24,7 @@ VIEW = (
 
 
 def graph(nodes: int, ring: bool, count: int) -> Words:
-    """``count`` edges among ``nodes``, drawn at random; with a ring through all nodes among them, one component."""
+    """``count`` random edges among ``nodes``; with a ring through all nodes, they form one component."""
     if not ring:
         return edges(9, nodes, 0, count)
     around = np.arange(nodes)
@@ -32,7 +32,7 @@ def graph(nodes: int, ring: bool, count: int) -> Words:
 
 
 def reached(pairs: Words, start: int) -> int:
-    """How many nodes paths of an edge or more lead to from ``start``."""
+    """How many nodes are reachable from ``start`` by paths of at least one edge."""
     nodes = int(pairs.max()) + 1
     order = np.argsort(pairs[:, 0], kind="stable")
     first = np.searchsorted(pairs[order, 0], np.arange(nodes + 1))
@@ -46,7 +46,7 @@ def reached(pairs: Words, start: int) -> int:
 
 
 def asked(connection: psycopg.Connection, condition: str, times: int) -> tuple[int, float]:
-    """The count, and the least of milliseconds."""
+    """Runs the query: the count, and the least time in milliseconds."""
     took = []
     for _ in range(times):
         begun = time.perf_counter()
@@ -57,7 +57,7 @@ def asked(connection: psycopg.Connection, condition: str, times: int) -> tuple[i
 
 
 def measure(dsn: str, pairs: Words, whole: bool, times: int) -> dict[str, tuple[int, float]]:
-    """(rows, milliseconds) by condition; AssertionError where a count is wrong. ``whole``: ask without one too."""
+    """(rows, milliseconds) by condition; AssertionError if a count is wrong. ``whole``: also without a condition."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE TABLE edge (src int NOT NULL, dst int NOT NULL)")
         copy_in(connection, "edge", pairs.tolist())
@@ -71,7 +71,7 @@ def measure(dsn: str, pairs: Words, whole: bool, times: int) -> dict[str, tuple[
 
 
 def main() -> None:
-    """Both graphs, each on a server of its own."""
+    """Measures both graphs, each on its own server."""
     for nodes, ring in ((130_003, False), (20_011, True)):
         with server() as dsn:
             for condition, (rows, took) in measure(dsn, graph(nodes, ring, EDGES), not ring, 15).items():

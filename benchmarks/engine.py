@@ -43,7 +43,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """``cpu``: seconds of all threads in all batches; of each batch its wall seconds and its thread's CPU seconds."""
+    """``cpu``: seconds of all threads in all batches; for each batch, wall seconds and its thread's CPU seconds."""
 
     cpu: float
     walls: NDArray[np.float64]
@@ -59,7 +59,7 @@ class Bench(Flow):
         self.updates = 0
 
     def load(self) -> float:
-        """The base, each chunk at one time; CPU seconds."""
+        """Loads the base, each chunk at one time; CPU seconds."""
         bases = {table: rows_of(0, self.workload.size) for table, rows_of in self.workload.tables.items()}
         started = time.process_time()
         self.ordinal = 1
@@ -75,7 +75,7 @@ class Bench(Flow):
         return time.process_time() - started
 
     def changes(self, size: int) -> list[tuple[str, Words, Words]]:
-        """The next ``size`` updates: for each table the rows that go and that come, and their diffs."""
+        """The next ``size`` updates: for each table, the rows deleted and inserted, and their diffs."""
         workload, turns = self.workload, self.workload.turns
         found = []
         for place, table in enumerate(turns):
@@ -90,14 +90,14 @@ class Bench(Flow):
         return found
 
     def commit(self, batch: list[tuple[str, Words, Words]]) -> None:
-        """One transaction, stepped."""
+        """Steps one transaction."""
         self.ordinal += 1
         for table, rows, diffs in batch:
             self.feed(table, rows, diffs)
         self.step()
 
     def run(self, size: int, count: int, budget: float = BUDGET) -> Spent:
-        """``count`` updates in batches of ``size``, or as many as ``budget`` seconds allow; what each batch took."""
+        """Runs ``count`` updates in batches of ``size``, or as many as ``budget`` seconds allow; each batch's cost."""
         walls: list[float] = []
         steps: list[int] = []
         cpu = 0.0
@@ -116,7 +116,7 @@ class Bench(Flow):
         return Spent(cpu, np.array(walls), 1e-9 * np.array(steps))
 
     def right(self) -> bool:
-        """Whether the output is what the workload's answer computes from scratch."""
+        """Whether the output equals the workload's answer computed from scratch."""
         rows, diffs = self.flow.publish()[self.output].rows_at(self.ordinal)
         expected = self.workload.answer(self.updates)
         if int(diffs.sum()) != len(expected) or not (diffs > 0).all():
@@ -127,8 +127,8 @@ class Bench(Flow):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A workload at one size of batch. ``p50``, ``p99`` and ``worst``: CPU seconds that a step took of its thread; the
-    others' work on a shared machine is not in them. ``wall``: p99 of wall seconds."""
+    """A workload at one size of batch. ``p50``, ``p99`` and ``worst``: CPU seconds of a step's thread, which exclude
+    other load on a shared machine. ``wall``: p99 of wall seconds."""
 
     batch: int
     rate: float
@@ -140,7 +140,7 @@ class Measured:
 
 
 def measure_batch(bench: Bench, size: int, count: int) -> Measured:
-    """``count`` updates in batches of ``size``, after a twentieth as many that do not count."""
+    """Measures ``count`` updates in batches of ``size``, after a warm-up of a twentieth as many."""
     bench.run(size, max(size, count // 20), BUDGET / 10)
     spent = bench.run(size, max(size * 5, count))
     rate = len(spent.walls) * size / spent.cpu
@@ -156,7 +156,7 @@ def measure(workload: Workload, counts: dict[int, int] = BATCHES) -> tuple[Load,
 
 
 def compare(name: str, load: Load, cells: Sequence[Measured], rates: dict[int, float], factor: float) -> list[Row]:
-    """Beside the compiled system's figures, and the aims."""
+    """Compares with the compiled system's figures and the aims."""
     theirs, aims = rivals.LOADS[name] / factor, rivals.RATIOS.get(name, {})
     row = {"workload": name, "case": "load", "unit": SECONDS, "ours": load.seconds, "right": load.right}
     rows = [at_least({**row, "rivals": {rivals.COMPILED: theirs}}, theirs / load.seconds, aims.get(0))]
@@ -168,7 +168,7 @@ def compare(name: str, load: Load, cells: Sequence[Measured], rates: dict[int, f
 
 
 def latencies(name: str, cell: Measured, factor: float) -> list[Row]:
-    """Of single updates."""
+    """Latencies of single updates."""
     row: dict[str, Any] = {"workload": name, "case": "p50 of a step", "unit": SECONDS, "ours": cell.p50}
     rows = [Row(**row)]
     theirs = rivals.P99S.get(name, 0.0) / factor

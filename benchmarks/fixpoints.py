@@ -1,8 +1,8 @@
 """Figures 1 and 6 of *Differential Dataflow* (CIDR 2013): connected components of a mention graph, round by round.
 
-Four ways to the same labels: *stateless* computes every label anew in each round; *incremental* lets go round what has
-changed; *prioritised* lets small labels go first; *differential* has the prioritised loop and slides its window by a
-second. Records are those that the loop's body hands to the next round, an old label and a new one for each change.
+Four ways to the same labels: *stateless* recomputes every label in each round; *incremental* propagates only changes;
+*prioritised* propagates small labels first; *differential* takes the prioritised loop and slides its window by a
+second. Records are those that the loop's body passes to the next round: an old and a new label for each change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pass:
 
 @contextmanager
 def watched(found: list[Pass]) -> Iterator[None]:
-    """Every pass of every loop is run alone meanwhile, not in the kernel that runs them all, and told to ``found``."""
+    """Runs every pass of every loop separately, not in the kernel that runs them all, and reports it to ``found``."""
     run_vector, step = scheduler.run_vector, FlowRun.run
 
     def run(scope: Scope, vector: int) -> None:
@@ -69,14 +69,14 @@ class Window:
     people: int
 
     def pairs(self, slides: int) -> Words:
-        """(author, mentioned), those of the slides after the window's. Who is mentioned often has any number."""
+        """(author, mentioned): the window's mentions, then the slides'. Popular people have arbitrary numbers."""
         mentions, _ = stream(self.seconds + slides, self.rate, self.people, 1)
         numbers: Words = np.random.default_rng(1).permutation(self.people)
         return numbers[np.array(mentions, np.int64)[:, 1:]]
 
 
 def bench(window: Window, pairs: Words, view: str) -> Bench:
-    """The loop over the window. Update u takes mention u away and adds the one that is a window later."""
+    """The loop over the window. Update u removes mention u and adds the one a window later."""
     nodes = {"nodes": np.arange(window.people, dtype=np.int64)[:, None]}
     tables: dict[str, Callable[[int, int], Words]] = {"edges": lambda low, high: pairs[low:high]}
     size = window.seconds * window.rate
@@ -100,7 +100,7 @@ def components(nodes: int, pairs: Words) -> Words:
 
 
 def stateless(window: Window, pairs: Words) -> list[Pass]:
-    """Every round from nothing: labels and edges in, labels out."""
+    """Computes every round from scratch: labels and edges in, labels out."""
     label = np.stack([np.arange(window.people)] * 2, axis=1)
     ones = np.ones(len(label), np.int64)
     found: list[Pass] = []
@@ -119,7 +119,7 @@ def stateless(window: Window, pairs: Words) -> list[Pass]:
 
 
 def measure(window: Window, slides: int = 101) -> dict[str, list[Pass]]:
-    """Each way's passes. The slide is the one of median time, of ``slides``."""
+    """The passes of each way. The slide reported is the one of median time among ``slides``."""
     pairs = window.pairs(slides)
     found = {"stateless": stateless(window, pairs[: window.seconds * window.rate])}
     for name, view in (("incremental", LEAST.replace("RECURSIVE", "RECURSIVE (NO PRIORITY)")), ("prioritised", LEAST)):

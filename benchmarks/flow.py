@@ -90,7 +90,7 @@ class Flow:
         self.ordinal = 0
 
     def install(self, text: str, number: int, planning: Planning) -> Schema:
-        """The view of this number; its columns."""
+        """Installs the view with this number; gives its columns."""
         query = bind_statement(text, self.tables).statement
         assert isinstance(query, queries.Query)
         keys = tuple((r.id, r.primary_key) for r in self.tables.relations.values() if r.primary_key)
@@ -101,11 +101,11 @@ class Flow:
         return schema(query.rel)
 
     def feed(self, table: str, rows: Words, diffs: Words) -> None:
-        """Updates of one table at the present ordinal."""
+        """Feeds updates of one table at the current ordinal."""
         self.flow.feed(self.inputs[table], rows, self.ordinal, diffs)
 
     def step(self) -> Changes:
-        """One step to completion, published, as production does it; the view's changes."""
+        """Runs and publishes one step as production does; gives the view's changes."""
         self.flow.step()
         changes = self.flow.changes(self.output)
         self.flow.publish()

@@ -1,9 +1,9 @@
-"""Views over many rows that are created while others commit: what the others notice, progress, and cancel.
+"""Creating views over many rows while others commit: the effect on their latency, progress, and cancel.
 
     python -m benchmarks.hydration [ROWS]
 
-Ten million rows unless said otherwise. One client commits a row and reads a small view back, all the time; another
-commits to the large table; a third creates views over it, and cancels one half way.
+Ten million rows by default. One client keeps committing a row and reading a small view back; another commits to the
+large table; a third creates views over it, and cancels one halfway.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CANCELLED: Final = (
 
 
 def fill(connection: psycopg.Connection, rows: int) -> None:
-    """The large table, its groups, and the small table that the measured commits go to."""
+    """Creates the large table, its groups, and the small table for the measured commits."""
     connection.execute("CREATE TABLE big (id bigint, k int, v bigint)")
     connection.execute("CREATE TABLE groups (k int, name text)")
     connection.execute(f"INSERT INTO groups SELECT i, 'group ' || i % 500 FROM generate_series(0, {GROUPS - 1}) i")
@@ -53,7 +53,7 @@ def fill(connection: psycopg.Connection, rows: int) -> None:
 
 
 class Neighbour:
-    """Commits in a row: into ``t``, with the view read back, or into ``big``."""
+    """Commits one after the other: into ``t``, reading the view back, or into ``big``."""
 
     def __init__(self, dsn: str, table: str) -> None:
         self.samples: list[float] = []
@@ -77,7 +77,7 @@ class Neighbour:
                 time.sleep(0.002)
 
     def between(self, start: float, end: float) -> list[float]:
-        """Milliseconds of what began in that time."""
+        """Milliseconds of the commits that began in an interval."""
         return [ms for at, ms in zip(self.started, self.samples, strict=False) if start <= at < end]
 
     def stop(self) -> None:
@@ -96,7 +96,7 @@ def neighbours(dsn: str) -> Iterator[tuple[Neighbour, Neighbour]]:
 
 
 def watch(dsn: str, seen: list[str], stop: threading.Event) -> None:
-    """What freshet.hydrations says while a view is made."""
+    """Samples freshet.hydrations while a view is created."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         while not stop.is_set():
             seen += [str(row) for row in connection.execute("TABLE freshet.hydrations").fetchall()]

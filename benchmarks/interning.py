@@ -42,12 +42,12 @@ def load(dictionary: Dictionary, count: int) -> tuple[Words, float]:
         ids[start:stop] = intern(dictionary, np.arange(start, stop))
         dictionary.arena.drain_journal()
         if dictionary.arena.outgrown:
-            Sweep(dictionary.arena).turn()  # as the server does
+            Sweep(dictionary.arena).turn()  # as in the server
     return ids, time.process_time() - started
 
 
 def update(dictionary: Dictionary, ids: Words, count: int, first: int, updates: int, batch: int) -> float:
-    """Updates ``first`` …, whose ids take the places of those that went; per CPU second."""
+    """Updates from ``first`` on, whose ids replace those removed; updates per CPU second."""
     started = time.process_time()
     for u in range(first, first + updates, batch):
         ids[u : u + batch] = intern(dictionary, np.arange(count + u, count + u + batch))
@@ -113,7 +113,7 @@ class Interned:
 
 
 def resident() -> float:
-    """MB in use now. The largest use until now would hide what a load adds below it."""
+    """MB in use now. The peak would hide what a load adds below it."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
@@ -138,7 +138,7 @@ def measure(count: int) -> Interned:
 
 
 def compare(found: Interned, factor: float) -> list[Row]:
-    """Beside the compiled system's figures, and the aims."""
+    """Compares with the compiled system's figures and the aims."""
     share = found.count / VALUES
     theirs, memory = rivals.LOADS["W6"] * share / factor, rivals.INTERNING_MB * share
     row = {"workload": "W6", "case": "load", "unit": SECONDS, "ours": found.load, "right": True}

@@ -1,7 +1,7 @@
 """Workloads A to E with the planner and the engine alone: no wire, no server, nothing on disk.
 
-A batch takes from Python's rows until the view's changes have been applied to a dict of its rows: encoding, the step
-and decoding are in it, as they are in the libraries' figures. Who calls says what a row was before it goes.
+A batch is timed from Python's rows until the view's changes have been applied to a dict of its rows, including
+encoding, the step and decoding, as in the libraries' figures. The caller supplies a row's old value to delete it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SMALL, WIDE = ((1, 200), (100, 50), (10_000, 10)), ((1, 100), (600, 20))
 
 
 class Source(Protocol):
-    """What makes a workload's rows and batches."""
+    """Generates a workload's rows and batches."""
 
     def base(self) -> dict[str, list[Row]]: ...
     def batches(self, size: int, count: int) -> Iterator[Batch]: ...
@@ -48,7 +48,7 @@ WHOLE, COUNT, GROUP = "SELECT * FROM v", "SELECT count(*) FROM v", "SELECT * FRO
 
 
 def cases(shrink: int = 1) -> dict[str, Case]:
-    """By name; the base divided by ``shrink``."""
+    """The cases by name, with the base divided by ``shrink``."""
     one_k, hundred_k = ((1, 200), (10, 50)), ((1, 100), (100, 20))
     thousand, hundred_thousand = 1_000 // shrink, 100_000 // shrink
     return {
@@ -68,7 +68,7 @@ Change = tuple[str, list[Row], list[int]]
 
 
 class Contents:
-    """The rows of every table by key, so that a batch's updates and deletions say what goes."""
+    """The rows of every table by key, to find the old rows of a batch's updates and deletions."""
 
     def __init__(self, base: dict[str, list[Row]]) -> None:
         self.rows = {table: {row[0]: row for row in rows} for table, rows in base.items()}
@@ -128,7 +128,7 @@ class Library:
         return list(zip(*(codec.decode(c.type, v, self.flow.dictionary) for c, v in vectors), strict=True))
 
     def commit(self, changes: list[Change]) -> None:
-        """One transaction, until its effect is in ``result``."""
+        """Runs one transaction, until its effect is in ``result``."""
         flow, result = self.flow, self.result
         flow.ordinal += 1
         for table, rows, diffs in changes:
@@ -144,13 +144,13 @@ class Library:
 
 
 def _plain(schema: Schema) -> bool:
-    """Whether rows are integers as they are."""
+    """Whether rows are plain integers."""
     return all(c.type.kind is Kind.INT8 and not c.nullable for c in schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """What batches of one size took: wall and CPU milliseconds of each."""
+    """Wall and CPU milliseconds of each batch of one size."""
 
     size: int
     walls: NDArray[np.float64]
@@ -158,13 +158,13 @@ class Batches:
 
     @property
     def half(self) -> float:
-        """The median by the wall."""
+        """The median wall time."""
         return float(np.median(self.walls))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``load``: seconds; ``right``: whether the view is what another computes from the same rows."""
+    """``load``: seconds; ``right``: whether the view equals another system's result from the same rows."""
 
     load: float
     batches: list[Batches]

@@ -102,7 +102,7 @@ PROGRAMS: dict[str, tuple[Callable[[int], Any], Callable[[Tables], Any], tuple[s
 
 
 class Feeder(pw.io.python.ConnectorSubject):  # type: ignore[misc]
-    """Feeds the base, then every batch when the one before has been seen through."""
+    """Feeds the base, then each batch once the previous one has been processed."""
 
     def __init__(self, made: Any, plan: list[tuple[int, int]]) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Feeder(pw.io.python.ConnectorSubject):  # type: ignore[misc]
                 self.times[size].append(1e3 * (time.perf_counter() - begun))
 
     def changes(self, batch: Batch) -> Iterator[tuple[str, Row, int]]:
-        """A batch as rows that go and come."""
+        """A batch as deleted and inserted rows."""
         for table, keys in batch.deletes.items():
             for key in keys:
                 yield table, self.rows[table].pop(key), -1
@@ -141,7 +141,7 @@ class Feeder(pw.io.python.ConnectorSubject):  # type: ignore[misc]
                 self.rows[table][row[0]] = row
 
     def transact(self, changes: Any) -> None:
-        """One commit, until its changes have been applied; a row of the table MARK tells which it was."""
+        """Runs one commit until its changes have been applied; a row of the table MARK identifies it."""
         self.done.clear()
         self.marked += 1
         for table, row, diff in changes:
@@ -163,7 +163,7 @@ class Given(pw.Schema):  # type: ignore[misc]
 
 
 def split(given: Any, table: str) -> Any:
-    """One table of the stream; a column ``id`` is named ``id_``, since pathway has one."""
+    """One table of the stream; a column ``id`` is renamed ``id_``, since pathway reserves the name."""
     mine = given.filter(given.t == table)
     columns = {name if name != "id" else "id_": (i, kind) for i, (name, kind) in enumerate(COLUMNS[table].items())}
     return mine.select(**{name: pw.declare_type(kind, mine.row[i]) for name, (i, kind) in columns.items()})

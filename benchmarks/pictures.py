@@ -43,7 +43,7 @@ def measure_fixpoints(window: fixpoints.Window = DAY, slides: int = 101) -> Data
 
 
 def measure_latency(shrink: int = 1, after: tuple[int, ...] = AFTER, window: int = 1_000) -> Data:
-    """Single updates of W1 after more and more of them."""
+    """Single updates of W1 after growing numbers of updates."""
     found = curves.latencies(workloads(shrink)["W1"], after, window)
     return {"window": window, "quantiles": curves.QUANTILES, "after": found}
 
@@ -81,7 +81,7 @@ WAYS: Final = {"stateless": 5, "incremental": 0, "prioritised": 1, "differential
 
 
 def draw_fixpoints(data: Data, note: str) -> dict[str, Chart]:
-    """Figures 1 and 6 of the CIDR paper; a pass's place is that among all loop vectors of any of the four."""
+    """Figures 1 and 6 of the CIDR paper; a pass is placed by its rank among the loop vectors of all four ways."""
     passes, window = data["passes"], data["window"]
     vectors = sorted({vector for found in passes.values() for vector, *_ in found})
     place = {vector: i for i, vector in enumerate(vectors)}
@@ -105,7 +105,7 @@ def draw_fixpoints(data: Data, note: str) -> dict[str, Chart]:
 
 
 def draw_latency(data: Data, note: str) -> dict[str, Chart]:
-    """The roadmap's distributions: how many updates take longer than so much."""
+    """The roadmap's distributions: how many updates take longer than a given time."""
     lines = []
     for colour, (after, found) in enumerate(sorted(data["after"].items(), key=lambda item: int(item[0]))):
         shown = tuple((x, 1 - q / 100) for q, x in zip(data["quantiles"], found, strict=True))
@@ -184,7 +184,7 @@ def measured(name: str) -> Data:
 
 
 def drawn(stored: Data) -> dict[str, str]:
-    """Every picture that there are measurements for: file name → SVG."""
+    """Every picture with measurements: file name → SVG."""
     found = {}
     for name, kept in stored.items():
         low, high = sorted(kept["load"])

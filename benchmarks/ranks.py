@@ -1,4 +1,4 @@
-"""Integer mass in PageRank and SALSA: how near to exact ranks it comes, and what a change of an edge costs.
+"""Integer mass in PageRank and SALSA: how close the ranks are to exact ones, and what a change of an edge costs.
 
 ``python -m benchmarks.ranks`` runs the queries of ``examples/graphs`` with other masses than theirs, in process, on
 random graphs of two edges a node and on the dependencies of Debian's packages (``examples/debian``); prints a table.
@@ -63,7 +63,7 @@ EXACT: Final = {"pagerank": pagerank, "salsa": salsa}
 
 
 def places(scores: Scores) -> Scores:
-    """Each one's place by score; equal scores share the middle of theirs."""
+    """The rank of each by score; equal scores share their mean rank."""
     _, which, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     middle: Scores = (ends - (counts - 1) / 2)[which]
@@ -71,7 +71,7 @@ def places(scores: Scores) -> Scores:
 
 
 def found(graph: Graph, nodes: int) -> Scores:
-    """The view's mass by node; of SALSA the authorities'."""
+    """The view's mass by node; for SALSA, the authorities' mass."""
     flow = graph.flow
     rows, _ = flow.flow.publish()[flow.output].rows_at(flow.ordinal)
     columns = RowSet(rows, flow.schema).columns()
@@ -84,7 +84,7 @@ def found(graph: Graph, nodes: int) -> Scores:
 
 
 def measure(name: str, mass: int, pairs: Words, size: int, changes: int = 20) -> Cell:
-    """Load the first ``size`` edges, compare, then let edges go and come by turns."""
+    """Loads the first ``size`` edges, compares, then deletes and inserts edges in turn."""
     text = query(name)
     here = f"SELECT node, {MASS[name]}"
     assert text.count(here) == 1
@@ -108,7 +108,7 @@ def measure(name: str, mass: int, pairs: Words, size: int, changes: int = 20) ->
 
 
 def dependencies() -> Words:
-    """Debian's packages as a graph, in random order: which needs which, by the first alternative that can be met."""
+    """Debian's package dependencies as edges in random order, by the first alternative that can be satisfied."""
     packages, depends, provides = (
         parquet.read_table(DEBIAN / f"{table}_base.parquet").to_pylist()
         for table in ("packages", "depends", "provides")
@@ -130,7 +130,7 @@ def dependencies() -> Words:
 
 
 def main() -> None:
-    """The table."""
+    """Prints the table."""
     graphs = {f"random, {n:,} nodes": (random_graph(n), 2 * n) for n in (1_000, 10_000, 100_000)}
     known = dependencies()
     graphs["Debian"] = known, len(known) - 20

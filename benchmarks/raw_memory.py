@@ -1,4 +1,4 @@
-"""What a kernel call costs by how it is told where a trace's memory is (docs/decisions/0012-raw-memory.md).
+"""The cost of a kernel call by how it is passed a trace's memory (docs/decisions/0012-raw-memory.md).
 
 python -m benchmarks.raw_memory prints nanoseconds of CPU, the best of seven runs.
 """

@@ -1,4 +1,4 @@
-"""DuckDB beside: the same rows in memory, the same batches in transactions, the view computed anew after each."""
+"""DuckDB for comparison: the same rows in memory, the same batches in transactions, the view recomputed after each."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Recompute:
             self.insert(table, base[table])
 
     def insert(self, table: str, rows: list[Row]) -> None:
-        """Adds rows, by Arrow."""
+        """Adds rows through Arrow."""
         given = pa.table({n: list(c) for n, c in zip(self.columns[table], zip(*rows, strict=True), strict=True)})
         self.connection.register("given", given)
         self.connection.execute(f"INSERT INTO {table} SELECT * FROM given")
         self.connection.unregister("given")
 
     def apply(self, batch: Batch) -> None:
-        """One transaction."""
+        """Runs one transaction."""
         self.connection.execute("BEGIN")
         for table, keys in batch.deletes.items():
             if keys:
@@ -65,7 +65,7 @@ class Recompute:
         self.connection.unregister("given")
 
     def read(self) -> list[Row]:
-        """The view's rows, computed anew."""
+        """The view's rows, recomputed."""
         return self.connection.execute(self.view).fetchall()
 
 

@@ -25,7 +25,7 @@ HERE: Final = ", here"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. ``rivals``: theirs in the same unit, corrected. ``ratio``: as ``aim`` says it. ``most``: p99.
+    """One figure. ``rivals``: theirs in the same unit, corrected. ``ratio``: as ``aim`` defines it. ``most``: p99.
 
     ``met`` is None where there is no aim; ``right``: whether the result was checked and right, None: not checked.
     """
@@ -59,24 +59,24 @@ class Run:
 
 
 def at_least(row: dict[str, Any], ratio: float, aim: float | None) -> Row:
-    """A row whose aim, if it has one, is a ratio of at least so much."""
+    """A row whose aim, if any, is a minimum ratio."""
     return Row(**row, ratio=ratio, aim="" if aim is None else f"≥ {aim:g}×", met=None if aim is None else ratio >= aim)
 
 
 def at_most(row: dict[str, Any], ratio: float, aim: float | None, of: str) -> Row:
-    """A row whose aim, if it has one, is a ratio of at most so much of something."""
+    """A row whose aim, if any, is a maximum ratio to something."""
     return Row(
         **row, ratio=ratio, aim="" if aim is None else f"≤ {aim:g}× {of}", met=None if aim is None else ratio <= aim
     )
 
 
 def below(row: dict[str, Any], limit: float) -> Row:
-    """A row whose aim is a figure under the limit, of the same unit."""
+    """A row whose aim is a figure below the limit in the same unit."""
     return Row(**row, aim=f"< {figure(limit, row['unit'])}", met=row["ours"] < limit)
 
 
 def machine() -> dict[str, Any]:
-    """What the figures come from."""
+    """The machine that the figures come from."""
     model = next(
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "unknown"
     )
@@ -89,12 +89,12 @@ def _lines(path: str) -> list[str]:
 
 
 def now() -> str:
-    """To the minute."""
+    """The time, to the minute."""
     return datetime.now().isoformat(" ", "minutes")
 
 
 def figure(value: float, unit: str) -> str:
-    """A figure as it stands in a table."""
+    """A figure as shown in a table."""
     if unit == SECONDS:
         for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
             if value * factor >= 1 or name == "µs":
@@ -103,12 +103,12 @@ def figure(value: float, unit: str) -> str:
 
 
 def three(value: float) -> str:
-    """Three digits that mean something."""
+    """A number with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def save(runs: dict[str, Run], path: Path = RESULTS) -> dict[str, Any]:
-    """Puts the runs in the place of older ones of the same workloads; everything that is kept."""
+    """Replaces older runs of the same workloads; gives everything stored."""
     kept: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"runs": {}}
     kept["machine"] = machine()
     kept["runs"].update({name: asdict(run) for name, run in runs.items()})

@@ -1,4 +1,4 @@
-"""What others do on the same workloads, measured on a quiet 2-core machine, and what Freshet aims at beside them.
+"""Other systems' figures on the same workloads, measured on a quiet 2-core machine, and Freshet's aims.
 
 Figures are as measured there; ``report.py`` corrects them by ``calibrate.factor()``.
 """

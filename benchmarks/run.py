@@ -31,7 +31,7 @@ QUICK = {1: 20, 10: 20, 100: 200, 1_000: 2_000, 100_000: 2_000}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``shrink`` divides bases; ``quick``: only as many updates as a test has time for."""
+    """``shrink`` divides bases; ``quick``: only as many updates as fit in a test."""
 
     shrink: int = 1
     quick: bool = False
@@ -52,7 +52,7 @@ def engine_rows(name: str, size: Size, speed: float) -> list[Row]:
 
 
 def computed_anew(case: library.Case, size: Size) -> dict[str, dict[int, float]]:
-    """Median milliseconds by size of batch of the rival that computes the view anew, on this machine."""
+    """Median milliseconds by size of batch of the rival that recomputes the view, on this machine."""
     return {rivals.RECOMPUTE + HERE: {b.size: b.half for b in recompute.measure(case, size.plan(case))}}
 
 
@@ -108,7 +108,7 @@ def library_rows(name: str, size: Size, speed: float) -> list[Row]:
 
 
 def commit_rows(name: str, size: Size, speed: float) -> list[Row]:
-    """Commits over the wire that are no workload of WORKLOADS.md."""
+    """Commits over the wire that are not a workload of WORKLOADS.md."""
     return server.COMMITS[name]()
 
 
@@ -142,7 +142,7 @@ def measured(table: str, name: str, measure: Measure, size: Size, speed: float) 
 
 
 def apart(*what: object) -> Run:
-    """``measured`` in a Python of its own, so that no workload finds the memory that another has left."""
+    """``measured`` in its own Python process, so that no workload inherits another's memory."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(measured, *what).result()  # type: ignore[arg-type]
 

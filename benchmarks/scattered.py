@@ -43,13 +43,13 @@ CHANGES: Final = {
 
 @dataclass(slots=True)
 class Peaks:
-    """The most memory, in MB, that a process of each kind has taken, among those that this program has started."""
+    """The peak memory, in MB, of a process of each kind among those started by this program."""
 
     most: dict[str, int] = field(default_factory=dict)
     ended: threading.Event = field(default_factory=threading.Event)
 
     def watch(self) -> None:
-        """Until ``ended``."""
+        """Samples memory until ``ended``."""
         while not self.ended.wait(0.5):
             parents: dict[int, int] = {}
             found: list[tuple[int, str, int]] = []
@@ -82,7 +82,7 @@ def _descends(number: int, parents: dict[int, int]) -> bool:
 
 @contextmanager
 def server(cluster: str, shared: Path) -> Iterator[str]:
-    """A fresh server of little memory; its DSN."""
+    """A fresh server with little memory; its DSN."""
     folder = Path(tempfile.mkdtemp(prefix="freshet-bench-"))
     spark = ["--spark", cluster, "--spark-shared", str(shared), "--spark-memory", "512MiB"]
     command = [sys.executable, "server.py", "--data", str(folder), "--port", "0", "--memory", MEMORY, *spark]
@@ -136,7 +136,7 @@ def _fill(connection: psycopg.Connection) -> None:
 
 
 def _verified(connection: psycopg.Connection) -> str:
-    """The recompute is the server's own, or Spark's where it does not fit."""
+    """VERIFY, recomputed by the server, or by Spark if it does not fit."""
     notices: list[str] = []
     connection.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
     started = time.perf_counter()

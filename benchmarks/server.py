@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 
 @contextmanager
 def server() -> Iterator[str]:
-    """A fresh server in a folder that goes away; its DSN."""
+    """A fresh server in a temporary folder; its DSN."""
     with started() as running:
         yield running.dsn
 
@@ -51,7 +51,7 @@ class Running:
 
 @contextmanager
 def started(flags: Sequence[str] = ()) -> Iterator[Running]:
-    """A fresh server, with flags of its own, in a folder that goes away."""
+    """A fresh server with the given flags, in a temporary folder."""
     folder = Path(tempfile.mkdtemp(prefix="freshet-bench-"))
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -142,7 +142,7 @@ def _update(connection: psycopg.Connection, table: str, rows: list[Any]) -> None
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Seconds of the load, milliseconds of every batch by size, and whether the view was right in the end."""
+    """Seconds of the load, milliseconds of every batch by size, and whether the view was right at the end."""
 
     load: float
     batches: dict[int, list[float]]
@@ -207,7 +207,7 @@ def many_clients() -> list[Row]:
 
 
 def over(workload: str, case: str, unit: str, rate: float, least: float) -> Row:
-    """A rate whose aim is to be at least so much."""
+    """A rate whose aim is a minimum."""
     return Row(workload, case, unit, rate, aim=f"≥ {least:,.0f} {unit}", met=rate >= least)
 
 
@@ -231,7 +231,7 @@ def beside_others() -> list[Row]:
 
 
 def market(measured: Callable[[str], list[Row]]) -> Callable[[], list[Row]]:
-    """Trades and quotes, on a server."""
+    """Measures trades and quotes on a server."""
 
     def run() -> list[Row]:
         with server() as dsn:

@@ -42,7 +42,7 @@ WAYS: Final = ("plain", "spark", "local")
 
 
 def orders(rows: int) -> dict[str, pa.Table]:
-    """Orders and a tenth as many customers, in 8 regions and 400 cities."""
+    """Orders, and a tenth as many customers in 8 regions and 400 cities."""
     rng = np.random.default_rng(7)
     customers = max(rows // 10, 1)
     number = np.arange(customers)
@@ -67,7 +67,7 @@ def orders(rows: int) -> dict[str, pa.Table]:
 
 
 def graph(rows: int) -> dict[str, pa.Table]:
-    """Edges between a quarter as many nodes, and ten of them to begin at."""
+    """Edges between a quarter as many nodes, and ten start nodes."""
     rng = np.random.default_rng(11)
     nodes = max(rows // 4, 1)
     source, target = rng.integers(0, nodes, (2, rows), np.int32)
@@ -79,7 +79,7 @@ def graph(rows: int) -> dict[str, pa.Table]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """``tables``: DDL of the columns; ``plain``: whether Spark SQL can be asked the same."""
+    """``tables``: DDL of the columns; ``plain``: whether Spark SQL can run the same query."""
 
     tables: dict[str, str]
     made: Callable[[int], dict[str, pa.Table]]
@@ -141,11 +141,11 @@ class Ours:
         self.connection.execute("INSERT INTO small VALUES (1)")
 
     def start_spark(self) -> None:
-        """Lets Spark run, which a server that has not used it for a minute has stopped."""
+        """Starts Spark, which a server stops after a minute without use."""
         self._hydrate("started", "spark", "SELECT a, count(*) AS n FROM small GROUP BY a")
 
     def run(self, by: str) -> set[tuple[Any, ...]]:
-        """Makes the view; its rows."""
+        """Creates the view; gives its rows."""
         self._hydrate("v", by, self.view.query)
         return set(self.connection.execute("SELECT * FROM v").fetchall())
 
@@ -156,7 +156,7 @@ class Ours:
 
 @dataclass(slots=True)
 class Found:
-    """Of one way: seconds of each turn, and the bytes by which the server has grown."""
+    """The result of one way: seconds of each turn, and the server's growth in bytes."""
 
     seconds: list[float]
     grown: list[int]
@@ -189,7 +189,7 @@ def measure(name: str, rows: int, turns: int, settings: SparkSettings, flags: Se
 
 
 def by_turns(ours: Ours, plain: SparkSession, folder: Path, turns: int) -> dict[str, Found]:
-    """What each way takes; AssertionError: their rows differ."""
+    """Measures each way in turns. AssertionError if their rows differ."""
     found = {way: Found([], []) for way in WAYS if way != "plain" or ours.view.plain}
     expected: set[tuple[Any, ...]] | None = None
     for turn in range(turns + 1):
@@ -212,7 +212,7 @@ def by_turns(ours: Ours, plain: SparkSession, folder: Path, turns: int) -> dict[
 
 
 def timed(ours: Ours, by: str) -> tuple[float, int, set[tuple[Any, ...]]]:
-    """Seconds, by how much the server's memory has grown at most meanwhile, rows."""
+    """Seconds, the largest growth of the server's memory meanwhile, rows."""
     if by == "spark":
         ours.start_spark()
     ours.connection.execute("DROP MATERIALIZED VIEW IF EXISTS v")

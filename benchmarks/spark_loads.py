@@ -68,7 +68,7 @@ def write_files(folder: Path, rows: int, format_: str) -> None:
 
 
 class Peak:
-    """The most memory that a process has, in bytes, from now on: ``total``, and ``own``, which no file backs."""
+    """A process's peak memory in bytes from now on: ``total``, and ``own``, which no file backs."""
 
     def __init__(self, process: int) -> None:
         self.total = self.own = 0
@@ -112,7 +112,7 @@ def by_duckdb(files: Path, scratch: Path, format_: str) -> float:
 
 
 class Neighbour:
-    """One who commits a row every 10 ms, into a table of its own; ``longest``: the longest of these commits, in s."""
+    """A client that commits a row every 10 ms into its own table; ``longest``: its longest commit, in s."""
 
     def __init__(self, dsn: str) -> None:
         self.longest = 0.0
@@ -135,7 +135,7 @@ class Neighbour:
 
 
 class Loader:
-    """A server, and how long it takes to load the files."""
+    """A server whose loads of the files are timed."""
 
     def __init__(self, dsn: str, process: int, format_: str) -> None:
         self._dsn = dsn
@@ -176,7 +176,7 @@ class Loader:
 def measure(
     rows: int, repeat: int, format_: str, master: str, memory: str, only: list[str]
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Seconds of each side, by turns."""
+    """Seconds of each side, in turns."""
     scratch = Path(tempfile.mkdtemp(prefix="freshet-loads-"))
     found: dict[str, list[float]] = {}
     try:
@@ -210,7 +210,7 @@ def measure(
 
 
 def told(format_: str, rows: int, found: dict[str, list[float]]) -> list[Row]:
-    """The figures as rows: of each kind of table ours by Spark, with what the others take."""
+    """The figures as rows: for each kind of table, Freshet's load by Spark beside the others."""
     seconds = {name: median(values) for name, values in found.items()}
     plain = seconds.get("plain Spark")
     made = []
@@ -232,7 +232,7 @@ def told(format_: str, rows: int, found: dict[str, list[float]]) -> list[Row]:
 
 
 def picture(runs: Sequence[Run]) -> Chart:
-    """Seconds by rows of tables alone, a line for each format and engine."""
+    """Seconds by rows, of tables without keys or views, a line for each format and engine."""
     lines: list[Series] = []
     for run in runs:
         alone = [row for row in run.rows if row.case.endswith(" rows")]
@@ -256,7 +256,7 @@ def _million(row: Row) -> float:
 
 
 def keep(format_: str, run: Run) -> None:
-    """Keeps a run in docs/benchmarks, and draws all that are kept."""
+    """Stores a run in docs/benchmarks, and draws all stored runs."""
     kept = save({f"{format_} loads": run})
     publish(page(kept))
     PICTURE.write_text(draw(picture([run for run in runs_of(kept).values() if run.table == TABLE_OF_LOADS])))

@@ -24,7 +24,7 @@ MOST_MARKS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line through points (x, y), in order of x; where y is 0 on a logarithmic axis, it is broken.
+    """A line through points (x, y), in order of x; broken where y is 0 on a logarithmic axis.
 
     ``colour``: its number in the palette; ``dashed``: for a rival.
     """
@@ -37,7 +37,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """``label`` says the unit. ``low`` and ``high`` widen what the points span."""
+    """``label`` gives the unit. ``low`` and ``high`` widen the points' range."""
 
     label: str
     log: bool = False
@@ -58,7 +58,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From values to pixels; ``ticks`` are values. Logarithmic where ``log``: values below ``low`` are drawn at it."""
+    """From values to pixels; ``ticks`` are values. With ``log``, logarithmic: values below ``low`` are drawn at it."""
 
     low: float
     high: float
@@ -92,7 +92,7 @@ def scale(axis: Axis, values: Iterable[float], start: float, stop: float) -> Sca
 
 
 def nice(step: float) -> float:
-    """The least of 1, 2, 5 × a power of ten that is not below the step."""
+    """The least of 1, 2, 5 × a power of ten that is at least the step."""
     power = 10.0 ** math.floor(math.log10(step))
     return next(power * k for k in (1, 2, 5, 10) if power * k >= step - 1e-12)
 

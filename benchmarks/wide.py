@@ -51,7 +51,7 @@ class Side:
         self.spent = 0.0
 
     def feed(self, table: str, rows: Words, diffs: Words) -> None:
-        """One commit of one table, stepped; its CPU time is added up."""
+        """Steps one commit of one table and adds up its CPU time."""
         start = time.thread_time()
         self.flow.ordinal += 1
         self.flow.feed(table, rows, diffs)
@@ -89,7 +89,7 @@ def _together(batch: Sequence[Change]) -> Change:
 
 
 def _flip(draw: random.Random, table: str, size: int) -> Change:
-    """A row that a view does not look for becomes one that it does, or the other way."""
+    """Turns a row that a view filters out into one that it keeps, or the reverse."""
     key = 100 * draw.randrange(size // 100)
     level = _levels.get((table, key), 0)
     _levels[table, key] = new = 7 - level
@@ -100,7 +100,7 @@ _levels: dict[tuple[str, int], int] = {}
 
 
 def compare(views: Sequence[str], rows: int, changes: int, told: Callable[[str], None]) -> list[Side]:
-    """Both ways, after everything has happened on both; ``told`` gets a line for each thing that was measured."""
+    """Compares both ways after all changes; ``told`` gets a line for each measurement."""
     sides = [Side(views, Late.OFF), Side(views, Late.AUTO)]
     rnd = np.random.default_rng(1)
     items = rnd.integers(0, 1 << 40, (rows, FILLS + 4))

@@ -153,7 +153,7 @@ def joined(keys: int, size: int) -> Callable[[int], Words]:
 
 
 def components(nodes: int, size: int) -> Callable[[int], Words]:
-    """(node, the least node of its component): halving the labels' way to the root until nothing changes."""
+    """(node, the least node of its component): pointer jumping until nothing changes."""
 
     def answer(updates: int) -> Words:
         pairs = edges(2, nodes, updates, size + updates)
@@ -206,7 +206,7 @@ SELECT src, dst FROM strong"""
 
 
 def strong_edges(nodes: int, pairs: Words) -> Words:
-    """The edges whose ends are in one strongly connected component."""
+    """The edges whose ends are in the same strongly connected component."""
     order = np.argsort(pairs[:, 0], kind="stable")
     start = np.searchsorted(pairs[order, 0], np.arange(nodes + 1)).tolist()
     found = tarjan(nodes, start, pairs[order, 1].tolist())
@@ -231,7 +231,7 @@ def tarjan(nodes: int, start: list[int], target: list[int]) -> Words:
                 other = target[place[node]]
                 if index[other] < 0:
                     path.append(other)
-                    continue  # it is looked at again when its component is known, or its low
+                    continue  # it is visited again when its component, or its low link, is known
                 if component[other] < 0:
                     low[node] = min(low[node], low[other])
                 place[node] += 1
@@ -243,7 +243,7 @@ def tarjan(nodes: int, start: list[int], target: list[int]) -> Words:
 
 
 def triangles(nodes: int, pairs: Words) -> Words:
-    """All (a, b, c) with a → b, b → c, a → c; for each a → b the smaller of both neighbourhoods is gone through."""
+    """All (a, b, c) with a → b, b → c, a → c; for each a → b scans the smaller of both neighbourhoods."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     source, target = pairs[order, 0], pairs[order, 1]
     keys = source * nodes + target
