@@ -19,7 +19,7 @@ def title(text: str) -> None:
 
 @dataclass(slots=True)
 class Step:
-    """What a step has to say when it ends."""
+    """What a step reports when it ends."""
 
     result: str = ""
 
@@ -36,7 +36,7 @@ def step(text: str) -> Iterator[Step]:
 
 @dataclass(slots=True)
 class Progress:
-    """A line that is rewritten on a terminal, and written ten times in all elsewhere."""
+    """A line rewritten in place on a terminal, and printed ten times in all elsewhere."""
 
     total: int
     text: str
@@ -51,7 +51,7 @@ class Progress:
         print(f"\r\x1b[K{line[:110]}" if INTERACTIVE else line, end="" if INTERACTIVE else "\n", flush=True)
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if INTERACTIVE:
             print("\r\x1b[K", end="", flush=True)
 

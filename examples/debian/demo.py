@@ -37,7 +37,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 @dataclass(slots=True)
 class Tally:
-    """What the transactions did: seconds each, and rows added and removed by view."""
+    """The transactions' effects: seconds each, and rows added and removed by view."""
 
     seconds: list[float] = field(default_factory=list)
     recursive_seconds: list[float] = field(default_factory=list)
@@ -166,7 +166,7 @@ def apply_updates(connection: psycopg.Connection, follower: Follower) -> None:
 
 
 def remove_and_restore(connection: psycopg.Connection, follower: Follower) -> None:
-    """Take each watched library out of the distribution, and put it back."""
+    """Remove each watched library from the distribution and restore it."""
     rows = []
     libraries = [r[0] for r in connection.execute("SELECT library FROM watched ORDER BY library")]
     tally = Tally()

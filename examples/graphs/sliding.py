@@ -38,7 +38,7 @@ def stream(
 
 
 def load(connection: psycopg.Connection, options: argparse.Namespace) -> None:
-    """The tables, and the stream in them."""
+    """Creates the tables and loads the stream."""
     connection.execute("DROP SCHEMA IF EXISTS mentions CASCADE; CREATE SCHEMA mentions; SET search_path = mentions")
     connection.execute(FOLDER.joinpath("mentions.sql").read_text().split("-- scc.sql")[0])
     mentions, tags = stream(options.window + options.slides, options.rate, options.people, options.seed)
@@ -50,7 +50,7 @@ def load(connection: psycopg.Connection, options: argparse.Namespace) -> None:
 
 
 def slide(connection: psycopg.Connection, comes: int, goes: int) -> float:
-    """Moves the window by a second; how long until the commit stands and the topics have been read, in seconds."""
+    """Moves the window by a second; the seconds until the commit is durable and the topics are read."""
     started = time.perf_counter()
     with connection.transaction():
         connection.execute(f"INSERT INTO shown VALUES ({comes})")

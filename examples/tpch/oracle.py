@@ -1,4 +1,4 @@
-"""Another database with the same tables and the same changes, that is asked the 22 queries: DuckDB."""
+"""DuckDB with the same tables and changes, which runs the 22 queries for comparison."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEY: Final = re.compile(r",?\s*PRIMARY KEY(\s*\([^)]*\))?")
 
 
 class Oracle:
-    """The tables of some Parquet files, in memory or, with a ``folder``, in a file there; without their keys."""
+    """The tables of some Parquet files, without keys, in memory or, with a ``folder``, in a file there."""
 
     def __init__(self, files: Path, folder: Path | None = None) -> None:
         path = None if folder is None else folder / "oracle.duckdb"
@@ -37,7 +37,7 @@ class Oracle:
             self._database.execute(statement)
 
     def difference(self, freshet: psycopg.Connection, name: str) -> tuple[int, int]:
-        """How many rows a view has, and how many of its and the oracle's answer have no like in the other."""
+        """How many rows a view has, and how many rows of the view and of the oracle's answer are not in the other."""
         query = views()[name].partition(" AS\n")[2]
         found = [*map(plain, freshet.execute(f"SELECT * FROM {name}").fetchall())]  # type: ignore[arg-type]
         expected = [*map(plain, self._database.execute(query).fetchall())]

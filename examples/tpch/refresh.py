@@ -1,6 +1,6 @@
-"""Rounds of change: some orders come, with their items, and others go, after TPC-H's refresh functions.
+"""Rounds of change: inserts some orders with their items and deletes others, after TPC-H's refresh functions.
 
-The same statements run anywhere, so that another database can be asked what is right.
+The same statements run on any database, so that another one can check the results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ITEMS: Final = (
 
 
 def comes(number: int) -> tuple[str, ...]:
-    """The statements by which the round's new orders come: copies of old ones under keys of their own."""
+    """The statements that insert the round's new orders: copies of old ones under new keys."""
     key, chosen = BEYOND * number, f"{SPREAD} = {number * 37 % SPREAD}"
     return (
         f"INSERT INTO orders SELECT o_orderkey + {key}, {ORDERS} FROM orders"
@@ -32,7 +32,7 @@ def comes(number: int) -> tuple[str, ...]:
 
 
 def goes(number: int) -> tuple[str, ...]:
-    """The statements by which other orders go, old ones and some that came earlier."""
+    """The statements that delete other orders, both original ones and some inserted earlier."""
     chosen = f"{SPREAD} = {number * 61 % SPREAD}"
     return (f"DELETE FROM lineitem WHERE l_orderkey % {chosen}", f"DELETE FROM orders WHERE o_orderkey % {chosen}")
 

@@ -1,4 +1,4 @@
-"""TPC-H's 22 queries as views: the tables from Parquet files, the views over them, and both kept right under change.
+"""TPC-H's 22 queries as views: loads the tables from Parquet files, creates the views and maintains them under change.
 
 ``python -m examples.tpch.run --scale 1 --engine spark`` makes the files (by ``tpchgen-cli``), starts a server on a
 fresh folder, loads, creates, changes, and verifies every view by a recompute. Other flags are the server's.
@@ -59,7 +59,7 @@ def load(connection: psycopg.Connection, files: Path, engine: str) -> None:
 
 
 def create_views(connection: psycopg.Connection, by: str) -> None:
-    """Creates the 22 views; ``by``: who fills them (HYDRATE)."""
+    """Creates the 22 views; ``by``: what hydrates them (HYDRATE)."""
     for name, statement in views().items():
         with step(f"CREATE MATERIALIZED VIEW {name}") as outcome:
             text = statement if by == "local" else statement.replace(" AS\n", f" WITH (HYDRATE = {by}) AS\n", 1)
@@ -69,7 +69,7 @@ def create_views(connection: psycopg.Connection, by: str) -> None:
 
 
 def change(connection: psycopg.Connection, rounds: int, oracle: Oracle | None) -> None:
-    """Rounds of refreshing: what comes, what goes and what is corrected are a transaction each."""
+    """Runs rounds of refreshing: inserts, deletes and corrections, one transaction each."""
     progress = Progress(rounds, "rounds")
     seconds: dict[str, list[float]] = {"orders that come": [], "orders that go": [], "corrections": []}
     for number in range(1, rounds + 1):
@@ -99,7 +99,7 @@ def verify(connection: psycopg.Connection) -> bool:
 
 
 def compare(connection: psycopg.Connection, oracle: Oracle) -> bool:
-    """Every view against the oracle's answer; whether all were the same."""
+    """Compares every view with the oracle's answer; whether all were equal."""
     right = True
     for name in views():
         with step(f"{name} against DuckDB") as outcome:
@@ -110,7 +110,7 @@ def compare(connection: psycopg.Connection, oracle: Oracle) -> bool:
 
 
 def show_memory(server: subprocess.Popen[str]) -> None:
-    """What the server takes, and what it has taken at most, where the system tells."""
+    """Prints the server's memory and its peak, if the system reports them."""
     status = Path(f"/proc/{server.pid}/status")
     if status.exists():
         found = dict(line.split(":", 1) for line in status.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""TPC-H's tables, queries and files, for whoever runs them."""
+"""TPC-H's tables, queries and files."""
 
 from __future__ import annotations
 
