@@ -210,7 +210,7 @@ def _plain(declared: ArgumentType, concrete: SqlType) -> bool:
 
 
 def call_node(function: Function, args: Sequence[_Node], types: tuple[SqlType, ...], result: SqlType) -> _Node:
-    """The node of a call, with arguments converted to the words that the implementation expects."""
+    """The node of a call whose arguments already have the words that the implementation expects."""
     made = NUMERIC if _plain(function.result, result) else result
     run = call_runner(function, tuple(a.run for a in args), types, made)
     safe = function.total and all(a.safe for a in args)
