@@ -54,8 +54,6 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> Search
         if name == "$user" and user in INTERNAL_SCHEMAS:
             continue  # a user named freshet creates tables like any other
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
-        if name == "$user" and user in INTERNAL_SCHEMAS:
-            continue
         if meant not in named and (meant == temporary or catalog.has_schema(meant)):
             named.append(meant)
     implied = [] if "pg_catalog" in named else ["pg_catalog"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +16,6 @@ from sql.dml.family import chosen_rows, new_rows, shares
 from sql.dml.partitions import insert_routed, insert_unless_held, update_routed
 from sql.dml.row_changes import RowChanger
 from sql.statements.statements import Delete, Insert, Truncate, Update
-
-RunSource = Callable[[], RowSet]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -203,6 +202,3 @@ def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, .
     for length in reversed(shape[1:]):
         items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
     return tuple(items)
-
-
-Encoder = Callable[[SqlType, Any], bytes]

@@ -71,7 +71,6 @@ INLINE_ROWS: Final = 500
 """Results of up to this many rows are encoded on the event loop; longer ones in a thread, so that other clients'
 commits are not delayed."""
 CHUNK_ROWS: Final = 8192
-FLUSH_BYTES: Final = 1 << 16
 FATAL_STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "28000", "53300"})
 """SQLSTATEs for which Postgres closes the connection."""
 

@@ -22,7 +22,6 @@ MAX_LONG_LENGTH: Final = 0x3FFF_FFFF
 INT16: Final = struct.Struct("!h")
 UINT16: Final = struct.Struct("!H")
 INT32: Final = struct.Struct("!i")
-UINT32: Final = struct.Struct("!I")
 HEADER: Final = struct.Struct("!ci")
 
 

@@ -39,7 +39,6 @@ _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
 """Types that files store as strings, having none of their own for them."""
-_FLOAT4_MAX: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)

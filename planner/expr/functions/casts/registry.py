@@ -28,7 +28,6 @@ TRY: Final = "try"
 RAISING_CASTS: Final = (CAST, ASSIGNMENT_CAST)
 """The casts that fail where the value does not fit."""
 
-_REG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN})
 
 
