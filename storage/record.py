@@ -34,8 +34,8 @@ _SEQUENCE: Final = struct.Struct("<qqq")
 _FILE: Final = struct.Struct("<qHHIQ")
 _ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG, _FILES_FLAG = 1, 2, 4, 8, 16
 _DIFFS_DIFFER: Final = 0
-_PIECE: Final = 1 << 18
 """In place of the diff that all rows share (which is never 0)."""
+_PIECE: Final = 1 << 18
 
 
 class Entries(NamedTuple):

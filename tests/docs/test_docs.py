@@ -128,6 +128,16 @@ def test_named_files_exist(name: str) -> None:
     assert not [path for path in named if not (ROOT / path).exists() and not (page.parent / path).exists()]
 
 
+CODE = ("ivm", "planner", "storage", "sql", "tests", "benchmarks")
+
+
+@pytest.mark.parametrize("page", [page for folder in CODE for page in sorted((ROOT / folder).rglob("README.md"))])
+def test_own_files_exist(page: Path) -> None:
+    """Every module that a folder's README names is below the folder, under the path it is given there."""
+    named = re.findall(r"`([\w/]+\.py)`", page.read_text())
+    assert not [path for path in named if not (ROOT / path).exists() and not [*page.parent.rglob(path)]]
+
+
 def test_code_names_pages_that_exist() -> None:
     """Docstrings and comments point to pages that exist."""
     wrong = [
