@@ -23,7 +23,7 @@ from planner.logical.nodes import (
     Recursive,
     Rel,
 )  # fmt: skip
-from planner.logical.references import Part, free_references, needed, read_later
+from planner.logical.references import RecursiveBinding, free_references, needed, read_later
 from planner.logical.traversal import children
 from planner.lower.priorities import Priorities
 from planner.lower.round_widths import chains, wanted, width
@@ -212,7 +212,7 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
 
 
 def _end(
-    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow], stride: int
+    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[RecursiveBinding, ...], variables: dict[int, Flow], stride: int
 ) -> None:
     """Binds the bindings' values outside of the loop, and notes an error for those that reach no fixpoint."""
     for part in parts:

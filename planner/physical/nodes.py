@@ -42,7 +42,7 @@ from planner.expr.scalar import Scalar
 from planner.physical.layouts import table_layout
 
 
-class Program(Hashable, Protocol):
+class RowProgram(Hashable, Protocol):
     """A pure function of rows, bound to a context when it runs. Equal programs compute the same."""
 
     @property
@@ -92,7 +92,7 @@ class Map:
     """Applies a program to each row."""
 
     input: NodeId
-    program: Program
+    program: RowProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ class Builder:
         target = target or tuple(flow.schema[i] for i in indexes)
         return Flow(flow.source, gathers.compose(flow.gather, gathers.columns(flow.schema, indexes, target)), target)
 
-    def map(self, flow: Flow, program: Program) -> NodeId:
+    def map(self, flow: Flow, program: RowProgram) -> NodeId:
         """The flow through a program. Notes its errors."""
         node = self.add(Map(self.force(flow), program), program.out_width)
         if program.can_fail:

@@ -78,7 +78,7 @@ class MapFilter:
         return self.computed.can_fail or any(t.can_fail for t in self.tests)
 
     def run(self, rows: Words, context: Context) -> Mapped:
-        work = Work(rows, self.schema, context)
+        work = RunState(rows, self.schema, context)
         for test in self.tests:
             work.keep(test)
         out = work.rows if self.exprs is None else work.project(self.exprs, self.computed, self.output)
@@ -86,7 +86,7 @@ class MapFilter:
         return Mapped(out, work.source, None, errors, source)
 
 
-class Work:
+class RunState:
     """The state of a program's run: the rows still in, their source rows, and the failures so far."""
 
     def __init__(self, rows: Words, schema: Schema, context: Context) -> None:
