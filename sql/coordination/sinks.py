@@ -28,11 +28,11 @@ from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from storage.duck import Store
-from storage.sinks.envelope import Layout
+from storage.sinks.envelope import SinkLayout
 from storage.sinks.folder import FolderTarget
 from storage.sinks.manifest import Entry, EntryKind, SinkFile, Totals
 from storage.sinks.spark import SparkTarget
-from storage.sinks.target import Part, Target, stem_of, writable_path, writable_uri
+from storage.sinks.target import OutputBlock, SinkTarget, stem_of, writable_path, writable_uri
 from storage.types.type_names import format_type
 
 THREADS: Final = 4
@@ -121,7 +121,7 @@ class _Run:
         self._spark = services.spark.session() if sink_of(relation).spark else None
         self._wake = asyncio.Event()
         self._stop = threading.Event()
-        self._target: Target | None = None
+        self._target: SinkTarget | None = None
         """None until it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
@@ -212,9 +212,9 @@ class _Run:
     def _is_late(self) -> bool:
         return time.monotonic() - self._committed > PROGRESS_SECONDS
 
-    def _opened(self, sink: Sink) -> Target:
+    def _opened(self, sink: Sink) -> SinkTarget:
         places = self._services.places
-        target: Target
+        target: SinkTarget
         if self._spark is not None:
             uri = sink.uri if "://" in sink.uri else writable_path(sink.uri, places).as_uri()
             if not uri.startswith("file:"):
@@ -238,7 +238,7 @@ class _Round:
     sink: Sink
     source: Relation
     changes: SinkSource
-    target: Target
+    target: SinkTarget
     stop: threading.Event
 
     @property
@@ -287,7 +287,7 @@ class _Round:
         self.target.commit(entry)
         return entry
 
-    def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
+    def _parts(self, layout: SinkLayout, after: int | None, upto: int) -> Iterator[OutputBlock]:
         engine, snapshot = self.engine, after is None
         hold = engine.dictionary.generation  # taken before words are read, to keep their values
         try:
@@ -295,7 +295,7 @@ class _Round:
                 if self.stop.is_set():
                     raise SqlError("57P01", "the sink is ending")
                 scratch = engine.dictionary.scratch()
-                yield Part(changes, layout.fields(changes, snapshot, scratch), scratch)
+                yield OutputBlock(changes, layout.fields(changes, snapshot, scratch), scratch)
         except SqlError as error:
             if error.sqlstate in ("22023", "42P01") and after is not None:
                 raise self._lost(after) from error
@@ -313,7 +313,7 @@ class _Round:
         )  # fmt: skip
 
 
-def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> dict[str, object]:
+def _told(relation: Relation, source: Relation, sink: Sink, layout: SinkLayout) -> dict[str, object]:
     """The description of a generation's files, for its first entry."""
     columns = [{"name": c.name, "type": format_type(c.type), "nullable": c.nullable} for c in source.columns]
     key = [source.columns[i].name for i in layout.key]

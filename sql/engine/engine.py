@@ -28,8 +28,8 @@ from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations,
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
-from storage.record import CommitRecord, SequenceMark, Update
-from storage.stored import Batch, History, history_of
+from storage.record import CommitRecord, RelationUpdate, SequenceMark
+from storage.stored import History, WriteBatch, history_of
 
 LARGE_BYTES: Final = 1 << 18
 """A group with more bytes of rows than this is encoded and written on a thread of its own while the dataflow steps."""
@@ -69,7 +69,9 @@ class Engine(EngineState):
         if self.persistence is not None:
             self.persistence.check_room()
 
-    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()) -> int:
+    def commit(
+        self, updates: list[RelationUpdate], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()
+    ) -> int:
         """Make a writer's fed changes the group's next commit; its epoch. It is durable only after ``flush``.
 
         ``dropped``: relations whose dataflow is freed when the group is published. ``loads``: part of the commit.
@@ -213,7 +215,7 @@ class Engine(EngineState):
         changed |= bool(revived)
         self.failing.revived.clear()
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
-        batch = Batch(
+        batch = WriteBatch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
@@ -226,7 +228,7 @@ class Engine(EngineState):
 
     def _changes(self, group: Group) -> dict[int, History]:
         """The group's updates of every stored relation. Drains the outputs."""
-        tables: dict[int, list[tuple[int, Update]]] = {}
+        tables: dict[int, list[tuple[int, RelationUpdate]]] = {}
         for record in group.records:
             for update in record.updates:
                 if update.relation in self.catalog.relations:

@@ -20,7 +20,7 @@ from sql.pgwire.copy_writer import CopyWriter
 from sql.statements.statements import CopyFormat, CopyTo
 from sql.system.state import CopyInfo
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Field, to_batch
+from storage.sinks.envelope import SinkField, to_batch
 from storage.sinks.manifest import FOLDER, taken
 from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
@@ -112,8 +112,8 @@ def _fields(
             raise SqlError("42701", message)
     scratch = dictionary if dictionary.arena.parent is not None else dictionary.scratch()
 
-    def fields(part: RowSet) -> tuple[Field, ...]:
-        return tuple(Field(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
+    def fields(part: RowSet) -> tuple[SinkField, ...]:
+        return tuple(SinkField(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
 
     def write(file: BinaryIO) -> None:
         none = RowSet(np.zeros((0, row_width(schema)), np.int64), schema)

@@ -40,7 +40,7 @@ from sql.session.source_streams import poll_of, stream_of
 from storage.load.columns import LoadColumn
 from storage.streams.arrived import arrived_rows
 from storage.streams.jdbc import poll
-from storage.streams.query import LOOK_SECONDS, Arrived, run_query
+from storage.streams.query import LOOK_SECONDS, StreamBatch, run_query
 from storage.streams.remote import run_remote
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Running:
                 lambda arrived: self._take(target, stream.columns, arrived), self._look, self._stop,
             )  # fmt: skip
 
-    def _take(self, target: Target, columns: Sequence[LoadColumn], arrived: Arrived) -> None:
+    def _take(self, target: Target, columns: Sequence[LoadColumn], arrived: StreamBatch) -> None:
         """Take a batch of the stream. It is durable on return."""
         self._look(True)
         context = self._context(target)

@@ -25,7 +25,7 @@ from sql.session.source_streams import file_format
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn, load_schema
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.streams.arrived import arrived_rows
 from storage.streams.encoded import ENTRY, ROW, encoder, stream_schema
 from storage.streams.files import FilesDecoder
@@ -38,7 +38,9 @@ SECRET = b"0123456789abcdef"
 ID, NAME, PRICE = LoadColumn("id", INT4), LoadColumn("name", TEXT), LoadColumn("price", NUMERIC)
 
 
-def datums(blocks: Sequence[Block], columns: Sequence[LoadColumn], dictionary: Dictionary) -> list[tuple[object, ...]]:
+def datums(
+    blocks: Sequence[ColumnBlock], columns: Sequence[LoadColumn], dictionary: Dictionary
+) -> list[tuple[object, ...]]:
     """Blocks' rows as Python values; under an envelope with the flag at the end."""
     found: list[tuple[object, ...]] = []
     for block in blocks:
