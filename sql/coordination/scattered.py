@@ -22,7 +22,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
 from sql.coordination.jobs import Jobs
-from sql.coordination.scattered_view import Made, ScatteredView
+from sql.coordination.scattered_view import JobOutput, ScatteredView
 from sql.coordination.spark import SharedSpark
 from sql.engine.definition import definition_rel
 from sql.engine.engine import Engine
@@ -171,7 +171,7 @@ class ScatteredViews:
             return  # the server is shutting down
         self._look()
 
-    def _run(self, view: ScatteredView) -> Made | None:
+    def _run(self, view: ScatteredView) -> JobOutput | None:
         """Run a view's job on the jobs' thread. A bug is the view's error and does not end the server."""
         if view.gone or self._closed:
             return None

@@ -44,7 +44,7 @@ END_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SinkStatus:
     """A sink's status. ``epoch``: everything up to it is written. ``state``: starting, running, waiting or error."""
 
     state: str = "starting"
@@ -75,10 +75,10 @@ class Sinks:
         services.engine.listeners.append(self._listen)
         self._follow(self._seen)
 
-    def standing(self, sink: int) -> Standing:
+    def standing(self, sink: int) -> SinkStatus:
         """The status of one sink."""
         running = self._running.get(sink)
-        return Standing() if running is None else running.standing
+        return SinkStatus() if running is None else running.standing
 
     def _listen(self, delta: Delta, published: Published) -> None:
         del delta
@@ -125,7 +125,7 @@ class _Run:
         """None until it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
-        self.standing = Standing()
+        self.standing = SinkStatus()
         self.task = asyncio.ensure_future(self._go_on())
 
     def alter(self, relation: Relation) -> None:
@@ -199,7 +199,7 @@ class _Run:
         if last is not before:
             self._committed = time.monotonic()
         persistence.holds[relation.id] = last.upto
-        self.standing = Standing("running", last, max(upto, last.upto))
+        self.standing = SinkStatus("running", last, max(upto, last.upto))
 
     def _changes(self, source: Relation, store: Store, upto: int, published: Published) -> SinkSource | None:
         """The changes to read; None: none yet."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ivm.errors import SqlError
 from planner.logical.nodes import schema
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses
 from sql.engine.definition import definition_rel
 from sql.engine.writer import Writer
@@ -39,7 +39,7 @@ class Views:
     """The views that name a table, for one change of that table."""
 
     writer: Writer
-    names: Lookup
+    names: SearchPathReader
     notify: Notify
     table: Relation
 

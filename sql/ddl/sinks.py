@@ -10,7 +10,7 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.bind.ddl import duration, retention
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.catalog.sink import EVERY, RETAIN, Sink, sink_of, with_sink
 from sql.ddl.indexes import taken_names
 from sql.engine.writer import Writer
@@ -88,7 +88,7 @@ class SinkDefiner:
 
     writer: Writer
     notify: Notify
-    names: Lookup
+    names: SearchPathReader
 
     def run(self, statement: SinkStatement) -> str:
         """Run the statement; the command tag."""

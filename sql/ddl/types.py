@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
@@ -24,7 +24,7 @@ class TypeDefiner:
 
     writer: Writer
     notify: Notify
-    names: Lookup
+    names: SearchPathReader
     alone: bool
     alter: Callable[[AlterTable], object]
 

@@ -22,7 +22,7 @@ from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock
 from sql.engine.entering import Entering
 from sql.engine.failing import Failing
-from sql.engine.group import Delta, Group, preceded
+from sql.engine.group import CommitGroup, Delta, preceded
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published
@@ -54,7 +54,7 @@ class Engine(EngineState):
         sweep."""
         self.failing = Failing(self)
         self.entries = Entering(dictionary)
-        self._group = Group()
+        self._group = CommitGroup()
         self._marks: dict[int, SequenceMark] = {}
         """The positions of sequences that the store does not have yet."""
         self._log_thread = ThreadPoolExecutor(1, "log")
@@ -120,7 +120,7 @@ class Engine(EngineState):
         self._publish(group, group.delta, group.written())
         return True
 
-    def _mark_sequences(self, group: Group) -> None:
+    def _mark_sequences(self, group: CommitGroup) -> None:
         """Make the sequences' new positions durable with the group, or in a record of their own when it is empty."""
         marks = self.sequences.drain()
         if not marks:
@@ -150,12 +150,12 @@ class Engine(EngineState):
             self.settle_watched()
             self._publish(self._group, self._stepped(self._group), sequence)
 
-    def _is_small(self, group: Group) -> bool:
+    def _is_small(self, group: CommitGroup) -> bool:
         """Whether only the group's step and sync may take long."""
         room = self.persistence is None or self.persistence.has_room
         return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
 
-    def _begin_write(self, group: Group) -> Callable[[], int]:
+    def _begin_write(self, group: CommitGroup) -> Callable[[], int]:
         if self.persistence is None:
             return lambda: 0
         if group.nbytes > LARGE_BYTES:
@@ -179,7 +179,7 @@ class Engine(EngineState):
         self.watch.stop()
         self._log_thread.shutdown()
 
-    def _stepped(self, group: Group) -> Delta:
+    def _stepped(self, group: CommitGroup) -> Delta:
         """After a group's step: the changes of all relations."""
         for relation in group.dropped:
             self.drop_relation(relation)
@@ -191,8 +191,8 @@ class Engine(EngineState):
             self.settle()
         return Delta(group.records[-1].epoch, self._changes(group))
 
-    def _publish(self, group: Group, delta: Delta, sequence: int) -> None:
-        self._group = Group()
+    def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
+        self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
         self.published = self.root()
         self._hand_over(group, delta, sequence)
@@ -201,7 +201,7 @@ class Engine(EngineState):
         for listener in list(self.listeners):
             listener(delta, self.published)
 
-    def _hand_over(self, group: Group, delta: Delta, sequence: int) -> None:
+    def _hand_over(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         entries, leaving = self.entries.to_store()
         if self.persistence is None:
             self.compact_to(delta.epoch)
@@ -226,7 +226,7 @@ class Engine(EngineState):
         self.persistence.apply(batch, self.catalog)
         self.compact_to(self.persistence.applied_epoch)
 
-    def _changes(self, group: Group) -> dict[int, History]:
+    def _changes(self, group: CommitGroup) -> dict[int, History]:
         """The group's updates of every stored relation. Drains the outputs."""
         tables: dict[int, list[tuple[int, RelationUpdate]]] = {}
         for record in group.records:

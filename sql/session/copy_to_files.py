@@ -26,7 +26,7 @@ from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
 from storage.types.text_style import TextStyle
 
-Parts = Callable[[BinaryIO], Iterable[RowSet]]
+RowParts = Callable[[BinaryIO], Iterable[RowSet]]
 """The text of the rows, in parts."""
 _OF_SINKS: Final = {CopyFormat.PARQUET: SinkFormat.PARQUET, CopyFormat.JSON: SinkFormat.JSONL}
 
@@ -91,7 +91,7 @@ def _parts(rows: RowSet, progress: CopyInfo, file: BinaryIO) -> Iterator[RowSet]
 
 
 def _lines(
-    statement: CopyTo, names: Sequence[str], parts: Parts, dictionary: Dictionary, style: TextStyle
+    statement: CopyTo, names: Sequence[str], parts: RowParts, dictionary: Dictionary, style: TextStyle
 ) -> Callable[[BinaryIO], None]:
     def write(file: BinaryIO) -> None:
         writer = CopyWriter(statement.options, names, dictionary)
@@ -104,7 +104,7 @@ def _lines(
 
 
 def _fields(
-    format_: CopyFormat, names: Sequence[str], schema: Schema, parts: Parts, dictionary: Dictionary
+    format_: CopyFormat, names: Sequence[str], schema: Schema, parts: RowParts, dictionary: Dictionary
 ) -> Callable[[BinaryIO], None]:
     for i, name in enumerate(names):
         if name in names[:i]:

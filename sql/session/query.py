@@ -23,7 +23,7 @@ from sql.engine.persist import Persistence
 from sql.engine.served import Served, ServedHistory, ServedSnapshot
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, SystemRows
 from sql.session.information import SystemInformation, system_words
-from sql.session.moments import Moment
+from sql.session.moments import ReadPoint
 from sql.session.view_errors import first_of, standing_error
 
 SMALL: Final = 2000
@@ -37,7 +37,7 @@ class Reading:
     plan: Plan
     inputs: frozenset[int]
     finishing: Finishing
-    moment: Moment
+    moment: ReadPoint
     context: Context
     information: SystemInformation
     persistence: Persistence | None
@@ -102,7 +102,7 @@ class Reading:
 
 
 def snapshot_of(
-    moment: Moment, persistence: Persistence | None, system: SystemRows, ignore_errors: bool = False,
+    moment: ReadPoint, persistence: Persistence | None, system: SystemRows, ignore_errors: bool = False,
     served: Mapping[int, Served] | None = None,
 ) -> MemorySnapshot | HistorySnapshot:  # fmt: skip
     """The snapshot of a moment. ``served``: the views that Spark maintains."""

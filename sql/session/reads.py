@@ -19,7 +19,7 @@ from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from sql.session.information import SystemInformation
-from sql.session.moments import Moment, epoch_of, moment_of, present
+from sql.session.moments import ReadPoint, epoch_of, moment_of, present
 from sql.session.query import Reading
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -98,8 +98,8 @@ class Reads:
         return reading
 
     async def served(
-        self, inputs: frozenset[int], moment: Moment, fixed: bool = False
-    ) -> tuple[Moment, Mapping[int, Served]]:
+        self, inputs: frozenset[int], moment: ReadPoint, fixed: bool = False
+    ) -> tuple[ReadPoint, Mapping[int, Served]]:
         """The moment to read, and the inputs that Spark maintains, once they cover it.
 
         If the session may read stale rows and the moment is not ``fixed``, it is an earlier moment that they cover
@@ -145,7 +145,9 @@ class Reads:
         over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
         return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
-    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
+    async def moment(
+        self, statement: Query, published: Published, inputs: frozenset[int], context: Context
+    ) -> ReadPoint:
         """The moment of the query's AS OF."""
         assert statement.as_of is not None
         epoch = epoch_of(statement.as_of, context)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sql.catalog.catalog import RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.catalog.sink import sink_of, source_of
 from sql.coordination.sinks import Sinks
 from sql.engine.snapshot import Published
 
 
-def sink_rows(sinks: Sinks, published: Published, names: Lookup) -> Iterator[tuple[object, ...]]:
+def sink_rows(sinks: Sinks, published: Published, names: SearchPathReader) -> Iterator[tuple[object, ...]]:
     """freshet.sinks: one row for each sink, the oldest first."""
     now = published.epoch
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.oid):
