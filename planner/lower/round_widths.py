@@ -46,14 +46,14 @@ def width(taken: int, want: int, inside: frozenset[LoopChain]) -> int:
     return min(_shared(ROUND_BITS - taken, (want, *chain)) for chain in inside)
 
 
-def _shared(room: int, chain: LoopChain) -> int:
+def _shared(bits: int, chain: LoopChain) -> int:
     """The bits of a chain's first loop: those that want little get it, the others share the rest equally."""
     least, rest = chain[0], sorted(chain)
     for k, want in enumerate(rest):
-        fair = room // (len(rest) - k)
+        fair = bits // (len(rest) - k)
         if fair < NARROWEST:
             raise too_deep()
         if want > fair:
             return min(least, fair)
-        room -= want
+        bits -= want
     return least

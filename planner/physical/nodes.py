@@ -355,9 +355,9 @@ class Builder:
 
     def fails(self, node: NodeId) -> None:
         """Notes that a node has an error collection."""
-        self.note(self.add(Errors(node), 1))
+        self.add_errors(self.add(Errors(node), 1))
 
-    def note(self, errors: NodeId) -> None:
+    def add_errors(self, errors: NodeId) -> None:
         """Adds an error collection to the current loop's."""
         if errors not in self.errors:
             self.errors.append(errors)
@@ -374,7 +374,7 @@ class Builder:
         self.scopes.append(Scope(parent, shape=deeper(self.shape(parent), width)))
         return len(self.scopes) - 1
 
-    def room(self, scope: int) -> int:
+    def max_rounds(self, scope: int) -> int:
         """The number of rounds that a loop without priorities can distinguish."""
         return max_round(last_width(self.scopes[scope].shape)) + 1
 

@@ -109,7 +109,7 @@ class RunState:
         results, failures = evaluate(stage.exprs, self.vectors(stage.used), len(self.rows), self.context)
         if failures is None or not len(failures.rows):
             return results
-        self.note(failures.rows, failures.errors)
+        self.fail(failures.rows, failures.errors)
         keep = np.ones(len(self.rows), np.bool_)
         keep[failures.rows] = False
         self.take(np.flatnonzero(keep))
@@ -148,7 +148,7 @@ class RunState:
         words = error_words(self._errors, texts, self.context.dictionary)
         return words, np.array(self._failed, np.int64)
 
-    def note(self, rows: Words, errors: Sequence[SqlError]) -> None:
+    def fail(self, rows: Words, errors: Sequence[SqlError]) -> None:
         """Records failures of some of the rows still in."""
         origin = rows if self.source is None else self.source[rows]
         self._failed += [int(i) for i in origin]

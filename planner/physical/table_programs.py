@@ -57,7 +57,7 @@ class Expand:
         else:
             expansion = spread(given, tuple(c.type for c in self.columns), context)
         if expansion.failures is not None:
-            work.note(expansion.failures.rows, expansion.failures.errors)
+            work.fail(expansion.failures.rows, expansion.failures.errors)
         at = expansion.source
         own = [_taken(v, at) for v in unpack(work.rows, self.schema)]
         extra = [Vector(_numbers(at))] if self.ordinality else []

@@ -22,7 +22,7 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
         hint = "A sink cannot be read. freshet.sinks shows its progress."
         raise SqlError("42809", f'"{relation.name}" is a sink', hint=hint, position=ref.at + 1)
     if isinstance(env.catalog, Recorder):
-        env.catalog.note(ref.schema_name, ref.name, ref.at)
+        env.catalog.record(ref.schema_name, ref.name, ref.at)
     return relation
 
 

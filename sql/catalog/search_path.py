@@ -214,7 +214,7 @@ class Recorder:
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)
 
-    def note(self, schema_name: str | None, name: str, at: int) -> None:
+    def record(self, schema_name: str | None, name: str, at: int) -> None:
         """Records that a resolved name occurs at this offset."""
         self.names[schema_name, name][1].add(at)
 

@@ -72,7 +72,7 @@ class ScatteredViews:
     def _published(self, delta: Delta, published: Published) -> None:
         """Note a published group. Runs on the thread that publishes."""
         for view in self.views.values():
-            view.note(delta.epoch, delta.changes)
+            view.add(delta.epoch, delta.changes)
         if published.catalog is not self._catalog:
             self._follow(published)
         if self.views:
@@ -165,7 +165,7 @@ class ScatteredViews:
         try:
             made = await self._loop.run_in_executor(self._thread, self._run, view)
             if made is not None:
-                await self._jobs.submit(partial(view.take_in, made))
+                await self._jobs.submit(partial(view.serve, made))
                 self._need()
         except SqlError:
             return  # the server is shutting down

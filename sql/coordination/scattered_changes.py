@@ -66,7 +66,7 @@ class PendingChanges:
         parts = [self.changes, {} if self.taken is None else self.taken.changes]
         return [h.rows for changes in parts for some in changes.values() for h in some]
 
-    def note(self, epoch: int, changes: Mapping[int, History]) -> None:
+    def add(self, epoch: int, changes: Mapping[int, History]) -> None:
         """Add the changes of a published group."""
         for relation in self.tables:
             history = changes.get(relation)

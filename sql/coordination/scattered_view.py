@@ -34,7 +34,7 @@ from sql.engine.snapshot import Published
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.spark.blocks import take_into
-from storage.spark.changes import read_changes, told
+from storage.spark.changes import read_changes, with_changes
 from storage.spark.manifest import Manifest, clean, read_manifest, write_manifest
 from storage.stored import History
 
@@ -84,7 +84,7 @@ class JobOutput:
 
 @dataclass(slots=True, eq=False)
 class ScatteredView:
-    """``note`` and ``take_in`` are called on the threads that publish, ``run`` on that of the jobs, the rest on any.
+    """``add`` and ``serve`` are called on the threads that publish, ``run`` on that of the jobs, the rest on any.
 
     ``published``: the state in which the view began, whose tables the first job reads. It is dropped as soon as the
     folder has a manifest, because it keeps all of the engine's state of that moment.
@@ -125,10 +125,10 @@ class ScatteredView:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def note(self, epoch: int, changes: dict[int, History]) -> None:
+    def add(self, epoch: int, changes: dict[int, History]) -> None:
         """Record the changes of a published group."""
         with self._lock:
-            self.pending.note(epoch, changes)
+            self.pending.add(epoch, changes)
 
     @property
     def covered(self) -> int:
@@ -171,7 +171,7 @@ class ScatteredView:
     # -- a job ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Mark the view as running, until ``take_in`` or until its job has failed."""
+        """Mark the view as running, until ``serve`` or until its job has failed."""
         with self._lock:
             self.running = True
 
@@ -244,7 +244,7 @@ class ScatteredView:
         deltas = [report.delta for report in done.reports if report.delta is not None]
         self.reading = True
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)
-        manifest = self._told(before, done.manifest, made.history)
+        manifest = self._with_changes(before, done.manifest, made.history)
         write_manifest(self.folder, manifest)
         clean(self.folder, manifest)
         self.manifest, self.published, self.error, self.failures = manifest, None, None, 0
@@ -255,7 +255,7 @@ class ScatteredView:
         self.jobs.append(SparkJob(number, started, seconds, taken.epoch, commits, changed.count, done.reports, held))
         return made
 
-    def _told(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
+    def _with_changes(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
         """The manifest, with its job's changes added. The view's first rows are not changes."""
         after = before.epoch if before.number else self._began
         later = history.epochs > after
@@ -264,7 +264,7 @@ class ScatteredView:
             floor = self.persistence.retention(self.relation.id)
         else:
             floor = wall_clock() - (self.relation.retain or DEFAULT_RETAIN)
-        return told(manifest, self.folder, history, after, floor, self.dictionary)
+        return with_changes(manifest, self.folder, history, after, floor, self.dictionary)
 
     def _given(self, before: Manifest, taken: Taken) -> Given:
         if before.number:
@@ -314,7 +314,7 @@ class ScatteredView:
         """A job has failed with an error that ``run`` does not expect."""
         self._failed(error, time.monotonic(), timestamp_now())
 
-    def take_in(self, made: JobOutput) -> None:
+    def serve(self, made: JobOutput) -> None:
         """On the engine thread: serve the rows of a job."""
         served = made.served or self._added(made, self._keep())
         if made.served is not None and self.dictionary.guarded:
@@ -349,7 +349,7 @@ class ScatteredView:
                 follower(None, max(covered, now) if covered >= noted else covered, self.served)
 
     @property
-    def standing(self) -> tuple[Served | None, int]:
+    def current(self) -> tuple[Served | None, int]:
         """The rows, and the epoch up to which they are complete."""
         with self._lock:
             return self.served, self._covered_now()

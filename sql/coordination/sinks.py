@@ -75,10 +75,10 @@ class Sinks:
         services.engine.listeners.append(self._listen)
         self._follow(self._seen)
 
-    def standing(self, sink: int) -> SinkStatus:
+    def status(self, sink: int) -> SinkStatus:
         """The status of one sink."""
         running = self._running.get(sink)
-        return SinkStatus() if running is None else running.standing
+        return SinkStatus() if running is None else running.status
 
     def _listen(self, delta: Delta, published: Published) -> None:
         del delta
@@ -125,7 +125,7 @@ class _Run:
         """None until it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
-        self.standing = SinkStatus()
+        self.status = SinkStatus()
         self.task = asyncio.ensure_future(self._go_on())
 
     def alter(self, relation: Relation) -> None:
@@ -152,7 +152,7 @@ class _Run:
                 except Exception as error:  # of the disk, of Spark, or a bug: shown as the sink's error, and retried
                     if self._stop.is_set():
                         return
-                    self._note(error)
+                    self._record_error(error)
                     self._failures += 1
                     pause = pause_after(self._failures, FIRST_PAUSE)
             try:
@@ -160,13 +160,13 @@ class _Run:
             except TimeoutError:
                 continue
 
-    def _note(self, error: Exception) -> None:
+    def _record_error(self, error: Exception) -> None:
         self._target = None
         if not isinstance(error, SqlError):
             traceback.print_exception(error)
             error = SqlError("XX000", f"{type(error).__name__}: {error}")
         parts = (f"{error.sqlstate}: {error.message}", error.detail, error.hint)
-        self.standing = replace(self.standing, state="error", error=" ".join(p for p in parts if p))
+        self.status = replace(self.status, state="error", error=" ".join(p for p in parts if p))
 
     def _advance(self, relation: Relation) -> None:
         """On a thread: write what the store has and the sink has not written yet."""
@@ -185,10 +185,10 @@ class _Run:
             return
         upto = changes.upto
         if (error := changes.error(engine.dictionary)) is not None:
-            self.standing = replace(self.standing, state="waiting", error=_waits(error, source))
+            self.status = replace(self.status, state="waiting", error=_waits(error, source))
             return
         round_ = _Round(engine, relation, sink, source, changes, target, self._stop)
-        last, seen = self.standing.last, self.standing.epoch or 0
+        last, seen = self.status.last, self.status.epoch or 0
         before = last
         if last is None or not round_.goes_on(last):
             last = round_.begin(last, upto)
@@ -199,14 +199,14 @@ class _Run:
         if last is not before:
             self._committed = time.monotonic()
         persistence.holds[relation.id] = last.upto
-        self.standing = SinkStatus("running", last, max(upto, last.upto))
+        self.status = SinkStatus("running", last, max(upto, last.upto))
 
     def _changes(self, source: Relation, store: Store, upto: int, published: Published) -> SinkSource | None:
         """The changes to read; None: none yet."""
         if not source.parts:
             return StoredSource(store, source.id, upto, published)
         among = self._services.scattered.among([source.id])
-        served, upto = among[0].standing if among else (None, 0)
+        served, upto = among[0].current if among else (None, 0)
         return None if served is None else ScatteredSource(among[0], served, upto)
 
     def _is_late(self) -> bool:
@@ -225,7 +225,7 @@ class _Run:
         last = target.open(sink.owner)
         self._target = target
         self._committed = time.monotonic()
-        self.standing = replace(self.standing, last=last, epoch=None if last is None else last.upto)
+        self.status = replace(self.status, last=last, epoch=None if last is None else last.upto)
         return target
 
 
@@ -260,7 +260,7 @@ class _Round:
         first = Entry(
             self.sink.owner, version, generation, EntryKind.SNAPSHOT if whole else EntryKind.START, start, start,
             self.source.id, self.sink.restarts, self.columns,
-            layout=_told(self.relation, self.source, self.sink, layout),
+            layout=_description(self.relation, self.source, self.sink, layout),
         )  # fmt: skip
         if whole:
             files = self.target.write(stem_of(generation, None, start), layout, self._parts(layout, None, start))
@@ -313,7 +313,7 @@ class _Round:
         )  # fmt: skip
 
 
-def _told(relation: Relation, source: Relation, sink: Sink, layout: SinkLayout) -> dict[str, object]:
+def _description(relation: Relation, source: Relation, sink: Sink, layout: SinkLayout) -> dict[str, object]:
     """The description of a generation's files, for its first entry."""
     columns = [{"name": c.name, "type": format_type(c.type), "nullable": c.nullable} for c in source.columns]
     key = [source.columns[i].name for i in layout.key]

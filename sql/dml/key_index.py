@@ -163,7 +163,7 @@ class KeyIndex:
         times = np.maximum(diffs, 0)
         return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
-    def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
+    def record(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
         """Record rows that a statement adds or removes and that are not stepped yet."""
         tracked = self.rules(table).tracked
         if not tracked:

@@ -33,7 +33,7 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
         return
     changer.check_conditions(table, rows.rows, met=checks)
     _check_keys(changer, table, rows)
-    changer.keys.note(table, rows.rows, 1, changer.context)
+    changer.keys.record(table, rows.rows, 1, changer.context)
     changer.writer.add_arranged(table.id, rows.rows, rows.file, rows.batch)
     changer.writer.add(table.id, rows.more.rows, rows.more.times)
     if changer.keys.links(changer.writer.catalog).touch(table.id):

@@ -172,7 +172,7 @@ class Engine(EngineState):
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
-        self.failing.note()
+        self.failing.take_down_failed()
         return True
 
     def close(self) -> None:

@@ -71,11 +71,11 @@ def load_progress(load: Load, location: Location) -> Callable[[], CopyInfo]:
     their number of rows."""
     size = location.size if isinstance(location, LocalFiles) else 0
 
-    def told() -> CopyInfo:
+    def info() -> CopyInfo:
         done = size * min(load.rows, load.total) // load.total if load.total else 0
         return CopyInfo(load.backend, load.relation, False, "FILE", done, size, load.rows, load.rejected)
 
-    return told
+    return info
 
 
 def loaded_before(session: SessionState, id_: str, table: str) -> int:

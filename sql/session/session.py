@@ -199,7 +199,7 @@ class Session:
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         state = self.state
-        state.coordinator.jobs.note(state.backend_id)
+        state.coordinator.jobs.record_statement(state.backend_id)
         state.copying = None
         statement = prepared.bound.statement
         check_not_failed(state, statement)

@@ -17,7 +17,7 @@ def sink_rows(sinks: Sinks, published: Published, names: SearchPathReader) -> It
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.oid):
         if relation.kind is not RelationKind.SINK:
             continue
-        sink, at = sink_of(relation), sinks.standing(relation.id)
+        sink, at = sink_of(relation), sinks.status(relation.id)
         last, source = at.last, published.catalog.relations[source_of(relation)]
         lag = None if at.epoch is None else (0, 0, max(now - at.epoch, 0))
         totals = (0, 0, 0) if last is None else (last.totals.files, last.totals.rows, last.totals.bytes)

@@ -1,4 +1,4 @@
-"""Moments: which state of the database a query reads."""
+"""Read points: which state of the database a query reads."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ReadPoint:
 
 
 def present(published: Published) -> ReadPoint:
-    """The newest moment of a published state."""
+    """The newest read point of a published state."""
     return ReadPoint(published, published.ordinal, published.epoch)
 
 
-async def moment_of(
+async def read_point_of(
     jobs: Jobs, published: Published, inputs: Iterable[int], epoch: int, at_least: bool = False
 ) -> ReadPoint:
-    """The moment of AS OF. ``at_least``: the oldest one if ``epoch`` is older. 22023: in the future, or too old."""
+    """The read point of AS OF. ``at_least``: the oldest one if ``epoch`` is older. 22023: in the future, or too old."""
     now = jobs.engine.clock.now()
     if epoch > now:
         hint = f"The present is {now}: epochs are microseconds since 1970."
