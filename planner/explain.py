@@ -165,13 +165,13 @@ def _label(rel: Rel, names: NameOf) -> str:
         case rels.TableFunction():
             return f"TableFunction {rel.function} {_list(rel.args)}{' with ordinality' if rel.ordinality else ''}"
         case rels.Recursive():
-            told = [*map(text, rel.demanded), *(f"#{c} met" for c in rel.met)]
-            asked = f", demanded {' AND '.join(told)}" if told else ""
+            conditions = [*map(text, rel.demanded), *(f"#{c} met" for c in rel.met)]
+            asked = f", demanded {' AND '.join(conditions)}" if conditions else ""
             return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step{asked}"
         case rels.LetRec():
             at = "return at" if rel.return_at_limit else "error at"
             limit = "" if rel.limit is None else f" {at} limit {rel.limit}"
-            asked = "".join(f", {b} demanded {' AND '.join(map(text, told))}" for b, told in rel.demanded)
+            asked = "".join(f", {b} demanded {' AND '.join(map(text, conditions))}" for b, conditions in rel.demanded)
             return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}{asked}"
         case _:
             assert_never(rel)
@@ -242,8 +242,8 @@ def explain_physical(
 ) -> str:
     """A physical plan: numbered nodes, each under its first reader. A node that is read again is only referred to."""
     lines = _Physical(plan, indexes, names, shared).lines
-    told = None if shared is None else summary(shared, names)
-    return "\n".join(lines if told is None else (*lines, told))
+    totals = None if shared is None else summary(shared, names)
+    return "\n".join(lines if totals is None else (*lines, totals))
 
 
 class _Physical:

@@ -73,11 +73,11 @@ class Views:
         if not gone:
             return
         further = self.writer.catalog.dependents(gone)
-        told = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
-        if len(told) == 1:
-            self.notify(Notice("NOTICE", "00000", told[0]))
+        lines = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
+        if len(lines) == 1:
+            self.notify(Notice("NOTICE", "00000", lines[0]))
         else:
-            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(told)} other objects", "\n".join(told)))
+            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(lines)} other objects", "\n".join(lines)))
         self.writer.drop({*gone, *(r.id for r in further)})
 
     def seen(self) -> dict[int, tuple[str, ...]]:

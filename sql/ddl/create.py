@@ -252,8 +252,8 @@ class Definer:
         gone = sorted((*inside, *outside), key=lambda r: r.oid)
         ids, cascaded = _closed(self.writer, self.names, gone)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
-        told = [self._described(r) for r in gone if r.id not in with_tables]
-        self._notice_cascade([*told, *map(link_text, self._referring(ids)), *cascaded])
+        described = [self._described(r) for r in gone if r.id not in with_tables]
+        self._notice_cascade([*described, *map(link_text, self._referring(ids)), *cascaded])
         if names:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop_schemas(names, sorted(ids))

@@ -141,8 +141,8 @@ class TypeDefiner:
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
             raise self._needed(found, columns, dependents)
-        told = [self._column(table, column) for _, table, column in columns]
-        self._cascade([*told, *(self._described(r) for r in dependents)])
+        described = [self._column(table, column) for _, table, column in columns]
+        self._cascade([*described, *(self._described(r) for r in dependents)])
         self.writer.drop([r.id for r in dependents])
         for table in {t.id: t for _, t, _ in columns}.values():
             gone = tuple(DropColumn(c.name, cascade=True) for _, t, c in columns if t.id == table.id)

@@ -13,6 +13,7 @@ from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import SearchPath, SearchPathReader
+from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.hydration import Creation
 from sql.coordination.scattered import ScatteredViews
@@ -36,8 +37,6 @@ from sql.system.own import (
     WORKERS,
 )
 from storage.dictionary import Dictionary
-
-Datums = tuple[object, ...]
 
 
 def own_rows(

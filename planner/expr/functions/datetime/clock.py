@@ -10,7 +10,7 @@ from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import DAY, EPOCH_DAYS, to_local, to_utc
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 from storage.types.time_output import round_micros
 
 _UNIX: int = EPOCH_DAYS * DAY

@@ -12,7 +12,7 @@ from planner.expr.functions.datetime.fields import date_field, iso_week
 from planner.expr.functions.datetime.intervals import truncate
 from planner.expr.functions.formatting.number import ordinal
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 from storage.types.time_output import format_offset
 
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",

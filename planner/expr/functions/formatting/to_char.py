@@ -12,7 +12,7 @@ from planner.expr.functions.formatting.number import describe, format_number, pa
 from planner.expr.functions.formatting.parse_datetime import parse_datetime
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 
 
 @per_value("to_char", (TIMESTAMP, TEXT), TEXT)
