@@ -24,9 +24,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
-from sql.statements.statements import Compound, Delete, Insert, Truncate, Update
-
-DataChange = Insert | Update | Delete
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Truncate, Update
 
 
 class Writes:
