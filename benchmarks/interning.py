@@ -42,7 +42,7 @@ def load(dictionary: Dictionary, count: int) -> tuple[Words, float]:
         ids[start:stop] = intern(dictionary, np.arange(start, stop))
         dictionary.arena.drain_journal()
         if dictionary.arena.outgrown:
-            Sweep(dictionary.arena).turn()  # as in the server
+            Sweep(dictionary.arena).start_generation()  # as in the server
     return ids, time.process_time() - started
 
 
@@ -78,10 +78,10 @@ def sweep(dictionary: Dictionary, living: Words) -> tuple[float, float, int]:
     left = 0
     while (dead := work.condemn(1 << 15)) is not None:
         left += len(dead)
-    work.turn()
+    work.start_generation()
     assert work.released
     work.drop()
-    work.turn()
+    work.start_generation()
     took = time.process_time() - started
     stop.set()
     thread.join()

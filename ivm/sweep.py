@@ -2,9 +2,10 @@
 up.
 
 The steps (docs/decisions/0004-sweep.md argues their correctness): ``begin`` changes the colour; ``see`` everything that
-contains ids, in slices; ``condemn`` the slots that still have the old colour, in slices; ``turn`` to a new generation;
-when ``released`` says that the old one is gone, ``drop`` moves the living values to a new table, in slices; ``turn``
-again. Values interned meanwhile, and those of words given to ``Arena.see``, have the new colour and are alive.
+contains ids, in slices; ``condemn`` the slots that still have the old colour, in slices; ``start_generation``; when
+``released`` says that the old one is gone, ``drop`` moves the living values to a new table, in slices;
+``start_generation`` again. Values interned meanwhile, and those of words given to ``Arena.see``, have the new colour
+and are alive.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Sweep:
             self._at = stop
         return None if done else found[:count]
 
-    def turn(self) -> None:
+    def start_generation(self) -> None:
         """Starts the next generation; memory retired so far is freed with the last one. Call it once readers that fetch
         the descriptor for many calls at a time have fetched it again."""
         arena = self.arena

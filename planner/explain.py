@@ -67,7 +67,7 @@ from planner.physical.nodes import (
     Map,
     Node,
     Plan,
-    Program,
+    RowProgram,
     Table,
     TableErrors,
     inputs,
@@ -78,7 +78,7 @@ from planner.render.dataflow import Renderer
 from planner.render.sharing import Sharing, reading, sharing, summary
 from planner.transform.pipeline import maintained, optimize
 
-Names = Callable[[int], str]
+NameOf = Callable[[int], str]
 """The name of a stored relation, by its id. The planner knows no names."""
 
 
@@ -88,7 +88,7 @@ def by_number(relation: int) -> str:
 
 
 def explain(
-    rel: Rel, stage: str, indexes: Indexes, names: Names = by_number, renderer: Renderer | None = None,
+    rel: Rel, stage: str, indexes: Indexes, names: NameOf = by_number, renderer: Renderer | None = None,
     demanding: bool = True,
 ) -> str:  # fmt: skip
     """The plan at ``stage``: logical, optimized or physical.
@@ -107,12 +107,12 @@ def explain(
     return explain_physical(plan, indexes, names, found)
 
 
-def explain_logical(rel: Rel, names: Names = by_number) -> str:
+def explain_logical(rel: Rel, names: NameOf = by_number) -> str:
     """A relational plan, inputs indented under their reader. A subplan that occurs again is marked, not repeated."""
     return "\n".join(_logical(rel, 0, set(), names))
 
 
-def _logical(rel: Rel, depth: int, shown: set[int], names: Names) -> list[str]:
+def _logical(rel: Rel, depth: int, shown: set[int], names: NameOf) -> list[str]:
     lines = ["  " * depth + _label(rel, names)]
     if id(rel) in shown and children(rel):
         return [lines[0] + " (as above)"]
@@ -126,7 +126,7 @@ def _logical(rel: Rel, depth: int, shown: set[int], names: Names) -> list[str]:
     return lines
 
 
-def _label(rel: Rel, names: Names) -> str:
+def _label(rel: Rel, names: NameOf) -> str:
     match rel:
         case rels.Get():
             return f"Get {names(rel.relation)}"
@@ -165,13 +165,13 @@ def _label(rel: Rel, names: Names) -> str:
         case rels.TableFunction():
             return f"TableFunction {rel.function} {_list(rel.args)}{' with ordinality' if rel.ordinality else ''}"
         case rels.Recursive():
-            told = [*map(text, rel.demanded), *(f"#{c} met" for c in rel.met)]
-            asked = f", demanded {' AND '.join(told)}" if told else ""
+            conditions = [*map(text, rel.demanded), *(f"#{c} met" for c in rel.met)]
+            asked = f", demanded {' AND '.join(conditions)}" if conditions else ""
             return f"Recursive {rel.binding} union{' all' if rel.all else ''}: base, step{asked}"
         case rels.LetRec():
             at = "return at" if rel.return_at_limit else "error at"
             limit = "" if rel.limit is None else f" {at} limit {rel.limit}"
-            asked = "".join(f", {b} demanded {' AND '.join(map(text, told))}" for b, told in rel.demanded)
+            asked = "".join(f", {b} demanded {' AND '.join(map(text, conditions))}" for b, conditions in rel.demanded)
             return f"LetRec {', '.join(str(b) for b, _ in rel.bindings)}{limit}{asked}"
         case _:
             assert_never(rel)
@@ -238,16 +238,16 @@ def _aggregate(call: Aggregate) -> str:
 
 
 def explain_physical(
-    plan: Plan, indexes: Indexes | None = None, names: Names = by_number, shared: Sharing | None = None
+    plan: Plan, indexes: Indexes | None = None, names: NameOf = by_number, shared: Sharing | None = None
 ) -> str:
     """A physical plan: numbered nodes, each under its first reader. A node that is read again is only referred to."""
     lines = _Physical(plan, indexes, names, shared).lines
-    told = None if shared is None else summary(shared, names)
-    return "\n".join(lines if told is None else (*lines, told))
+    totals = None if shared is None else summary(shared, names)
+    return "\n".join(lines if totals is None else (*lines, totals))
 
 
 class _Physical:
-    def __init__(self, plan: Plan, indexes: Indexes | None, names: Names, shared: Sharing | None) -> None:
+    def __init__(self, plan: Plan, indexes: Indexes | None, names: NameOf, shared: Sharing | None) -> None:
         self.plan, self.indexes, self.names, self.shared = plan, indexes, names, shared
         self.bodies = dict(plan.connections)
         self.shown: set[NodeId] = set()
@@ -390,7 +390,7 @@ def _gather(gather: Gather) -> str:
     return f"words {list(gather.words)}{drop}"
 
 
-def _program(program: Program) -> str:
+def _program(program: RowProgram) -> str:
     match program:
         case MapFilter():
             where = "".join(f" filter {text(p)}" for p in program.predicates)

@@ -43,12 +43,12 @@ class Planning:
     @property
     def set(self) -> tuple[str, ...]:
         """The settings that differ from the default, as arguments of SET."""
-        told = (
+        settings = (
             (f"join_implementation = {self.joins.value}", self.joins is not Joins.AUTO),
             ("recursion_demand = off", not self.demanding),
             (f"late_fetch = {self.late.value}", self.late is not Late.AUTO),
         )
-        return tuple(setting for setting, is_set in told if is_set)
+        return tuple(setting for setting, is_set in settings if is_set)
 
 
 DEFAULT: Final = Planning()

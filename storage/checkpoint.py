@@ -24,7 +24,7 @@ from storage.files import FatalStorageError
 from storage.log import CommitLog
 from storage.record import CommitRecord, Entries, SequenceMark, decode_record
 from storage.row_file import remove_others
-from storage.stored import Batch, merge_batches
+from storage.stored import WriteBatch, merge_batches
 
 Retention = Callable[[int, int], int]
 """(relation, high water) → the epoch before which history is no longer needed. Called on the applier's thread."""
@@ -39,10 +39,11 @@ hand it the GIL in the middle of a commit."""
 class Pace:
     """When the applier works: it applies a batch after at most ``seconds``, or once ``rows`` updates wait.
 
-    ``room``: the number of waiting updates (``Batch.pressing``) above which ``wait_for_room`` blocks. ``transaction``:
-    the maximum number of updates in one transaction (a single batch may exceed it). ``checkpoint_rows``,
-    ``checkpoint_seconds``: the same thresholds for checkpoints. ``retry_seconds``: the pause after a transient error
-    (out of memory, disk full). ``fold_seconds``: expired history is dropped in spans of at least this length.
+    ``room``: the number of waiting updates (``WriteBatch.pressing``) above which ``wait_for_room`` blocks.
+    ``transaction``: the maximum number of updates in one transaction (a single batch may exceed it).
+    ``checkpoint_rows``, ``checkpoint_seconds``: the same thresholds for checkpoints. ``retry_seconds``: the pause after
+    a transient error (out of memory, disk full). ``fold_seconds``: expired history is dropped in spans of at least this
+    length.
     """
 
     rows: int = 100_000
@@ -77,7 +78,7 @@ class Applier:
         self._retention = retention
         self._pace = pace or Pace()
         self._changed = threading.Condition()
-        self._waiting: deque[Batch] = deque()
+        self._waiting: deque[WriteBatch] = deque()
         self._waiting_size = 0
         self._pressing = 0
         """How many of the waiting updates count towards backpressure."""
@@ -111,7 +112,7 @@ class Applier:
         """Whether ``wait_for_room`` would return at once."""
         return self._pressing < self._pace.room and self._failure is None
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: WriteBatch) -> None:
         """Queues the next batch. The caller must not change its arrays afterwards. Never blocks."""
         with self._changed:
             self._raise_failure()
@@ -220,9 +221,9 @@ class Applier:
             self._changed.notify_all()
         self._on_error(error)
 
-    def _next_batches(self) -> list[Batch]:
+    def _next_batches(self) -> list[WriteBatch]:
         """The oldest batches that fit in one transaction. They stay queued until they are applied."""
-        batches: list[Batch] = []
+        batches: list[WriteBatch] = []
         size = 0
         for batch in self._waiting:
             if batches and size + batch.size > self._pace.transaction:
@@ -231,7 +232,7 @@ class Applier:
             size += batch.size
         return batches
 
-    def _advance(self, batches: Sequence[Batch]) -> None:
+    def _advance(self, batches: Sequence[WriteBatch]) -> None:
         if batches:
             merged = merge_batches(batches)
             self._store.apply(merged)

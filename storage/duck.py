@@ -34,9 +34,9 @@ from storage.files import FatalStorageError
 from storage.readable import readable_view
 from storage.record import NO_ENTRIES, Entries, SequenceMark
 from storage.row_file import slices
-from storage.stored import Batch, History, StoredRelation
+from storage.stored import History, StoredRelation, WriteBatch
 
-__all__ = ["Batch", "History", "Store", "StoredRelation"]
+__all__ = ["History", "Store", "StoredRelation", "WriteBatch"]
 
 FORMAT: Final = 1
 _FILE: Final = "store.duckdb"
@@ -245,7 +245,7 @@ class Store:
         """Drops a relation and its history. A no-op if it is not kept."""
         self._transact(lambda: self._drop(relation))
 
-    def apply(self, batch: Batch) -> bool:
+    def apply(self, batch: WriteBatch) -> bool:
         """Applies a batch in one transaction. False if the store has it already.
 
         Idempotent: updates at or below the high water are skipped, so a batch may overlap what was applied before. An
@@ -397,7 +397,7 @@ class Store:
             except (duckdb.Error, SqlError) as error:
                 raise FatalStorageError(f"the store cannot be reopened after {cause}: {error}") from error
 
-    def _apply(self, batch: Batch) -> None:
+    def _apply(self, batch: WriteBatch) -> None:
         for relation in batch.created:
             self._drop(relation.id)
             self._create(relation.id, row_width(relation.schema))

@@ -57,7 +57,7 @@ class SequenceMark(NamedTuple):
 NO_ENTRIES: Final = Entries(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
-class Update(NamedTuple):
+class RelationUpdate(NamedTuple):
     """What one commit does to one relation: ``rows`` int64[n, width], ``diffs`` int64[n], none of them 0.
 
     ``file``: holds the rows, whose diffs are 1; the log record then names the file instead. ``arranged``: the same rows
@@ -81,7 +81,7 @@ class CommitRecord:
     """
 
     epoch: int
-    updates: tuple[Update, ...] = ()
+    updates: tuple[RelationUpdate, ...] = ()
     entries: Entries = NO_ENTRIES
     catalog: bytes | None = None
     load: str | None = None
@@ -165,7 +165,7 @@ def _raw(words: Words) -> list[bytes]:
     return pieces(np.ascontiguousarray(words, "<i8").reshape(-1).view(np.uint8))
 
 
-def _encode_update(update: Update) -> tuple[bytes, ...]:
+def _encode_update(update: RelationUpdate) -> tuple[bytes, ...]:
     rows, diffs = update.rows, update.diffs
     assert rows.shape == (len(diffs), rows.shape[1]), "one diff for each row"
     constant = int(diffs[0]) if len(diffs) and (len(diffs) == 1 or (diffs == diffs[0]).all()) else _DIFFS_DIFFER
@@ -173,11 +173,11 @@ def _encode_update(update: Update) -> tuple[bytes, ...]:
     return (head, *_raw(rows)) if constant != _DIFFS_DIFFER else (head, *_raw(rows), *_raw(diffs))
 
 
-def _decode_update(reader: _Reader) -> Update:
+def _decode_update(reader: _Reader) -> RelationUpdate:
     relation, width, count, constant = _UPDATE.unpack(reader.take(_UPDATE.size))
     rows = reader.words(width * count).reshape(count, width)
     diffs = reader.words(count) if constant == _DIFFS_DIFFER else np.full(count, constant, np.int64)
-    return Update(relation, rows, diffs)
+    return RelationUpdate(relation, rows, diffs)
 
 
 def _encode_file(relation: int, file: RowFile) -> tuple[bytes, bytes]:
@@ -185,18 +185,18 @@ def _encode_file(relation: int, file: RowFile) -> tuple[bytes, bytes]:
     return _FILE.pack(relation, file.width, len(name), file.checksum, file.size), name
 
 
-def _decode_file(reader: _Reader, folder: Path) -> Update:
+def _decode_file(reader: _Reader, folder: Path) -> RelationUpdate:
     relation, width, length, checksum, count = _FILE.unpack(reader.take(_FILE.size))
     try:
         name = str(reader.take(length), "utf-8")
     except UnicodeDecodeError:
         raise _corrupt("a file's name is no text") from None
     none = np.zeros((0, width), np.int64)
-    return Update(relation, none, none[:, 0] if width else np.zeros(0, np.int64),
+    return RelationUpdate(relation, none, none[:, 0] if width else np.zeros(0, np.int64),
                   RowFile(folder / name, count, width, checksum))  # fmt: skip
 
 
-def opened(update: Update) -> Update:
+def opened(update: RelationUpdate) -> RelationUpdate:
     """The update with its rows read from their file, if any. XX001: the file is missing or damaged."""
     if update.file is None:
         return update

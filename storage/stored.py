@@ -11,7 +11,7 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.words import Schema
-from storage.record import NO_ENTRIES, Entries, SequenceMark, Update
+from storage.record import NO_ENTRIES, Entries, RelationUpdate, SequenceMark
 
 
 class History(NamedTuple):
@@ -22,7 +22,7 @@ class History(NamedTuple):
     diffs: Words
 
 
-def history_of(parts: Sequence[tuple[int, Update]]) -> History:
+def history_of(parts: Sequence[tuple[int, RelationUpdate]]) -> History:
     """One relation's updates, each with its epoch."""
     rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
     diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
@@ -46,7 +46,7 @@ class StoredRelation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class WriteBatch:
     """All changes of the commits above the store's high water up to ``high_water``, tables and views together.
 
     ``log_sequence``: the log record that ends the batch. ``catalog``: the whole catalog as of then, None if unchanged.
@@ -83,7 +83,7 @@ class Batch:
         return max(0, found - self.filed)
 
 
-def merge_batches(batches: Sequence[Batch]) -> Batch:
+def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
     """Concatenates consecutive batches (at least one, oldest first). Cost: O(size)."""
     if len(batches) == 1:
         return batches[0]
@@ -92,7 +92,7 @@ def merge_batches(batches: Sequence[Batch]) -> Batch:
         for relation, history in batch.relations.items():
             histories.setdefault(relation, []).append(history)
     catalogs = [batch.catalog for batch in batches if batch.catalog is not None]
-    return Batch(
+    return WriteBatch(
         batches[-1].high_water,
         batches[-1].log_sequence,
         {relation: _concatenate(parts) for relation, parts in histories.items()},

@@ -46,7 +46,7 @@ PASSES: Final = 16
 """How many passes run between two checks of whether the step was cancelled or must pause."""
 
 
-class Run:
+class ProgramRun:
     """A run of a program, with the operators it has called in Python, by row: their state may lag behind what the
     program left in their blocks."""
 
@@ -197,7 +197,7 @@ class Run:
         self._called.clear()
 
 
-class LoopRun(Run):
+class LoopRun(ProgramRun):
     """The program of one outermost loop; the scheduler calls the operators around it."""
 
     __slots__ = ("_loop", "_section")

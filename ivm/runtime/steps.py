@@ -16,14 +16,14 @@ from ivm.kernels.program import (
 )
 from ivm.runtime.compile import Compiled
 from ivm.runtime.operator import Operator, Scope
-from ivm.runtime.program_run import Run
+from ivm.runtime.program_run import ProgramRun
 from ivm.runtime.scheduler import broke
 
 CROWDED: Final = 2
 """A program that has grown to this multiple of its first size is rebuilt from scratch."""
 
 
-class FlowRun(Run):
+class FlowRun(ProgramRun):
     """The program of a whole dataflow. Cost of a step: what is fed, and the operators that this reaches."""
 
     __slots__ = ("_looked", "_new", "_running", "root")

@@ -21,7 +21,7 @@ from planner.aggregates.components import (
     AggregateCall,
     CallPlan,
     Component,
-    Part,
+    DiffColumn,
     Shape,
     SlotSet,
 )  # fmt: skip
@@ -44,16 +44,17 @@ class Expanded:
 
 
 _SUMMED: Final = (Addends.VALUES, Addends.SQUARES)
-_SQUARES: Final[dict[Shape, tuple[Part, ...]]] = {
-    Shape.SHORT: (Part.SQUARE_LOW, Part.SQUARE_HIGH),
+_SQUARES: Final[dict[Shape, tuple[DiffColumn, ...]]] = {
+    Shape.SHORT: (DiffColumn.SQUARE_LOW, DiffColumn.SQUARE_HIGH),
     Shape.LONG: (
-        Part.SQUARE_LOW, Part.SQUARE_HIGH, Part.CROSS_LOW, Part.CROSS_HIGH, Part.TOP_LOW, Part.TOP_HIGH,
+        DiffColumn.SQUARE_LOW, DiffColumn.SQUARE_HIGH, DiffColumn.CROSS_LOW, DiffColumn.CROSS_HIGH,
+        DiffColumn.TOP_LOW, DiffColumn.TOP_HIGH,
     ),
 }  # fmt: skip
-_SUMS: Final[dict[Shape, tuple[Part, ...]]] = {
-    Shape.SHORT: (Part.VALUE,),
-    Shape.LONG: (Part.LOW, Part.HIGH),
-    Shape.INTERVAL: (Part.MONTHS, Part.DAYS, Part.LOW, Part.HIGH),
+_SUMS: Final[dict[Shape, tuple[DiffColumn, ...]]] = {
+    Shape.SHORT: (DiffColumn.VALUE,),
+    Shape.LONG: (DiffColumn.LOW, DiffColumn.HIGH),
+    Shape.INTERVAL: (DiffColumn.MONTHS, DiffColumn.DAYS, DiffColumn.LOW, DiffColumn.HIGH),
 }
 
 
@@ -79,15 +80,15 @@ def _components(call: AggregateCall) -> tuple[Component, ...]:
     if not call.args:
         return (ROWS,)
     column, shape = call.args[0], shape_of(call.types[0])
-    parts = [Part.COUNT]
+    parts = [DiffColumn.COUNT]
     if addends is Addends.TRUTH:
-        parts.append(Part.TRUE)
+        parts.append(DiffColumn.TRUE)
     elif addends in _SUMMED:
         parts += _SUMS.get(shape, ())
         if addends is Addends.SQUARES:
             parts += _SQUARES.get(shape, ())
         if call.types[0].kind is Kind.NUMERIC and shape is Shape.LONG:
-            parts.append(Part.NAN)
+            parts.append(DiffColumn.NAN)
     return tuple(Component(part, column) for part in parts)
 
 
@@ -216,13 +217,13 @@ class _Cache:
         vector = self.vectors[component.column]
         present = _present(vector, count)
         counts: Words = present.astype(np.int64)
-        if component.part is Part.COUNT:
+        if component.part is DiffColumn.COUNT:
             return counts
         words = vector.words
         type_ = self.types[component.column]
         if type_.kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
             nan: Mask = (words == DIRECT_NAN) & present
-            if component.part is Part.NAN:
+            if component.part is DiffColumn.NAN:
                 return np.asarray(nan, np.int64)
             present = present & ~nan
         if type_.kind is Kind.INTERVAL:
@@ -239,9 +240,9 @@ class _Cache:
             fields[present] = np.array([INTERVAL.unpack(data) for data in found], np.int64).reshape(-1, 3)
             self.intervals[component.column] = fields
         match component.part:
-            case Part.MONTHS:
+            case DiffColumn.MONTHS:
                 return fields[:, 0]
-            case Part.DAYS:
+            case DiffColumn.DAYS:
                 return fields[:, 1]
             case _:
                 return _integer_part(component.part, fields[:, 2])
@@ -270,27 +271,27 @@ def _present(vector: Vector, count: int) -> Mask:
     return np.ones(count, np.bool_) if vector.nulls is None else ~vector.nulls
 
 
-def _integer_part(part: Part, words: Words) -> Words:
+def _integer_part(part: DiffColumn, words: Words) -> Words:
     match part:
-        case Part.VALUE:
+        case DiffColumn.VALUE:
             return words
-        case Part.TRUE:
+        case DiffColumn.TRUE:
             true: Words = (words != 0).astype(np.int64)
             return true
-        case Part.LOW:
+        case DiffColumn.LOW:
             return words & 0xFFFFFFFF
-        case Part.HIGH:
+        case DiffColumn.HIGH:
             return words >> 32
     # |x| = a * 2**32 + b, so x * x = a*a * 2**64 + a*b * 2**33 + b*b; each product fits an unsigned word
     size = np.abs(words).view(np.uint64)
     low, high = size & np.uint64(0xFFFFFFFF), size >> np.uint64(32)
     match part:
-        case Part.SQUARE_LOW | Part.SQUARE_HIGH:
+        case DiffColumn.SQUARE_LOW | DiffColumn.SQUARE_HIGH:
             product = low * low
-        case Part.CROSS_LOW | Part.CROSS_HIGH:
+        case DiffColumn.CROSS_LOW | DiffColumn.CROSS_HIGH:
             product = low * high
         case _:
             product = high * high
-    if part in (Part.SQUARE_LOW, Part.CROSS_LOW, Part.TOP_LOW):
+    if part in (DiffColumn.SQUARE_LOW, DiffColumn.CROSS_LOW, DiffColumn.TOP_LOW):
         return (product & np.uint64(0xFFFFFFFF)).astype(np.int64)
     return (product >> np.uint64(32)).astype(np.int64)

@@ -27,7 +27,7 @@ class Shape(Enum):
     OTHER = "other"
 
 
-class Part(Enum):
+class DiffColumn(Enum):
     """What one diff column of the main rows holds of an argument."""
 
     ROWS = "rows"
@@ -60,13 +60,13 @@ class AggregateCall:
 class Component:
     """A diff column. ``column``: the argument's position; -1 for ROWS, which has no argument."""
 
-    part: Part
+    part: DiffColumn
     column: int = -1
 
 
-ROWS: Final = Component(Part.ROWS)
+ROWS: Final = Component(DiffColumn.ROWS)
 """The first diff column."""
-PARTS: Final = tuple(Part)
+PARTS: Final = tuple(DiffColumn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class CallPlan:
     call: AggregateCall
     shape: Shape
     result: SqlType
-    places: dict[Part, int]
+    places: dict[DiffColumn, int]
     total: SlotSet | None
     squares: SlotSet | None
     sets: tuple[SlotSet, ...] = ()
@@ -101,5 +101,5 @@ class Groups:
     limbs: dict[SlotSet, dict[int, dict[int, int]]]
     dictionary: Dictionary
 
-    def column(self, plan: CallPlan, part: Part) -> Words:
+    def column(self, plan: CallPlan, part: DiffColumn) -> Words:
         return self.diffs[:, plan.places[part]]

@@ -14,7 +14,7 @@ from ivm.rows import Vector, Words, pack
 from ivm.words import BOOL, BYTEA, INT8, ColumnType, Kind, SqlType, row_width
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation
-from planner.aggregates.components import SLOT_SHIFT, Groups, Part, SlotSet
+from planner.aggregates.components import SLOT_SHIFT, DiffColumn, Groups, SlotSet
 from planner.aggregates.function import AggregateKind, Extreme, FoldRule
 from planner.aggregates.percentile import Percentile
 from planner.aggregates.table import AGGREGATES, without_filter
@@ -110,7 +110,7 @@ def result_formula(layout: Accumulation) -> Words | None:
         rule = AGGREGATES[plan.call.function].formula
         if rule is None:
             return None
-        counts = formula.column(plan.places[Part.COUNT if plan.call.args else Part.ROWS])
+        counts = formula.column(plan.places[DiffColumn.COUNT if plan.call.args else DiffColumn.ROWS])
         some = formula.compare(counts, zero, GREATER) if column.nullable else formula.always
         result = rule(formula, plan, counts, formula.both(keep, some))
         if result is None:

@@ -14,7 +14,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
-from planner.aggregates.components import CallPlan, Groups, Part, Shape, SlotSet
+from planner.aggregates.components import CallPlan, DiffColumn, Groups, Shape, SlotSet
 from planner.aggregates.exact_sums import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
 from planner.aggregates.function import Failure, ResultRule
 from planner.aggregates.moments import (
@@ -42,17 +42,17 @@ _OUT_OF_RANGE = {
 
 def counted(plan: CallPlan, groups: Groups) -> Results:
     """The number of rows, or of the argument's values."""
-    return Vector(groups.column(plan, Part.COUNT if plan.call.args else Part.ROWS)), []
+    return Vector(groups.column(plan, DiffColumn.COUNT if plan.call.args else DiffColumn.ROWS)), []
 
 
 def all_true(plan: CallPlan, groups: Groups) -> Results:
     """Whether all values are true."""
-    return _where_some(plan, groups, groups.column(plan, Part.TRUE) >= groups.column(plan, Part.COUNT)), []
+    return _where_some(plan, groups, groups.column(plan, DiffColumn.TRUE) >= groups.column(plan, DiffColumn.COUNT)), []
 
 
 def any_true(plan: CallPlan, groups: Groups) -> Results:
     """Whether any value is true."""
-    return _where_some(plan, groups, groups.column(plan, Part.TRUE) > 0), []
+    return _where_some(plan, groups, groups.column(plan, DiffColumn.TRUE) > 0), []
 
 
 def summed(plan: CallPlan, groups: Groups) -> Results:
@@ -131,7 +131,7 @@ def pairs(rule: PairRule) -> ResultRule:
 
 def _where_some(plan: CallPlan, groups: Groups, found: Words | Mask) -> Vector:
     """Makes results NULL in the groups without values."""
-    empty = groups.column(plan, Part.COUNT) <= 0
+    empty = groups.column(plan, DiffColumn.COUNT) <= 0
     words = found.astype(np.int64, copy=False)
     return Vector(np.where(empty, 0, words), empty) if np.count_nonzero(empty) else Vector(words)
 
@@ -139,14 +139,14 @@ def _where_some(plan: CallPlan, groups: Groups, found: Words | Mask) -> Vector:
 def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
     # sums that fit the result's word in every group, so that no Python integers are needed
     if plan.shape is Shape.SHORT:
-        return groups.column(plan, Part.VALUE)
+        return groups.column(plan, DiffColumn.VALUE)
     if plan.shape is not Shape.LONG:
         return None
     type_ = plan.call.types[0]
-    if type_.kind is Kind.NUMERIC and groups.column(plan, Part.NAN).any():
+    if type_.kind is Kind.NUMERIC and groups.column(plan, DiffColumn.NAN).any():
         return None
-    low = groups.column(plan, Part.LOW)
-    high = groups.column(plan, Part.HIGH) + (low >> 32)
+    low = groups.column(plan, DiffColumn.LOW)
+    high = groups.column(plan, DiffColumn.HIGH) + (low >> 32)
     if len(high) and (high.min() < -(2**24) or high.max() >= 2**24):
         return None
     value = (high << 32) | (low & 0xFFFFFFFF)
@@ -158,7 +158,7 @@ def _each(plan: CallPlan, groups: Groups, compute: Callable[[int, int], Any]) ->
     kind = plan.result.kind
     datums: list[object] = []
     failures: list[Failure] = []
-    for group, count in enumerate(groups.column(plan, Part.COUNT).tolist()):
+    for group, count in enumerate(groups.column(plan, DiffColumn.COUNT).tolist()):
         datum: Any = None
         if count > 0:
             try:
@@ -206,23 +206,23 @@ def _totals(plan: CallPlan, groups: Groups) -> _Totals:
     parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
 
     def total(group: int) -> Total:
-        if Part.NAN in parts and parts[Part.NAN][group] > 0:
+        if DiffColumn.NAN in parts and parts[DiffColumn.NAN][group] > 0:
             return Total(special="NaN")
-        if Part.VALUE in parts:
-            return Total(parts[Part.VALUE][group], scale)
-        return Total(_limbs(parts, Part.LOW, Part.HIGH, group), scale)
+        if DiffColumn.VALUE in parts:
+            return Total(parts[DiffColumn.VALUE][group], scale)
+        return Total(_limbs(parts, DiffColumn.LOW, DiffColumn.HIGH, group), scale)
 
     def square(group: int) -> Total:
-        value = _limbs(parts, Part.SQUARE_LOW, Part.SQUARE_HIGH, group)
-        if Part.CROSS_LOW in parts:
-            value += _limbs(parts, Part.CROSS_LOW, Part.CROSS_HIGH, group) << 33
-            value += _limbs(parts, Part.TOP_LOW, Part.TOP_HIGH, group) << 64
+        value = _limbs(parts, DiffColumn.SQUARE_LOW, DiffColumn.SQUARE_HIGH, group)
+        if DiffColumn.CROSS_LOW in parts:
+            value += _limbs(parts, DiffColumn.CROSS_LOW, DiffColumn.CROSS_HIGH, group) << 33
+            value += _limbs(parts, DiffColumn.TOP_LOW, DiffColumn.TOP_HIGH, group) << 64
         return Total(value, 2 * scale)
 
     return total, square
 
 
-def _limbs(parts: dict[Part, list[int]], low: Part, high: Part, group: int) -> int:
+def _limbs(parts: dict[DiffColumn, list[int]], low: DiffColumn, high: DiffColumn, group: int) -> int:
     return parts[low][group] + (parts[high][group] << 32)
 
 
@@ -230,5 +230,6 @@ def _intervals(plan: CallPlan, groups: Groups) -> Callable[[int], tuple[int, int
     """The months, days and microseconds of each group, summed separately."""
     parts = {part: groups.diffs[:, place].tolist() for part, place in plan.places.items()}
     return lambda group: (
-        parts[Part.MONTHS][group], parts[Part.DAYS][group], _limbs(parts, Part.LOW, Part.HIGH, group)
+        parts[DiffColumn.MONTHS][group], parts[DiffColumn.DAYS][group],
+        _limbs(parts, DiffColumn.LOW, DiffColumn.HIGH, group)
     )  # fmt: skip

@@ -145,10 +145,10 @@ def _scalar(kind: Kind, value: Any) -> Any:
         case Kind.UUID, UUID():
             return value.bytes
         case _:
-            return _moment(kind, value)
+            return _date_or_time(kind, value)
 
 
-def _moment(kind: Kind, value: Any) -> Any:
+def _date_or_time(kind: Kind, value: Any) -> Any:
     match kind, value:
         case Kind.TIMESTAMP, datetime(tzinfo=None):
             return (value - _ZERO) // _MICROSECOND

@@ -21,7 +21,7 @@ class Failures:
     errors: list[SqlError]
 
 
-class Batch:
+class RowBatch:
     """``count`` rows. ``failed`` holds (row indices, error) in the order in which they occurred; from then on a failed
     row's values are NULL, and only its first error counts. ``shared``: results of expressions that occur twice."""
 
@@ -37,11 +37,11 @@ class Batch:
     def column(self, index: int) -> Vector:
         return self.columns[index]
 
-    def child(self, rows: Words) -> Batch:
+    def child(self, rows: Words) -> RowBatch:
         """A batch of these rows only; ``absorb`` takes its failures back."""
         return _Child(self, rows)
 
-    def absorb(self, child: Batch, rows: Words) -> None:
+    def absorb(self, child: RowBatch, rows: Words) -> None:
         """Takes over the failures of a child made of ``rows``."""
         for failed, error in child.failed:
             self.failed.append((rows[failed], error))
@@ -58,12 +58,12 @@ class Batch:
         return Failures(np.array(order, np.int64), [first[row] for row in order])
 
 
-class _Child(Batch):
+class _Child(RowBatch):
     """A batch that takes columns from its parent when they are first read."""
 
     __slots__ = ("parent", "rows", "taken")
 
-    def __init__(self, parent: Batch, rows: Words) -> None:
+    def __init__(self, parent: RowBatch, rows: Words) -> None:
         super().__init__((), len(rows), parent.context)
         self.parent = parent
         self.rows = rows
@@ -83,7 +83,7 @@ class RowsCallSite:
     __slots__ = ("_batch", "_rows", "args", "context", "count", "failed", "result")
 
     def __init__(
-        self, batch: Batch, args: tuple[SqlType, ...], result: SqlType, count: int, rows: Words | None = None
+        self, batch: RowBatch, args: tuple[SqlType, ...], result: SqlType, count: int, rows: Words | None = None
     ) -> None:
         self._batch = batch
         self._rows = rows

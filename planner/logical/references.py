@@ -33,7 +33,7 @@ def free_references(rel: Rel) -> frozenset[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecursiveBinding:
     """A binding of a WITH MUTUALLY RECURSIVE block, with the bindings that its value reads."""
 
     binding: int
@@ -43,11 +43,11 @@ class Part:
     reads: frozenset[int]
 
 
-def needed(rel: LetRec) -> tuple[Part, ...]:
+def needed(rel: LetRec) -> tuple[RecursiveBinding, ...]:
     """The bindings that the body needs, directly or through other bindings, in textual order."""
     names = rel.names or tuple(str(binding) for binding, _ in rel.bindings)
     parts = [
-        Part(binding, value, row, name, free_references(value))
+        RecursiveBinding(binding, value, row, name, free_references(value))
         for (binding, value), row, name in zip(rel.bindings, rel.schemas, names, strict=True)
     ]
     wanted = set(free_references(rel.body))
@@ -58,7 +58,7 @@ def needed(rel: LetRec) -> tuple[Part, ...]:
         wanted |= more
 
 
-def read_later(parts: tuple[Part, ...]) -> frozenset[int]:
+def read_later(parts: tuple[RecursiveBinding, ...]) -> frozenset[int]:
     """The bindings whose value of one round is read in the next: by themselves or by an earlier binding."""
     place = {part.binding: i for i, part in enumerate(parts)}
     return frozenset(b for i, part in enumerate(parts) for b in part.reads if place.get(b, -1) >= i)

@@ -17,7 +17,7 @@ from planner.physical.nodes import Flow, Many
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JoinInput:
     """An input: the position of each attribute among its columns, and its approximate number of rows."""
 
     flow: Flow
@@ -26,15 +26,15 @@ class Source:
     size: int
 
 
-def source(low: Lowering, flow: Flow, own: dict[int, Scalar], size: int) -> Source:
+def source(low: Lowering, flow: Flow, own: dict[int, Scalar], size: int) -> JoinInput:
     """The input with its attributes computed as columns."""
     columns = len(flow.schema)
     flow, places = low.with_keys(flow, tuple(own.values()))
-    return Source(flow, columns, dict(zip(own, places, strict=True)), size)
+    return JoinInput(flow, columns, dict(zip(own, places, strict=True)), size)
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedInput:
     """An arrangement layout of ``flow``, which is an input or holds an input's ids.
 
     ``at``: the cell of each of the input's columns; None: the column is only in the table, at the row whose id the
@@ -50,7 +50,7 @@ class Sorted:
     wide: Wide | None = None
     id: tuple[int, ...] = ()
 
-    def suits(self, source: Source, key: frozenset[int], extension: int | None) -> bool:
+    def suits(self, source: JoinInput, key: frozenset[int], extension: int | None) -> bool:
         """Whether it has all rows that the input needs, and its words begin with the key's, then the extension's.
 
         Inputs with equal rows may have different attributes, so one may need rows that the other can drop.
@@ -72,7 +72,7 @@ class Sorted:
 
 
 @dataclass(slots=True)
-class Wanted:
+class Arrangements:
     """The arrangements that some paths need; one serves every key that its rows begin with.
 
     ``late``: the inputs of which new arrangements hold only ids.
@@ -80,12 +80,12 @@ class Wanted:
 
     low: Lowering
     late: dict[Flow, Wide]
-    known: dict[Flow, list[Sorted]] = field(default_factory=dict)
+    known: dict[Flow, list[SortedInput]] = field(default_factory=dict)
     rows: int = 0
     words: int = 0
     """Rows and words in arrangements that do not exist yet."""
 
-    def find(self, source: Source, key: frozenset[int], extension: int | None) -> Sorted:
+    def find(self, source: JoinInput, key: frozenset[int], extension: int | None) -> SortedInput:
         """A layout whose rows begin with columns ``key`` in any order, then ``extension``."""
         known = self.known.setdefault(source.flow, [])
         for found in known:
@@ -100,18 +100,18 @@ class Wanted:
         known.append(made)
         return made
 
-    def _whole(self, source: Source, key: frozenset[int], extension: int | None) -> Sorted:
+    def _whole(self, source: JoinInput, key: frozenset[int], extension: int | None) -> SortedInput:
         columns = (*sorted(key), *(() if extension is None else (extension,)))
         layout = arranged(source.flow.schema, columns)
-        return Sorted(source.flow, layout, layout.at, _lacking(source.flow, columns), columns)
+        return SortedInput(source.flow, layout, layout.at, _lacking(source.flow, columns), columns)
 
-    def _ids(self, found: Wide, key: frozenset[int], extension: int | None) -> Sorted:
+    def _ids(self, found: Wide, key: frozenset[int], extension: int | None) -> SortedInput:
         columns = (*sorted(key, key=found.rank), *(() if extension is None else (extension,)))
         ids = found.ids(self.low, columns)
         own = tuple(ids.places[c] for c in columns)
         layout = _without_nulls(arranged(ids.flow.schema, own), ids.flow, own)
         at = tuple(layout.at[ids.places[c]] if c in ids.places else None for c in range(len(found.exprs)))
-        return Sorted(
+        return SortedInput(
             ids.flow, layout, at, _lacking(ids.flow, own), columns, found, tuple(layout.at[i].word for i in ids.id)
         )
 
@@ -133,7 +133,7 @@ def _without_nulls(layout: Layout, flow: Flow, key: tuple[int, ...]) -> Layout:
     return Layout(gather, layout.key_width, tuple(Cell(c.word) for c in layout.at))
 
 
-def _stored(low: Lowering, source: Source, key: frozenset[int], extension: int | None) -> Sorted | None:
+def _stored(low: Lowering, source: JoinInput, key: frozenset[int], extension: int | None) -> SortedInput | None:
     """An arrangement of the stored relation that fits, if the input is one."""
     stored = low.table_of(source.flow)
     if stored is None:
@@ -142,7 +142,7 @@ def _stored(low: Lowering, source: Source, key: frozenset[int], extension: int |
     for known in low.indexes.keys(table.relation):
         layout = table_layout(table.schema, known)
         rows = low.builder.flow(low.builder.add(table, gathers.width(table.schema)), table.schema)
-        shown = Sorted(rows, layout, tuple(layout.at[c] for c in columns), _lacking(rows, known))
+        shown = SortedInput(rows, layout, tuple(layout.at[c] for c in columns), _lacking(rows, known))
         if shown.suits(source, key, extension):
             return shown
     return None
@@ -153,19 +153,19 @@ class Paths:
     """The paths of all inputs, and the arrangements that they share."""
 
     low: Lowering
-    sources: list[Source]
+    sources: list[JoinInput]
     courses: list[Stages]
     late: dict[Flow, Wide] = field(default_factory=dict)
-    wanted: Wanted = field(init=False)
+    wanted: Arrangements = field(init=False)
 
     def __post_init__(self) -> None:
-        self.wanted = Wanted(self.low, self.late)
+        self.wanted = Arrangements(self.low, self.late)
         visits = [visit for course in self.courses for stage in course for visit in stage]
         # Longest first, because they serve shorter keys too.
         for visit in sorted(visits, key=lambda v: -len(v.key) - (v.extension is not None)):
             self.sorted(visit)
 
-    def sorted(self, visit: Visit) -> Sorted:
+    def sorted(self, visit: Visit) -> SortedInput:
         """The layout in which a visit looks up."""
         source = self.sources[visit.input]
         extension = None if visit.extension is None else source.places[visit.extension]
@@ -196,7 +196,7 @@ class Paths:
         found += [(walk.fetch(late),) for late in tuple(walk.pending)]
         return Path(start, tuple(found), walk.gather())
 
-    def _start(self, i: int) -> Sorted | None:
+    def _start(self, i: int) -> SortedInput | None:
         """An arrangement of the whole input, preferably sorted by the first stage's key; None: there are only ids."""
         source = self.sources[i]
         first = {a for visit in self.courses[i][0] for a in visit.key}
@@ -213,13 +213,13 @@ class _Walk:
     """
 
     low: Lowering
-    sources: list[Source]
+    sources: list[JoinInput]
     width: int = 0
     attributes: dict[int, int] = field(default_factory=dict)
     at: dict[int, tuple[Cell | None, ...]] = field(default_factory=dict)
     pending: dict[int, tuple[Wide, tuple[int, ...]]] = field(default_factory=dict)
 
-    def start(self, i: int, found: Sorted | None) -> NodeId:
+    def start(self, i: int, found: SortedInput | None) -> NodeId:
         """The node whose updates start the path: an arrangement of the input, or the consolidated input itself."""
         if found is not None:
             return self.look_up(i, found)
@@ -229,7 +229,7 @@ class _Walk:
         self._bind(i, gathers.cells(flow.schema), gathers.width(flow.schema))
         return node
 
-    def look_up(self, i: int, found: Sorted) -> NodeId:
+    def look_up(self, i: int, found: SortedInput) -> NodeId:
         """Binds one more input's row, or its id; returns the arrangement to look up in."""
         if not found.whole:
             assert found.wide is not None
@@ -278,7 +278,7 @@ class _Walk:
         return replace(gathers.row_of(cells, tuple(row)), drop_if=tuple(dict.fromkeys(drops)))
 
 
-def by_size(sources: list[Source]) -> Callable[[int, frozenset[int]], int]:
+def by_size(sources: list[JoinInput]) -> Callable[[int, frozenset[int]], int]:
     """The cost of a lookup, for ``planner.lower.join_graph.stages``: the size of the input."""
 
     def rank(i: int, key: frozenset[int]) -> int:

@@ -114,7 +114,7 @@ def is_join(rel: Rel) -> bool:
     return isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral
 
 
-Item = tuple[int, Scalar]
+InputExpr = tuple[int, Scalar]
 """An input, and an expression over its own columns."""
 
 
@@ -122,13 +122,13 @@ def attributes(joined: Combination) -> Attributes:
     """The equivalence classes of the equalities between inputs."""
     starts = joined.starts
     owner = [i for i, rel in enumerate(joined.inputs) for _ in schema(rel)]
-    members: dict[Item, list[Item]] = {}
+    members: dict[InputExpr, list[InputExpr]] = {}
     residual: list[Scalar] = []
     for predicate in dict.fromkeys(joined.predicates):
         pair = _equality(predicate, owner, starts)
         if pair is None or not _unite(members, *pair):
             residual.append(predicate)
-    classes: list[list[Item]] = []
+    classes: list[list[InputExpr]] = []
     for found in members.values():
         if not any(found is known for known in classes):
             classes.append(found)
@@ -139,7 +139,7 @@ def attributes(joined: Combination) -> Attributes:
     return Attributes(of, tuple(residual))
 
 
-def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) -> tuple[Item, Item] | None:
+def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) -> tuple[InputExpr, InputExpr] | None:
     """The two sides of an equality between two different inputs; None: the predicate is none."""
     found = None if has_subquery(predicate) else comparable(predicate)
     if found is None or found[2]:
@@ -154,7 +154,7 @@ def _equality(predicate: Scalar, owner: Sequence[int], starts: Sequence[int]) ->
     return (sides[0], sides[1]) if sides[0][0] != sides[1][0] else None
 
 
-def _unite(members: dict[Item, list[Item]], one: Item, two: Item) -> bool:
+def _unite(members: dict[InputExpr, list[InputExpr]], one: InputExpr, two: InputExpr) -> bool:
     """Merges the classes of two items, unless an input would then have two expressions in one class; whether it did."""
     a, b = members.get(one, [one]), members.get(two, [two])
     if a is b:

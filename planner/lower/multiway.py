@@ -17,7 +17,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.logical.join_keys import is_constant, take_apart
 from planner.logical.nodes import Filter, Get, Join, Project, Rel, schema
 from planner.logical.traversal import conjuncts, own_columns
-from planner.lower.delta_paths import Paths, Source, by_size, source
+from planner.lower.delta_paths import JoinInput, Paths, by_size, source
 from planner.lower.join_graph import Attributes, Combination, attributes, combination, is_join, stages
 from planner.lower.late_materialization import pays, wide
 from planner.lower.state import Lowering
@@ -69,7 +69,7 @@ def lower_late_pair(low: Lowering, left: End, right: End) -> Flow | None:
     twice = any(len(set(end.keys)) < len(end.keys) for end in (left, right))  # one column, compared with two
     if not left.keys or twice or (wide(low, left.flow) is None and wide(low, right.flow) is None):
         return None
-    sources = [Source(end.flow, end.columns, dict(enumerate(end.keys)), _UNKNOWN) for end in (left, right)]
+    sources = [JoinInput(end.flow, end.columns, dict(enumerate(end.keys)), _UNKNOWN) for end in (left, right)]
     whole = Paths(low, sources, [stages(i, [s.places for s in sources], False, by_size(sources)) for i in (0, 1)])
     plan = _late(low, whole)
     return None if plan is whole else plan.flow()
@@ -96,7 +96,7 @@ def _worth_a_look(low: Lowering, joined: Combination, found: Attributes) -> bool
     return not low.indexes.one_shot or (found.cyclic and not any(_is_pointed(rel) for rel in joined.inputs))
 
 
-def _looped(low: Lowering, sources: list[Source]) -> bool:
+def _looped(low: Lowering, sources: list[JoinInput]) -> bool:
     """Whether the join is in a loop: linear joins are compiled with the loop."""
     return any(low.loop_of(source.flow) is not None for source in sources)
 
@@ -131,7 +131,7 @@ class _Made:
         self.words += rows * gathers.width(row)
 
 
-def _linear(low: Lowering, join: Join, sources: list[Source]) -> _Made:
+def _linear(low: Lowering, join: Join, sources: list[JoinInput]) -> _Made:
     """What a linear join would create; the size of its intermediate results is a guess."""
     most = max(source.size for source in sources)
     made: set[tuple[Flow, frozenset[Scalar]]] = set()

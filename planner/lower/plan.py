@@ -109,7 +109,7 @@ def _lower(low: Lowering, rel: Rel) -> Flow:
 
 
 def _get(low: Lowering, rel: Get) -> Flow:
-    low.builder.note(low.builder.add(TableErrors(rel.relation), 1))
+    low.builder.add_errors(low.builder.add(TableErrors(rel.relation), 1))
     return low.builder.flow(low.builder.add(Table(rel.relation, rel.schema), width(rel.schema)), rel.schema)
 
 

@@ -32,13 +32,13 @@ class Priorities:
     @staticmethod
     def of(rel: LetRec, scope: int, width: int) -> Priorities:
         """Raises 54001 if the limit leaves no bits for priorities."""
-        room = 1 << width
-        stride = 1 << (room.bit_length() // 2) if rel.limit is None else 1 << (rel.limit - 1).bit_length()
-        if 2 * stride > room:
-            message = f"a block with PRIORITY BY can do {room // 2} rounds in each priority at most"
+        rounds = 1 << width
+        stride = 1 << (rounds.bit_length() // 2) if rel.limit is None else 1 << (rel.limit - 1).bit_length()
+        if 2 * stride > rounds:
+            message = f"a block with PRIORITY BY can do {rounds // 2} rounds in each priority at most"
             raise SqlError("54001", message, hint="Make RECURSION LIMIT smaller.")
         exprs = {b: p for (b, _), p in zip(rel.bindings, rel.priorities, strict=True) if p is not None}
-        return Priorities(exprs, scope, stride, room // stride)
+        return Priorities(exprs, scope, stride, rounds // stride)
 
     def delay(self, low: Lowering, binding: int, flow: Flow) -> Flow:
         """A binding's rows as the block sees them. Rows outside of the loop do not change in it and are not delayed."""

@@ -23,7 +23,7 @@ from planner.logical.nodes import (
     Recursive,
     Rel,
 )  # fmt: skip
-from planner.logical.references import Part, free_references, needed, read_later
+from planner.logical.references import RecursiveBinding, free_references, needed, read_later
 from planner.logical.traversal import children
 from planner.lower.priorities import Priorities
 from planner.lower.round_widths import chains, wanted, width
@@ -84,10 +84,10 @@ class Loop:
         distinguish so many. Returns the limit at which the loop fails if it has not ended; None if it returns its state
         there, or if nothing was ``wanted`` and times can distinguish more rounds than the default limit.
         """
-        room = self.builder.room(self.scope)
-        if wanted is None and room > DEFAULT_LIMIT:
+        max_rounds = self.builder.max_rounds(self.scope)
+        if wanted is None and max_rounds > DEFAULT_LIMIT:
             return None
-        limit = min(stride or room, wanted or DEFAULT_LIMIT)
+        limit = min(stride or max_rounds, wanted or DEFAULT_LIMIT)
         returns = return_at and limit == wanted
         scope = replace(self.builder.scopes[self.scope], limit=limit, return_at_limit=returns, stride=stride)
         self.builder.scopes[self.scope] = scope
@@ -99,7 +99,7 @@ class Loop:
         own = [e for e in inside if self.builder.scope_of[e] == self.scope]
         for error in inside:
             if error not in own:
-                self.builder.note(error)
+                self.builder.add_errors(error)
         if not own:
             return
         if keep:
@@ -111,7 +111,7 @@ class Loop:
         distinct = self.low.threshold(self.builder.arrange(flow, gather, 1), Keep.DISTINCT)
         if keep:
             self.builder.connections.append((variable, distinct))
-        self.builder.note(self.builder.add(Leave(distinct), 1))
+        self.builder.add_errors(self.builder.add(Leave(distinct), 1))
 
 
 def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
@@ -212,7 +212,7 @@ def lower_letrec(low: Lowering, rel: LetRec) -> Flow:
 
 
 def _end(
-    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[Part, ...], variables: dict[int, Flow], stride: int
+    low: Lowering, loop: Loop, rel: LetRec, parts: tuple[RecursiveBinding, ...], variables: dict[int, Flow], stride: int
 ) -> None:
     """Binds the bindings' values outside of the loop, and notes an error for those that reach no fixpoint."""
     for part in parts:

@@ -49,7 +49,7 @@ GroupFold = OrderedFold | BasicFold | PercentileFold | ModeFold
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArrangedResults:
     """An arrangement [key | vals], and the cells of some aggregates' results in it."""
 
     node: NodeId
@@ -99,9 +99,11 @@ def _computed(low: Lowering, flow: Flow, rel: Reduce) -> tuple[Flow, Reduce]:
     return flow, replace(rel, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=aggregates)
 
 
-def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tuple[Aggregate, ...]) -> list[Part]:
+def _parts(
+    low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tuple[Aggregate, ...]
+) -> list[ArrangedResults]:
     together: list[tuple[int, Aggregate]] = []
-    parts: list[Part] = []
+    parts: list[ArrangedResults] = []
     distinct: dict[tuple[Scalar, ...], list[tuple[int, Aggregate]]] = {}
     for i, aggregate in enumerate(aggregates):
         match AGGREGATES[aggregate.function].kind:
@@ -127,7 +129,9 @@ def _parts(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], aggregates: tupl
     return parts
 
 
-def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]) -> Part:
+def _accumulated(
+    low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
+) -> ArrangedResults:
     args = columns_in_order(tuple(arg for _, a in some for arg in a.args))
     calls = tuple(
         AggregateCall(a.function, tuple(args.index(x) for x in a.args), tuple(x.type for x in a.args)) for _, a in some
@@ -146,16 +150,16 @@ def _accumulated(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list
     grouped = low.builder.group(arranged, program.key_width, fold)
     at = gathers.cells(layout.schema, program.key_width)
     cells = tuple((i, at[layout.calls.index(c)]) for (i, _), c in zip(some, calls, strict=True))
-    return Part(grouped, program.key_width + fold.out_width, cells)
+    return ArrangedResults(grouped, program.key_width + fold.out_width, cells)
 
 
-def _counted(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], places: list[int]) -> Part:
+def _counted(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], places: list[int]) -> ArrangedResults:
     """Only count(*): arranges the keys alone; their diffs are the counts."""
     keyed = low.coerce(low.compute(flow, (), keys), column_types(keys))
     layout = whole_row(keyed.schema)
     arranged = low.builder.arrange(keyed, layout.gather, layout.key_width)
     grouped = low.builder.group(arranged, layout.key_width, CountFold())
-    return Part(grouped, layout.key_width + 1, tuple((i, Cell(layout.key_width)) for i in places))
+    return ArrangedResults(grouped, layout.key_width + 1, tuple((i, Cell(layout.key_width)) for i in places))
 
 
 def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
@@ -164,7 +168,7 @@ def _constant(low: Lowering, words: tuple[int, ...]) -> Flow:
     return low.builder.flow(node, row)
 
 
-def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> Part:
+def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, aggregate: Aggregate) -> ArrangedResults:
     """mode(): counts by (key, value), then the first by (count descending, value). No group is scanned."""
     value = as_type(aggregate.args[0], aggregate.type)
     counts = Reduce(Values((), flow.schema), (*keys, value), (Aggregate("count(*)", (), INT8, False),))
@@ -178,7 +182,7 @@ def _mode(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, ag
     return _grouped(low, counted, own[: len(keys)], position, ModeFold(words))
 
 
-def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, fold: GroupFold) -> Part:
+def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int, fold: GroupFold) -> ArrangedResults:
     order = fold.order
     as_bytes = any(o is not Order.WORD for o in order)
     program = Keyed(flow.schema, keys, fold.exprs)
@@ -221,16 +225,16 @@ def _moved(row: Schema, keys: tuple[Scalar, ...], words: tuple[Scalar, ...]) -> 
     return Gather(tuple(copied), tuple(bits))
 
 
-def _part(low: Lowering, arranged: NodeId, key_width: int, position: int, fold: GroupFold) -> Part:
+def _part(low: Lowering, arranged: NodeId, key_width: int, position: int, fold: GroupFold) -> ArrangedResults:
     grouped = low.builder.group(arranged, key_width, fold)
     start = key_width
     cell = Cell(start, (start + 1, 0) if fold.out_width > 1 else None)
-    return Part(grouped, start + fold.out_width, ((position, cell),))
+    return ArrangedResults(grouped, start + fold.out_width, ((position, cell),))
 
 
 def _distinct(
     low: Lowering, flow: Flow, keys: tuple[Scalar, ...], args: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
-) -> Part:
+) -> ArrangedResults:
     """DISTINCT: the set of (key, argument by equality class) first; sums show one value of each class."""
     if all(AGGREGATES[a.function].null_result is NullResult.NEVER for _, a in some):
         args = tuple(by_class(a) for a in args)
@@ -241,7 +245,7 @@ def _distinct(
     return _accumulated(low, once, new_keys, plain)
 
 
-def _join_parts(low: Lowering, parts: list[Part], key_width: int) -> tuple[Flow, dict[int, Cell]]:
+def _join_parts(low: Lowering, parts: list[ArrangedResults], key_width: int) -> tuple[Flow, dict[int, Cell]]:
     """All parts' results beside the key, and the cell of each."""
     first, *rest = parts
     at = dict(first.at)

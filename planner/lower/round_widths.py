@@ -12,7 +12,7 @@ from ivm.time import NARROWEST, ROUND_BITS, WIDEST, too_deep
 from planner.logical.nodes import LetRec, Recursive, Rel
 from planner.logical.traversal import children
 
-Chain = tuple[int, ...]
+LoopChain = tuple[int, ...]
 """The bits that nested loops want, outermost first."""
 
 
@@ -23,12 +23,12 @@ def wanted(rel: Recursive | LetRec) -> int:
     return min(max(rel.limit.bit_length(), NARROWEST), WIDEST)
 
 
-def chains(rels: Iterable[Rel]) -> frozenset[Chain]:
+def chains(rels: Iterable[Rel]) -> frozenset[LoopChain]:
     """The chains of loops in some plans, one for each innermost loop; {()} if there are none."""
-    found: dict[int, frozenset[Chain]] = {}
+    found: dict[int, frozenset[LoopChain]] = {}
     kept: list[Rel] = []
 
-    def inside(rel: Rel) -> frozenset[Chain]:
+    def inside(rel: Rel) -> frozenset[LoopChain]:
         known = found.get(id(rel))
         if known is None:
             below = frozenset().union(*(inside(c) for c in children(rel))) or frozenset([()])
@@ -41,19 +41,19 @@ def chains(rels: Iterable[Rel]) -> frozenset[Chain]:
     return frozenset().union(*(inside(rel) for rel in rels)) or frozenset([()])
 
 
-def width(taken: int, want: int, inside: frozenset[Chain]) -> int:
+def width(taken: int, want: int, inside: frozenset[LoopChain]) -> int:
     """The bits for a loop that wants ``want``; enclosing loops have ``taken`` some. 0A000: too deeply nested."""
     return min(_shared(ROUND_BITS - taken, (want, *chain)) for chain in inside)
 
 
-def _shared(room: int, chain: Chain) -> int:
+def _shared(bits: int, chain: LoopChain) -> int:
     """The bits of a chain's first loop: those that want little get it, the others share the rest equally."""
     least, rest = chain[0], sorted(chain)
     for k, want in enumerate(rest):
-        fair = room // (len(rest) - k)
+        fair = bits // (len(rest) - k)
         if fair < NARROWEST:
             raise too_deep()
         if want > fair:
             return min(least, fair)
-        room -= want
+        bits -= want
     return least

@@ -16,7 +16,7 @@ from planner.expr.context import Context
 from planner.expr.scalar import Scalar
 from planner.logical.nodes import Numbering
 from planner.logical.traversal import column_types
-from planner.physical.row_programs import Stage, Work
+from planner.physical.row_programs import RunState, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Keyed:
         return self.computed.can_fail
 
     def run(self, rows: Words, context: Context) -> Mapped:
-        work = Work(rows, self.schema, context)
+        work = RunState(rows, self.schema, context)
         vectors = work.evaluate(self.computed)
         out = np.zeros((len(work.rows), self.out_width), np.int64)
         key_width = self.key_width
@@ -99,7 +99,7 @@ class Weigh:
         return self.computed.can_fail
 
     def run(self, rows: Words, context: Context) -> Mapped:
-        work = Work(rows, self.schema, context)
+        work = RunState(rows, self.schema, context)
         vectors = work.evaluate(self.computed)
         count = len(work.rows)
         expanded = self.layout.expand(vectors[: len(self.args)], count, context.dictionary)

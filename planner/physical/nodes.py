@@ -42,7 +42,7 @@ from planner.expr.scalar import Scalar
 from planner.physical.layouts import table_layout
 
 
-class Program(Hashable, Protocol):
+class RowProgram(Hashable, Protocol):
     """A pure function of rows, bound to a context when it runs. Equal programs compute the same."""
 
     @property
@@ -92,7 +92,7 @@ class Map:
     """Applies a program to each row."""
 
     input: NodeId
-    program: Program
+    program: RowProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +316,7 @@ class Builder:
         target = target or tuple(flow.schema[i] for i in indexes)
         return Flow(flow.source, gathers.compose(flow.gather, gathers.columns(flow.schema, indexes, target)), target)
 
-    def map(self, flow: Flow, program: Program) -> NodeId:
+    def map(self, flow: Flow, program: RowProgram) -> NodeId:
         """The flow through a program. Notes its errors."""
         node = self.add(Map(self.force(flow), program), program.out_width)
         if program.can_fail:
@@ -355,9 +355,9 @@ class Builder:
 
     def fails(self, node: NodeId) -> None:
         """Notes that a node has an error collection."""
-        self.note(self.add(Errors(node), 1))
+        self.add_errors(self.add(Errors(node), 1))
 
-    def note(self, errors: NodeId) -> None:
+    def add_errors(self, errors: NodeId) -> None:
         """Adds an error collection to the current loop's."""
         if errors not in self.errors:
             self.errors.append(errors)
@@ -374,7 +374,7 @@ class Builder:
         self.scopes.append(Scope(parent, shape=deeper(self.shape(parent), width)))
         return len(self.scopes) - 1
 
-    def room(self, scope: int) -> int:
+    def max_rounds(self, scope: int) -> int:
         """The number of rounds that a loop without priorities can distinguish."""
         return max_round(last_width(self.scopes[scope].shape)) + 1
 

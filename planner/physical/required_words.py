@@ -13,7 +13,7 @@ from ivm.graph import Arrange, Concat, Consolidate, Errors, Gather, Join, Negate
 from ivm.words import Schema
 from planner.expr.scalar import Column
 from planner.physical.arrangement_programs import Keyed, Weigh
-from planner.physical.nodes import Map, Plan, Program, arranged_by, inputs
+from planner.physical.nodes import Map, Plan, RowProgram, arranged_by, inputs
 from planner.physical.row_programs import SHOWN_COLUMNS, MapFilter
 
 _NOTHING: Final[frozenset[int]] = frozenset()
@@ -65,7 +65,7 @@ def _joined(plan: Plan, join: Join, given: NodeId, wanted: Set[int]) -> set[int]
     return found
 
 
-def _by_program(program: Program, width: int, wanted: Set[int]) -> Set[int]:
+def _by_program(program: RowProgram, width: int, wanted: Set[int]) -> Set[int]:
     match program:
         case MapFilter(exprs=None):
             tested = frozenset[int]().union(*(test.used for test in program.tests))

@@ -12,21 +12,21 @@ from ivm.rows import Words
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.accumulable import Accumulation
-from planner.aggregates.components import Component, Part
+from planner.aggregates.components import Component, DiffColumn
 from planner.expr.context import Context
 from planner.expr.evaluate.formulas import Steps
 from planner.expr.functions.formula import Beyond
 from planner.expr.scalar import Scalar
 from planner.logical.traversal import column_types
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
-from planner.physical.nodes import Program
+from planner.physical.nodes import RowProgram
 from planner.physical.row_programs import MapFilter, Pad
 from storage.types.numeric import DIRECT_NAN
 
 _HALF: Final = 0xFFFFFFFF
 
 
-def formula_of(program: Program, context: Context) -> Words | None:
+def formula_of(program: RowProgram, context: Context) -> Words | None:
     """The formula equivalent to the program; None if there is none."""
     try:
         match program:
@@ -111,26 +111,26 @@ def _weigh(program: Weigh, context: Context) -> Words:
 def _weight(steps: Steps, args: Sequence[Register], component: Component, layout: Accumulation) -> Register:
     """What a row adds to a diff column. A NULL's word is 0."""
     formula = steps.formula
-    if component.part is Part.ROWS:
+    if component.part is DiffColumn.ROWS:
         return formula.always
     word, type_ = args[component.column], layout.types[component.column]
-    if component.part is Part.COUNT:
+    if component.part is DiffColumn.COUNT:
         return formula.test(word, NOT_NULL)
     if type_.kind is Kind.INTERVAL:
         raise Beyond
     if type_.kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
         nan = formula.test(formula.compare(word, formula.constant(DIRECT_NAN), EQUAL), TRUE)
-        if component.part is Part.NAN:
+        if component.part is DiffColumn.NAN:
             return nan
         word = formula.choose(nan, formula.constant(0), word)
     match component.part:
-        case Part.VALUE:
+        case DiffColumn.VALUE:
             return word
-        case Part.TRUE:
+        case DiffColumn.TRUE:
             return formula.compare(word, formula.constant(0), NOT_EQUAL)
-        case Part.LOW:
+        case DiffColumn.LOW:
             return formula.step(BITS_AND, word, formula.constant(_HALF))
-        case Part.HIGH:
+        case DiffColumn.HIGH:
             return formula.step(SHIFT, word, constant=-32)
         case _:
             raise Beyond

@@ -78,7 +78,7 @@ class MapFilter:
         return self.computed.can_fail or any(t.can_fail for t in self.tests)
 
     def run(self, rows: Words, context: Context) -> Mapped:
-        work = Work(rows, self.schema, context)
+        work = RunState(rows, self.schema, context)
         for test in self.tests:
             work.keep(test)
         out = work.rows if self.exprs is None else work.project(self.exprs, self.computed, self.output)
@@ -86,7 +86,7 @@ class MapFilter:
         return Mapped(out, work.source, None, errors, source)
 
 
-class Work:
+class RunState:
     """The state of a program's run: the rows still in, their source rows, and the failures so far."""
 
     def __init__(self, rows: Words, schema: Schema, context: Context) -> None:
@@ -109,7 +109,7 @@ class Work:
         results, failures = evaluate(stage.exprs, self.vectors(stage.used), len(self.rows), self.context)
         if failures is None or not len(failures.rows):
             return results
-        self.note(failures.rows, failures.errors)
+        self.fail(failures.rows, failures.errors)
         keep = np.ones(len(self.rows), np.bool_)
         keep[failures.rows] = False
         self.take(np.flatnonzero(keep))
@@ -148,7 +148,7 @@ class Work:
         words = error_words(self._errors, texts, self.context.dictionary)
         return words, np.array(self._failed, np.int64)
 
-    def note(self, rows: Words, errors: Sequence[SqlError]) -> None:
+    def fail(self, rows: Words, errors: Sequence[SqlError]) -> None:
         """Records failures of some of the rows still in."""
         origin = rows if self.source is None else self.source[rows]
         self._failed += [int(i) for i in origin]

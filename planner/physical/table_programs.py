@@ -15,7 +15,7 @@ from planner.expr.context import Context
 from planner.expr.functions.table_functions import TABLE_FUNCTIONS, Expansion
 from planner.expr.functions.text.concat import flatten
 from planner.expr.scalar import Call, Coalesce, Literal, Parameter, Scalar
-from planner.physical.row_programs import Stage, Work
+from planner.physical.row_programs import RunState, Stage
 from storage.types.codec import encode
 
 
@@ -47,7 +47,7 @@ class Expand:
         return True
 
     def run(self, rows: Words, context: Context) -> Mapped:
-        work = Work(rows, self.schema, context)
+        work = RunState(rows, self.schema, context)
         given = given_arrays(self.args, context) if self.function == "unnest" and len(rows) == 1 else None
         if given is None:
             arguments = work.evaluate(self.computed)
@@ -57,7 +57,7 @@ class Expand:
         else:
             expansion = spread(given, tuple(c.type for c in self.columns), context)
         if expansion.failures is not None:
-            work.note(expansion.failures.rows, expansion.failures.errors)
+            work.fail(expansion.failures.rows, expansion.failures.errors)
         at = expansion.source
         own = [_taken(v, at) for v in unpack(work.rows, self.schema)]
         extra = [Vector(_numbers(at))] if self.ordinality else []

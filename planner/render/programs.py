@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ivm.graph import Mapped
 from ivm.rows import Words
 from planner.expr.context import Context
-from planner.physical.nodes import Program
+from planner.physical.nodes import RowProgram
 from planner.physical.row_formulas import formula_of
 
 
@@ -15,7 +15,7 @@ from planner.physical.row_formulas import formula_of
 class Bound:
     """A program with its context. Equal programs in one context are equal."""
 
-    program: Program
+    program: RowProgram
     context: Context
 
     @property

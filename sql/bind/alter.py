@@ -17,6 +17,7 @@ from sql.bind.from_clause import stored
 from sql.bind.lookup import lookup_in_schema
 from sql.bind.scope import NameScope
 from sql.bind.target import bind_default, column_default
+from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
@@ -144,7 +145,10 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> definitions.
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
-    return definitions.AddColumn(column, column_default(env, column), change.if_not_exists, key)
+    default = column_default(env, column)
+    if has_subquery(default):
+        raise unsupported("ADD COLUMN with a DEFAULT that reads tables", position=node.at + 1)
+    return definitions.AddColumn(column, default, change.if_not_exists, key)
 
 
 def column_of(table: Relation, name: str) -> TableColumn:
@@ -175,7 +179,10 @@ def _set_type(
     _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at))
     binder = ExpressionBinder(env, NameScope(namespace, clause="transform expressions"), "transform expressions")
     using = nodes.Name((column.name,), change.at) if change.using is None else change.using
-    value = _converted(env, binder.bind(using), type_, column.name, change.using is not None)
+    bound = binder.bind(using)
+    if has_subquery(bound):
+        raise SqlError("0A000", "cannot use subquery in transform expression", position=using.at + 1)
+    value = _converted(env, bound, type_, column.name, change.using is not None)
     return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_))
 
 

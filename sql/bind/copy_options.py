@@ -10,7 +10,7 @@ from sql.bind.copy_rejects import OF_REJECTS, most_rejects
 from sql.statements.statements import CopyFormat, CopyOptions
 from sql.syntax.nodes import statements as nodes_statements
 
-Given = dict[str, tuple[nodes_statements.OptionValue, int]]
+GivenOptions = dict[str, tuple[nodes_statements.OptionValue, int]]
 """The options by name, each with its value and its offset."""
 
 _JDBC: Final = {
@@ -32,7 +32,7 @@ _ENGINES: Final = ("auto", "local", "spark")
 def copy_options(node: nodes_statements.CopyStatement, all_names: Sequence[str], listed: Sequence[str]) -> CopyOptions:
     """The options of a COPY. ``all_names``: the columns of the table or query; ``listed``: those of the column list.
     Raises 42601, 22023, 42703, 42701, 42P10, 0A000."""
-    given: Given = {}
+    given: GivenOptions = {}
     for name, value, at in node.options:
         if name not in _KNOWN:
             raise SqlError("42601", f'option "{name}" not recognized', position=at + 1)
@@ -61,7 +61,7 @@ def copy_options(node: nodes_statements.CopyStatement, all_names: Sequence[str],
     )  # fmt: skip
 
 
-def _check_mode(given: Given, format_: CopyFormat) -> None:
+def _check_mode(given: GivenOptions, format_: CopyFormat) -> None:
     """Checks options that only text formats or only CSV has. Raises 42601, 0A000."""
     if format_ not in _OF_LINES:
         for name in ("delimiter", "null", "header", "quote", "escape"):
@@ -75,7 +75,7 @@ def _check_mode(given: Given, format_: CopyFormat) -> None:
                 raise SqlError("0A000", message, position=given[name][1] + 1)
 
 
-def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.CopyStatement) -> None:
+def _check_format(given: GivenOptions, format_: CopyFormat, node: nodes_statements.CopyStatement) -> None:
     """Checks options that only one format or only files have. Raises 42601, 0A000."""
     only = {"array": CopyFormat.JSON} | dict.fromkeys(_JDBC, CopyFormat.JDBC)
     for name, (_, at) in given.items():
@@ -98,7 +98,7 @@ def _check_format(given: Given, format_: CopyFormat, node: nodes_statements.Copy
         raise SqlError("42601", f"COPY {name.upper()} is for COPY FROM only", position=given[name][1] + 1)
 
 
-def _engine(given: Given) -> str:
+def _engine(given: GivenOptions) -> str:
     engine = _text(given, "engine", "auto").lower()
     if engine not in _ENGINES:
         message = f'COPY engine "{engine}" not recognized'
@@ -108,7 +108,7 @@ def _engine(given: Given) -> str:
     return engine
 
 
-def _mapping(given: Given, listed: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def _mapping(given: GivenOptions, listed: Sequence[str]) -> tuple[tuple[str, str], ...]:
     value, at = given.get("mapping", ((), 0))
     pairs = tuple(pair for pair in value if isinstance(pair, tuple)) if isinstance(value, tuple) else ()
     for column in (column for _, column in pairs):
@@ -119,7 +119,7 @@ def _mapping(given: Given, listed: Sequence[str]) -> tuple[tuple[str, str], ...]
     return pairs
 
 
-def _refuse(given: Given) -> None:
+def _refuse(given: GivenOptions) -> None:
     if "encoding" in given:
         value, at = given["encoding"]
         if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
@@ -128,7 +128,7 @@ def _refuse(given: Given) -> None:
         raise unsupported("COPY option DEFAULT", position=given["default"][1] + 1)
 
 
-def _format(given: Given) -> CopyFormat:
+def _format(given: GivenOptions) -> CopyFormat:
     value, at = given.get("format", ("text", 0))
     try:
         return CopyFormat(str(value).lower())
@@ -136,7 +136,7 @@ def _format(given: Given) -> CopyFormat:
         raise SqlError("22023", f'COPY format "{value}" not recognized', position=at + 1) from None
 
 
-def _text(given: Given, name: str, otherwise: str) -> str:
+def _text(given: GivenOptions, name: str, otherwise: str) -> str:
     value, at = given.get(name, (otherwise, 0))
     if not isinstance(value, str):
         raise SqlError("42601", f"{name} requires a parameter", position=at + 1)
@@ -150,7 +150,7 @@ def check_from_stdin(node: nodes_statements.CopyStatement) -> None:
             raise SqlError("0A000", f"COPY {name.upper()} is for files of the server, not for STDIN", position=at + 1)
 
 
-def _one_byte(given: Given, name: str, otherwise: str) -> str:
+def _one_byte(given: GivenOptions, name: str, otherwise: str) -> str:
     value = _text(given, name, otherwise)
     if len(value.encode()) != 1:
         message = f"COPY {name} must be a single one-byte character"
@@ -158,7 +158,7 @@ def _one_byte(given: Given, name: str, otherwise: str) -> str:
     return value
 
 
-def _header(given: Given, to: bool) -> tuple[bool, bool]:
+def _header(given: GivenOptions, to: bool) -> tuple[bool, bool]:
     """Whether there is a header, and whether its names must match the columns. Raises 42601, 0A000."""
     value, at = given.get("header", (False, 0))
     if isinstance(value, bool):
@@ -193,7 +193,7 @@ def _check(delimiter: str, null: str, quote: str, csv: bool, format_: CopyFormat
         raise SqlError("22023", "CSV quote character must not appear in the NULL specification")
 
 
-def _positions(given: Given, name: str, all_names: Sequence[str], listed: Sequence[str]) -> tuple[int, ...]:
+def _positions(given: GivenOptions, name: str, all_names: Sequence[str], listed: Sequence[str]) -> tuple[int, ...]:
     """A column list's positions among all columns of the table or query. Raises 42703, 42P10."""
     value, at = given.get(name, ((), 0))
     if value == "*" or value is True:

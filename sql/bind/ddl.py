@@ -18,7 +18,7 @@ from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
-from sql.catalog.catalog import Generated, Reference, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.catalog import Generated, Relation, RelationKind, RelationReference, TableColumn, is_temporary
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
@@ -211,7 +211,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     columns = tuple(type(c)(n, c.type, c.table, c.attribute) for n, c in zip(names, query.columns, strict=True))
     if node.replace and node.materialized and node.if_not_exists:
         raise unsupported("OR REPLACE together with IF NOT EXISTS")
-    references: tuple[Reference, ...] = ()
+    references: tuple[RelationReference, ...] = ()
     follows = False
     if isinstance(env.catalog, Recorder):
         references = env.catalog.references(node.text_at, node.text_at + len(node.text))

@@ -9,7 +9,7 @@ from sql.bind.environment import EntryPoints, Environment, Parameters
 from sql.bind.expression import ExpressionBinder
 from sql.bind.query import bind_query
 from sql.catalog.catalog import Catalog, CatalogReader
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 
 ENTRY_POINTS: Final = EntryPoints(ExpressionBinder, bind_query, bind_change)
 
@@ -21,4 +21,4 @@ def environment_of(catalog: CatalogReader) -> Environment:
 
 def empty_environment() -> Environment:
     """The environment of an expression over the columns of one table, which reads no relations."""
-    return environment_of(Lookup(Catalog()))
+    return environment_of(SearchPathReader(Catalog()))

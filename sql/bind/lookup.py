@@ -7,7 +7,7 @@ import difflib
 from ivm.errors import SqlError
 from sql.bind.environment import Environment
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.search_path import Lookup, Recorder
+from sql.catalog.search_path import Recorder, SearchPathReader
 from sql.syntax.nodes import queries as nodes
 
 
@@ -22,7 +22,7 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
         hint = "A sink cannot be read. freshet.sinks shows its progress."
         raise SqlError("42809", f'"{relation.name}" is a sink', hint=hint, position=ref.at + 1)
     if isinstance(env.catalog, Recorder):
-        env.catalog.note(ref.schema_name, ref.name, ref.at)
+        env.catalog.record(ref.schema_name, ref.name, ref.at)
     return relation
 
 
@@ -36,6 +36,8 @@ def lookup_in_schema(env: Environment, ref: nodes.TableName) -> Relation:
 def _nearest(env: Environment, name: str) -> str | None:
     """A hint at the relation of the most similar name."""
     reader = env.catalog.catalog if isinstance(env.catalog, Recorder) else env.catalog
-    known = [n for s, n in reader.catalog.names if s in reader.path.places] if isinstance(reader, Lookup) else []
+    known = (
+        [n for s, n in reader.catalog.names if s in reader.path.places] if isinstance(reader, SearchPathReader) else []
+    )
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f'Perhaps you meant to reference the relation "{close[0]}".' if close else None

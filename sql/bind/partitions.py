@@ -20,7 +20,7 @@ from sql.bind.namespace import Visible, one_table
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.column_types import format_type
-from sql.catalog.partitioning import MAXIMUM, MINIMUM, Bound, Edge, Partitioning
+from sql.catalog.partitioning import MAXIMUM, MINIMUM, Edge, PartitionBound, Partitioning
 from sql.parse import parse_expression
 
 _KEY = "partition key expressions"
@@ -94,7 +94,7 @@ def bound_value(key: Scalar, text: str, name: str) -> Scalar:
         raise SqlError("42804", message) from None
 
 
-def conditions(table: Relation, bounds: Sequence[Bound]) -> tuple[Scalar, ...]:
+def conditions(table: Relation, bounds: Sequence[PartitionBound]) -> tuple[Scalar, ...]:
     """The conditions of the bounds except DEFAULT, over the partitioned table's columns."""
     key = table.partitioning
     assert key is not None, "a partitioned table has a key"
@@ -108,7 +108,7 @@ def conditions(table: Relation, bounds: Sequence[Bound]) -> tuple[Scalar, ...]:
     )
 
 
-def _condition(bound: Bound, terms: list[str], types: list[str]) -> str:
+def _condition(bound: PartitionBound, terms: list[str], types: list[str]) -> str:
     """A bound's condition as SQL. ``terms``: the key's expressions; ``types``: theirs."""
     if bound.kind == "list":
         values = [f"{terms[0]} = {_literal(v, types[0])}" for v in bound.values if v is not None]
@@ -150,7 +150,7 @@ def _shown(text: str | None, kind: Kind) -> str:
     return text if kind in (Kind.INT4, Kind.NUMERIC) else quoted_literal(text)
 
 
-def bound_text(parent: Relation, bound: Bound) -> str:
+def bound_text(parent: Relation, bound: PartitionBound) -> str:
     """The bound of a partition of ``parent``, as pg_get_expr shows pg_class.relpartbound."""
     assert parent.partitioning is not None, "a partition's parent is partitioned"
     exprs = key_expressions(parent.name, parent.columns, parent.partitioning)
@@ -167,7 +167,7 @@ def key_text(key: Partitioning) -> str:
     return f"{key.strategy.upper()} ({', '.join(keys)})"
 
 
-def constraint_text(parent: Relation, bound: Bound, bounds: Sequence[Bound]) -> str:
+def constraint_text(parent: Relation, bound: PartitionBound, bounds: Sequence[PartitionBound]) -> str:
     """The condition of a partition's rows as SQL. ``bounds``: those of all partitions of the parent."""
     key = parent.partitioning
     assert key is not None, "a partition's parent is partitioned"

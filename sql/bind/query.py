@@ -30,7 +30,7 @@ _NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLO
 
 def bind_top(env: Environment, query: nodes.Query) -> Query:
     """A statement's own query: its ORDER BY, LIMIT and OFFSET go into the ``Finishing``. Raises 0A000, 42P01, 42804."""
-    as_of = None if query.as_of is None else moment_expression(env, query.as_of, "AS OF")
+    as_of = None if query.as_of is None else epoch_expression(env, query.as_of, "AS OF")
     _check_locked(query)
     bound = resolve_columns(env, bind_query(env, replace(query, as_of=None, locking=None), None))
     columns = _typed_columns(bound)
@@ -89,7 +89,7 @@ def constant_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar
     return expr
 
 
-def moment_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
+def epoch_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
     """A point in time: an epoch (bigint, as an untyped parameter becomes) or a timestamptz. Raises 42804, 42P10."""
     expr = constant_expression(env, node, what)
     if expr.type.kind in _NUMBERS or (expr.type.kind is Kind.UNKNOWN and not isinstance(expr, Literal)):

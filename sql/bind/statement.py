@@ -32,6 +32,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import NameScope, OidNeeded
 from sql.bind.subscribe import subscribe
 from sql.bind.target import truncate_target
+from sql.bind.walk import has_subquery
 from sql.catalog.catalog import CatalogReader, Relation, RelationKind
 from sql.parse import StatementText, moved, parse
 from sql.statements import queries
@@ -142,7 +143,11 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
             binder = ExpressionBinder(env, NameScope(clause="EXECUTE"), "EXECUTE parameters")
-            return bound.Execute(tree.name, tuple(binder.bind(a) for a in tree.arguments))
+            arguments = tuple(map(binder.bind, tree.arguments))
+            for node, argument in zip(tree.arguments, arguments, strict=True):
+                if has_subquery(argument):
+                    raise SqlError("0A000", "cannot use subquery in EXECUTE parameter", position=node.at + 1)
+            return bound.Execute(tree.name, arguments)
         case nodes_statements.DeclareStatement():
             return _declare(env, tree)
         case nodes_statements.Utility():

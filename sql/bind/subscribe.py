@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.bind.environment import Environment
-from sql.bind.query import bind_stored, moment_expression
+from sql.bind.query import bind_stored, epoch_expression
 from sql.statements.statements import Subscribe
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import statements as nodes_statements
@@ -17,6 +17,6 @@ def subscribe(env: Environment, tree: nodes_statements.SubscribeStatement) -> Su
         select = nodes.Select((star,), (source,), None, None, None, None, source.at)
         source = nodes.Query(select, source.at)
     query = bind_stored(env, source)
-    as_of = None if tree.as_of is None else moment_expression(env, tree.as_of, "AS OF")
-    up_to = None if tree.up_to is None else moment_expression(env, tree.up_to, "UP TO")
+    as_of = None if tree.as_of is None else epoch_expression(env, tree.as_of, "AS OF")
+    up_to = None if tree.up_to is None else epoch_expression(env, tree.up_to, "UP TO")
     return Subscribe(query, tree.snapshot, tree.progress, as_of, up_to)

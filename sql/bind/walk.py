@@ -22,11 +22,11 @@ def references(expr: Scalar) -> set[tuple[int, int]]:
     """The columns that an expression refers to, as (level, index); those of its own subqueries excluded."""
     found: set[tuple[int, int]] = set()
 
-    def note(level: int, index: int) -> tuple[int, int]:
+    def collect(level: int, index: int) -> tuple[int, int]:
         found.add((level, index))
         return level, index
 
-    relevel(expr, note)
+    relevel(expr, collect)
     return found
 
 
@@ -34,11 +34,11 @@ def rel_references(rel: Rel) -> set[tuple[int, int]]:
     """The outer columns that a plan refers to, as (level, index); level 0 is the query around the plan."""
     found: set[tuple[int, int]] = set()
 
-    def note(level: int, index: int) -> tuple[int, int]:
+    def collect(level: int, index: int) -> tuple[int, int]:
         found.add((level, index))
         return level, index
 
-    relevel_rel(rel, note, 1)
+    relevel_rel(rel, collect, 1)
     return found
 
 

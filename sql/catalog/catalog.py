@@ -30,7 +30,7 @@ from sql.catalog.keys import (
     object_name,
 )  # fmt: skip
 from sql.catalog.partitioning import (
-    Bound,
+    PartitionBound,
     Partitioning,
     bound_from_json,
     bound_to_json,
@@ -128,7 +128,7 @@ SEQUENCE_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class RelationReference:
     """What a name in a view's definition referred to when the view was created. ``places``: its offsets in the
     definition.
 
@@ -175,7 +175,7 @@ class Relation:
     dependencies: tuple[int, ...] = ()
     key_name: str | None = None
     indexes: tuple[Index, ...] = ()
-    references: tuple[Reference, ...] = ()
+    references: tuple[RelationReference, ...] = ()
     first_id: int = 0
     sequence: Sequence | None = None
     checks: tuple[Check, ...] = ()
@@ -184,7 +184,7 @@ class Relation:
     parents: tuple[int, ...] = ()
     children: tuple[int, ...] = ()
     partitioning: Partitioning | None = None
-    bound: Bound | None = None
+    bound: PartitionBound | None = None
     enum: Enumeration | None = None
     locks: tuple[int, ...] = ()
     planning: Planning = DEFAULT
@@ -506,7 +506,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
     }
 
 
-def _reference_to_json(reference: Reference) -> list[object]:
+def _reference_to_json(reference: RelationReference) -> list[object]:
     columns = (list(reference.columns),) if reference.columns else ()
     return [reference.schema_name, reference.name, reference.relation, list(reference.places), *columns]
 
@@ -547,7 +547,7 @@ def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
         tuple(data["dependencies"]),
         data.get("key_name"),
         tuple(index_from_json(i) for i in data.get("indexes", ())),
-        tuple(Reference(s, n, i, *map(tuple, rest)) for s, n, i, *rest in data.get("references", ())),
+        tuple(RelationReference(s, n, i, *map(tuple, rest)) for s, n, i, *rest in data.get("references", ())),
         data.get("first_id", 0),
         _sequence_from_json(data["sequence"]) if "sequence" in data else None,
         tuple(check_from_json(c) for c in data.get("checks", ())),

@@ -25,7 +25,7 @@ class Partitioning:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class PartitionBound:
     """The rows that a partition accepts. ``kind``: list, range or default. ``values``: of a list, as text (None: NULL).
     A range is from ``lower``, inclusive, to ``upper``, exclusive."""
 
@@ -54,12 +54,12 @@ def partitioning_from_json(data: Mapping[str, Any]) -> Partitioning:
     return Partitioning(data["strategy"], tuple(data["keys"]), tuple(data["columns"]))
 
 
-def bound_to_json(bound: Bound) -> dict[str, object]:
+def bound_to_json(bound: PartitionBound) -> dict[str, object]:
     """The inverse of ``bound_from_json``."""
     return asdict(bound)
 
 
-def bound_from_json(data: Mapping[str, Any]) -> Bound:
+def bound_from_json(data: Mapping[str, Any]) -> PartitionBound:
     lower = tuple((kind, text) for kind, text in data["lower"])
     upper = tuple((kind, text) for kind, text in data["upper"])
-    return Bound(data["kind"], tuple(data["values"]), lower, upper)
+    return PartitionBound(data["kind"], tuple(data["values"]), lower, upper)

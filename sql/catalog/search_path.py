@@ -9,7 +9,15 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
-from sql.catalog.catalog import INTERNAL_SCHEMAS, PUBLIC, Catalog, CatalogReader, Reference, Relation, RelationKind
+from sql.catalog.catalog import (
+    INTERNAL_SCHEMAS,
+    PUBLIC,
+    Catalog,
+    CatalogReader,
+    Relation,
+    RelationKind,
+    RelationReference,
+)
 
 TEMPORARY: Final = "pg_temp"
 """The name by which a session refers to its own schema for temporary relations."""
@@ -63,7 +71,7 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> Search
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class SearchPathReader:
     """The ``CatalogReader`` for one search path."""
 
     catalog: Catalog
@@ -206,7 +214,7 @@ class Recorder:
     def home(self, schema_name: str | None, temporary: bool) -> str:
         return self.catalog.home(schema_name, temporary)
 
-    def note(self, schema_name: str | None, name: str, at: int) -> None:
+    def record(self, schema_name: str | None, name: str, at: int) -> None:
         """Records that a resolved name occurs at this offset."""
         self.names[schema_name, name][1].add(at)
 
@@ -220,17 +228,17 @@ class Recorder:
         found = (self.catalog.by_id(i) for i in self.inherited)
         return any(r is not None and r.temporary for r in found)
 
-    def references(self, start: int, end: int) -> tuple[Reference, ...]:
+    def references(self, start: int, end: int) -> tuple[RelationReference, ...]:
         """The names recorded between two offsets of the statement, with places relative to ``start``."""
         found = []
         for (schema_name, name), (relation, places) in self.names.items():
             inside = tuple(sorted(at - start for at in places if start <= at < end))
             if inside:
-                found.append(Reference(schema_name, name, relation, inside))
+                found.append(RelationReference(schema_name, name, relation, inside))
         return tuple(found)
 
 
-def _as_seen(relation: Relation | None, reference: Reference) -> Relation | None:
+def _as_seen(relation: Relation | None, reference: RelationReference) -> Relation | None:
     """A relation with the column names used in a view's definition."""
     if relation is None or not reference.columns:
         return relation

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.statements.definitions import Drop
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ PATIENCE_SECONDS: Final = 0.2
 """How often a DROP that waits for a step tries to end the loop, in seconds."""
 
 
-def going(statement: Drop, names: Lookup) -> frozenset[int]:
+def going(statement: Drop, names: SearchPathReader) -> frozenset[int]:
     """The relations that a DROP will certainly drop; none if it may be refused."""
     found = [names.resolve(*name) for name in statement.names]
     ids = {r.id for r in found if r is not None and r.kind is statement.kind}

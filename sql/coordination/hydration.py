@@ -55,7 +55,7 @@ class Way(Enum):
     WITHIN = 2
 
 
-class Phase(Enum):
+class HydrationPhase(Enum):
     """The progress of a view that is being created, as freshet.hydrations shows it."""
 
     WAITING = "waiting"
@@ -95,15 +95,15 @@ class Hydrators:
         try:
             if not await self._job(creation.begin):
                 return False
-            creation.phase = Phase.HYDRATING
+            creation.phase = HydrationPhase.HYDRATING
             for _ in range(ROUNDS):
                 await self._beside(creation.run, creation.cancel)
                 creation.behind = await self._job(creation.advance)
-                creation.phase = Phase.CATCHING_UP
+                creation.phase = HydrationPhase.CATCHING_UP
                 if creation.behind <= FEW:
                     break
             await self._beside(creation.run, creation.cancel)
-            creation.phase = Phase.TAKING_OVER
+            creation.phase = HydrationPhase.TAKING_OVER
             await self._jobs.autocommit(creation.finish)
         except BaseException:
             creation.cancel.set()
@@ -156,7 +156,7 @@ class Creation:
     memory: int
     notify: Callable[[str], None]
     cancel: threading.Event = field(default_factory=threading.Event)
-    phase: Phase = Phase.WAITING
+    phase: HydrationPhase = HydrationPhase.WAITING
     behind: int | None = None
     choice: Choice | None = None
     step: str | None = None
@@ -183,7 +183,7 @@ class Creation:
 
     def describe(self) -> Way:
         """Check the definition."""
-        self.phase = Phase.PLANNING
+        self.phase = HydrationPhase.PLANNING
         self.engine.flush()
         writer = Writer.begin(self.engine)
         writer.planning = self.prepared.planning

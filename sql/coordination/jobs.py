@@ -80,7 +80,7 @@ class Jobs:
         """
         return self._thread.idle and monotonic() > self._alone_from
 
-    def note(self, backend: int) -> None:
+    def record_statement(self, backend: int) -> None:
         """Record that a session, given by its backend id, runs a statement."""
         if backend != self._latest:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS

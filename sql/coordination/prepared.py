@@ -18,7 +18,7 @@ from planner.transform.pipeline import optimize
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
-from sql.catalog.search_path import Lookup, Recorder, SearchPath
+from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
 from sql.engine.counts import counted_relation
 from sql.engine.indexing import PATIENCE, Wish, wishes
 from sql.engine.snapshot import Published, StoredIndexes
@@ -112,7 +112,7 @@ class Statements:
         if found is not None:
             self._known.move_to_end(key)
             return found
-        recorder = Recorder(Lookup(catalog, path))
+        recorder = Recorder(SearchPathReader(catalog, path))
         with reading(style) as literals:
             bound = bind_statement(StatementText(text, 0, statement.tokens), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):

@@ -22,10 +22,12 @@ from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, opened
 
-Progress = Callable[[str], None]
+ReportProgress = Callable[[str], None]
 
 
-def restore(persistence: Persistence, clock: EpochClock, progress: Progress, budget: Budget = NO_BUDGET) -> Engine:
+def restore(
+    persistence: Persistence, clock: EpochClock, progress: ReportProgress, budget: Budget = NO_BUDGET
+) -> Engine:
     """The engine as of the newest durable commit. XX001 if the folder is damaged. ``budget``: as in ``Dataflow``."""
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
@@ -72,7 +74,7 @@ def _base_epoch(found: Recovered, clock: EpochClock) -> int:
     return found.tail[0][1].epoch - 1 if found.tail else clock.advance()
 
 
-def _restore_stored(engine: Engine, persistence: Persistence, progress: Progress) -> None:
+def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportProgress) -> None:
     stored = engine.catalog.stored()
     tables = [r for r in stored if r.kind in FED]
     for relation in stored:

@@ -22,7 +22,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
 from sql.coordination.jobs import Jobs
-from sql.coordination.scattered_view import Made, ScatteredView
+from sql.coordination.scattered_view import JobOutput, ScatteredView
 from sql.coordination.spark import SharedSpark
 from sql.engine.definition import definition_rel
 from sql.engine.engine import Engine
@@ -72,7 +72,7 @@ class ScatteredViews:
     def _published(self, delta: Delta, published: Published) -> None:
         """Note a published group. Runs on the thread that publishes."""
         for view in self.views.values():
-            view.note(delta.epoch, delta.changes)
+            view.add(delta.epoch, delta.changes)
         if published.catalog is not self._catalog:
             self._follow(published)
         if self.views:
@@ -165,13 +165,13 @@ class ScatteredViews:
         try:
             made = await self._loop.run_in_executor(self._thread, self._run, view)
             if made is not None:
-                await self._jobs.submit(partial(view.take_in, made))
+                await self._jobs.submit(partial(view.serve, made))
                 self._need()
         except SqlError:
             return  # the server is shutting down
         self._look()
 
-    def _run(self, view: ScatteredView) -> Made | None:
+    def _run(self, view: ScatteredView) -> JobOutput | None:
         """Run a view's job on the jobs' thread. A bug is the view's error and does not end the server."""
         if view.gone or self._closed:
             return None

@@ -12,7 +12,7 @@ from storage.stored import History
 MOST_WAITING: Final = 2_000_000
 """The most updates that wait in memory. More of them are read from the store when their job begins."""
 
-Changes = dict[int, list[History]]
+Histories = dict[int, list[History]]
 """Updates by table, oldest first."""
 
 
@@ -21,7 +21,7 @@ class Taken:
     """The changes that a job applies: all of them up to ``epoch``. ``first``: the epoch of the oldest one. ``spilled``:
     they are in the store only."""
 
-    changes: Changes
+    changes: Histories
     epoch: int
     first: int | None
     spilled: bool
@@ -39,7 +39,7 @@ class PendingChanges:
         """The epoch of the last group that was noted."""
         self.taken: Taken | None = None
         self._spills = spills
-        self.changes: Changes = {}
+        self.changes: Histories = {}
         """The changes waiting in memory."""
         self._count = 0
         self._first: int | None = None
@@ -66,7 +66,7 @@ class PendingChanges:
         parts = [self.changes, {} if self.taken is None else self.taken.changes]
         return [h.rows for changes in parts for some in changes.values() for h in some]
 
-    def note(self, epoch: int, changes: Mapping[int, History]) -> None:
+    def add(self, epoch: int, changes: Mapping[int, History]) -> None:
         """Add the changes of a published group."""
         for relation in self.tables:
             history = changes.get(relation)
@@ -114,5 +114,5 @@ class PendingChanges:
             self.changes, self._count, self._spilled = {}, 0, True
 
 
-def _updates(changes: Changes) -> int:
+def _updates(changes: Histories) -> int:
     return sum(len(h.diffs) for some in changes.values() for h in some)

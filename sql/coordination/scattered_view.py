@@ -29,12 +29,12 @@ from sql.coordination.scattered_changes import PendingChanges, Taken
 from sql.engine.clock import timestamp_now, wall_clock
 from sql.engine.persist import DEFAULT_RETAIN, Persistence
 from sql.engine.retries import pause_after
-from sql.engine.served import Contents, Served, ordinals_of
+from sql.engine.served import Served, ServedContents, ordinals_of
 from sql.engine.snapshot import Published
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.spark.blocks import take_into
-from storage.spark.changes import read_changes, told
+from storage.spark.changes import read_changes, with_changes
 from storage.spark.manifest import Manifest, clean, read_manifest, write_manifest
 from storage.stored import History
 
@@ -49,7 +49,7 @@ Follower = Callable[[History | None, int, Served], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SparkJob:
     """A finished job, for freshet.spark_jobs. ``started``: µs since 2000. ``epoch``: of its last commit. ``held``: the
     number of non-empty parts after it."""
 
@@ -65,14 +65,14 @@ class Job:
 
 
 @dataclass(slots=True)
-class Made:
+class JobOutput:
     """A job's rows on their way to the engine thread. ``epochs``: of their times 1, 2, …. ``served``: set if
     ``contents``, which is not shared yet, already has them."""
 
     blocks: list[Block]
     epochs: Words
     epoch: int
-    contents: Contents
+    contents: ServedContents
     served: Served | None = None
 
     @property
@@ -84,7 +84,7 @@ class Made:
 
 @dataclass(slots=True, eq=False)
 class ScatteredView:
-    """``note`` and ``take_in`` are called on the threads that publish, ``run`` on that of the jobs, the rest on any.
+    """``add`` and ``serve`` are called on the threads that publish, ``run`` on that of the jobs, the rest on any.
 
     ``published``: the state in which the view began, whose tables the first job reads. It is dropped as soon as the
     folder has a manifest, because it keeps all of the engine's state of that moment.
@@ -104,12 +104,12 @@ class ScatteredView:
     error: SqlError | None = None
     failures: int = 0
     followers: list[Follower] = field(default_factory=list)
-    jobs: deque[Job] = field(default_factory=lambda: deque(maxlen=KEPT_JOBS))
+    jobs: deque[SparkJob] = field(default_factory=lambda: deque(maxlen=KEPT_JOBS))
     gone: bool = False
     running: bool = False
     reading: bool = False
     """Whether it holds dictionary ids that are not in ``words``."""
-    _contents: Contents | None = None
+    _contents: ServedContents | None = None
     pending: PendingChanges = field(init=False)
     _began: int = 0
     """The epoch of ``published``."""
@@ -125,10 +125,10 @@ class ScatteredView:
 
     # -- changes -------------------------------------------------------------------------------------------------
 
-    def note(self, epoch: int, changes: dict[int, History]) -> None:
+    def add(self, epoch: int, changes: dict[int, History]) -> None:
         """Record the changes of a published group."""
         with self._lock:
-            self.pending.note(epoch, changes)
+            self.pending.add(epoch, changes)
 
     @property
     def covered(self) -> int:
@@ -171,11 +171,11 @@ class ScatteredView:
     # -- a job ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Mark the view as running, until ``take_in`` or until its job has failed."""
+        """Mark the view as running, until ``serve`` or until its job has failed."""
         with self._lock:
             self.running = True
 
-    def run(self, session: Any) -> Made | None:
+    def run(self, session: Any) -> JobOutput | None:
         """Apply the pending changes, with a Spark session's context. None: the job failed, with ``error``, and must be
         retried."""
         began, started = time.monotonic(), timestamp_now()
@@ -235,7 +235,7 @@ class ScatteredView:
         taken.changes = {relation: [history] for relation, history in missed.items()}
         return taken
 
-    def _apply(self, session: Any, before: Manifest, taken: Taken, began: float, started: int) -> Made:
+    def _apply(self, session: Any, before: Manifest, taken: Taken, began: float, started: int) -> JobOutput:
         changed = self._given(before, taken)
         with session as spark:
             done = apply(
@@ -244,7 +244,7 @@ class ScatteredView:
         deltas = [report.delta for report in done.reports if report.delta is not None]
         self.reading = True
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)
-        manifest = self._told(before, done.manifest, made.history)
+        manifest = self._with_changes(before, done.manifest, made.history)
         write_manifest(self.folder, manifest)
         clean(self.folder, manifest)
         self.manifest, self.published, self.error, self.failures = manifest, None, None, 0
@@ -252,10 +252,10 @@ class ScatteredView:
         seconds = time.monotonic() - began
         number = manifest.number
         commits = len(changed.epochs)
-        self.jobs.append(Job(number, started, seconds, taken.epoch, commits, changed.count, done.reports, held))
+        self.jobs.append(SparkJob(number, started, seconds, taken.epoch, commits, changed.count, done.reports, held))
         return made
 
-    def _told(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
+    def _with_changes(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
         """The manifest, with its job's changes added. The view's first rows are not changes."""
         after = before.epoch if before.number else self._began
         later = history.epochs > after
@@ -264,7 +264,7 @@ class ScatteredView:
             floor = self.persistence.retention(self.relation.id)
         else:
             floor = wall_clock() - (self.relation.retain or DEFAULT_RETAIN)
-        return told(manifest, self.folder, history, after, floor, self.dictionary)
+        return with_changes(manifest, self.folder, history, after, floor, self.dictionary)
 
     def _given(self, before: Manifest, taken: Taken) -> Given:
         if before.number:
@@ -275,7 +275,7 @@ class ScatteredView:
         changed.blocks |= self.spread.constants(Context(self.dictionary))
         return changed
 
-    def _again(self, manifest: Manifest) -> Made:
+    def _again(self, manifest: Manifest) -> JobOutput:
         """The rows in the folder, to serve after a restart."""
         clean(self.folder, manifest)
         first = self.spread.cut.output.number * self.spread.parts
@@ -285,16 +285,16 @@ class ScatteredView:
         blocks = [_timeless(block) for block in read_output(self.folder, self.spread, files, self.dictionary)]
         return self._made(blocks, np.zeros(0, np.int64), manifest.epoch)
 
-    def _made(self, blocks: list[Block], epochs: Words, epoch: int) -> Made:
+    def _made(self, blocks: list[Block], epochs: Words, epoch: int) -> JobOutput:
         """The job's rows. The first ones are taken in at once, which may be slow, because nobody reads them yet."""
         if self._contents is not None:
-            return Made(blocks, epochs, epoch, self._contents)
-        contents = Contents(self.dictionary, self.spread.cut.rows.width, self.spread.cut.errors is not None)
-        made = Made(blocks, epochs, epoch, contents)
+            return JobOutput(blocks, epochs, epoch, self._contents)
+        contents = ServedContents(self.dictionary, self.spread.cut.rows.width, self.spread.cut.errors is not None)
+        made = JobOutput(blocks, epochs, epoch, contents)
         made.served = self._added(made, 0)
         return made
 
-    def _added(self, made: Made, keep: int) -> Served:
+    def _added(self, made: JobOutput, keep: int) -> Served:
         least = max(made.contents.upper, self.timeline.ordinal(self.relation.created) or 0)
         upper = max(self.timeline.ordinal(made.epoch) or 0, least)
         return made.contents.add(made.blocks, ordinals_of(self.timeline, made.epochs, least), upper, keep)
@@ -308,13 +308,13 @@ class ScatteredView:
             self.error = error
             self._again_at = time.monotonic() + pause_after(self.failures, FIRST_PAUSE)
         number = 0 if self.manifest is None else self.manifest.number
-        self.jobs.append(Job(number + 1, started, time.monotonic() - began, seen, 0, updates, error=error))
+        self.jobs.append(SparkJob(number + 1, started, time.monotonic() - began, seen, 0, updates, error=error))
 
     def broke(self, error: SqlError) -> None:
         """A job has failed with an error that ``run`` does not expect."""
         self._failed(error, time.monotonic(), timestamp_now())
 
-    def take_in(self, made: Made) -> None:
+    def serve(self, made: JobOutput) -> None:
         """On the engine thread: serve the rows of a job."""
         served = made.served or self._added(made, self._keep())
         if made.served is not None and self.dictionary.guarded:
@@ -349,7 +349,7 @@ class ScatteredView:
                 follower(None, max(covered, now) if covered >= noted else covered, self.served)
 
     @property
-    def standing(self) -> tuple[Served | None, int]:
+    def current(self) -> tuple[Served | None, int]:
         """The rows, and the epoch up to which they are complete."""
         with self._lock:
             return self.served, self._covered_now()

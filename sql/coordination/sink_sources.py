@@ -17,7 +17,7 @@ from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from storage.dictionary import Dictionary
 from storage.duck import Store
-from storage.sinks.envelope import Layout
+from storage.sinks.envelope import SinkLayout
 from storage.stored import History
 
 
@@ -35,7 +35,7 @@ class SinkSource(Protocol):
     def error(self, dictionary: Dictionary) -> SqlError | None:
         """Why the relation's rows are unknown; None if they are known."""
 
-    def read(self, after: int | None, upto: int, layout: Layout) -> Iterator[History]:
+    def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:
         """The updates with after < epoch <= upto, or (``after`` None) the rows at ``upto``, which is ``self.upto``.
         They come in parts: each row once for an epoch, sorted by epoch, the layout's key, diff. 22023, 42P01: they are
         not kept."""
@@ -63,7 +63,7 @@ class StoredSource:
         rows, _ = version.rows_at(self.published.ordinal)
         return first_error(rows, dictionary) if len(rows) else None
 
-    def read(self, after: int | None, upto: int, layout: Layout) -> Iterator[History]:
+    def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:
         return self.store.changes(self.relation, after, upto, _sorting(layout.schema, layout.key))
 
 
@@ -86,7 +86,7 @@ class ScatteredSource:
         rows, _ = errors.rows_at(self.served.upper)
         return first_error(rows, dictionary) if len(rows) else None
 
-    def read(self, after: int | None, upto: int, layout: Layout) -> Iterator[History]:
+    def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:
         if after is not None:
             parts = self.view.changes(after, upto)
         else:
@@ -96,12 +96,12 @@ class ScatteredSource:
         return (_sorted(part, layout) for part in parts)
 
 
-def _sorted(part: History, layout: Layout) -> History:
+def _sorted(part: History, layout: SinkLayout) -> History:
     order = np.lexsort((part.diffs, *reversed(_key(part.rows, layout)), part.epochs))
     return History(part.rows[order], part.epochs[order], part.diffs[order])
 
 
-def _key(rows: Words, layout: Layout) -> list[Words]:
+def _key(rows: Words, layout: SinkLayout) -> list[Words]:
     """A key's columns, most significant first: words, and null bits if there are any."""
     schema, found = layout.schema, []
     for i in layout.key:

@@ -28,11 +28,11 @@ from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from storage.duck import Store
-from storage.sinks.envelope import Layout
+from storage.sinks.envelope import SinkLayout
 from storage.sinks.folder import FolderTarget
 from storage.sinks.manifest import Entry, EntryKind, SinkFile, Totals
 from storage.sinks.spark import SparkTarget
-from storage.sinks.target import Part, Target, stem_of, writable_path, writable_uri
+from storage.sinks.target import OutputBlock, SinkTarget, stem_of, writable_path, writable_uri
 from storage.types.type_names import format_type
 
 THREADS: Final = 4
@@ -44,7 +44,7 @@ END_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SinkStatus:
     """A sink's status. ``epoch``: everything up to it is written. ``state``: starting, running, waiting or error."""
 
     state: str = "starting"
@@ -75,10 +75,10 @@ class Sinks:
         services.engine.listeners.append(self._listen)
         self._follow(self._seen)
 
-    def standing(self, sink: int) -> Standing:
+    def status(self, sink: int) -> SinkStatus:
         """The status of one sink."""
         running = self._running.get(sink)
-        return Standing() if running is None else running.standing
+        return SinkStatus() if running is None else running.status
 
     def _listen(self, delta: Delta, published: Published) -> None:
         del delta
@@ -121,11 +121,11 @@ class _Run:
         self._spark = services.spark.session() if sink_of(relation).spark else None
         self._wake = asyncio.Event()
         self._stop = threading.Event()
-        self._target: Target | None = None
+        self._target: SinkTarget | None = None
         """None until it is opened, and after an error."""
         self._committed = 0.0
         self._failures = 0
-        self.standing = Standing()
+        self.status = SinkStatus()
         self.task = asyncio.ensure_future(self._go_on())
 
     def alter(self, relation: Relation) -> None:
@@ -152,7 +152,7 @@ class _Run:
                 except Exception as error:  # of the disk, of Spark, or a bug: shown as the sink's error, and retried
                     if self._stop.is_set():
                         return
-                    self._note(error)
+                    self._record_error(error)
                     self._failures += 1
                     pause = pause_after(self._failures, FIRST_PAUSE)
             try:
@@ -160,13 +160,13 @@ class _Run:
             except TimeoutError:
                 continue
 
-    def _note(self, error: Exception) -> None:
+    def _record_error(self, error: Exception) -> None:
         self._target = None
         if not isinstance(error, SqlError):
             traceback.print_exception(error)
             error = SqlError("XX000", f"{type(error).__name__}: {error}")
         parts = (f"{error.sqlstate}: {error.message}", error.detail, error.hint)
-        self.standing = replace(self.standing, state="error", error=" ".join(p for p in parts if p))
+        self.status = replace(self.status, state="error", error=" ".join(p for p in parts if p))
 
     def _advance(self, relation: Relation) -> None:
         """On a thread: write what the store has and the sink has not written yet."""
@@ -185,10 +185,10 @@ class _Run:
             return
         upto = changes.upto
         if (error := changes.error(engine.dictionary)) is not None:
-            self.standing = replace(self.standing, state="waiting", error=_waits(error, source))
+            self.status = replace(self.status, state="waiting", error=_waits(error, source))
             return
         round_ = _Round(engine, relation, sink, source, changes, target, self._stop)
-        last, seen = self.standing.last, self.standing.epoch or 0
+        last, seen = self.status.last, self.status.epoch or 0
         before = last
         if last is None or not round_.goes_on(last):
             last = round_.begin(last, upto)
@@ -199,22 +199,22 @@ class _Run:
         if last is not before:
             self._committed = time.monotonic()
         persistence.holds[relation.id] = last.upto
-        self.standing = Standing("running", last, max(upto, last.upto))
+        self.status = SinkStatus("running", last, max(upto, last.upto))
 
     def _changes(self, source: Relation, store: Store, upto: int, published: Published) -> SinkSource | None:
         """The changes to read; None: none yet."""
         if not source.parts:
             return StoredSource(store, source.id, upto, published)
         among = self._services.scattered.among([source.id])
-        served, upto = among[0].standing if among else (None, 0)
+        served, upto = among[0].current if among else (None, 0)
         return None if served is None else ScatteredSource(among[0], served, upto)
 
     def _is_late(self) -> bool:
         return time.monotonic() - self._committed > PROGRESS_SECONDS
 
-    def _opened(self, sink: Sink) -> Target:
+    def _opened(self, sink: Sink) -> SinkTarget:
         places = self._services.places
-        target: Target
+        target: SinkTarget
         if self._spark is not None:
             uri = sink.uri if "://" in sink.uri else writable_path(sink.uri, places).as_uri()
             if not uri.startswith("file:"):
@@ -225,7 +225,7 @@ class _Run:
         last = target.open(sink.owner)
         self._target = target
         self._committed = time.monotonic()
-        self.standing = replace(self.standing, last=last, epoch=None if last is None else last.upto)
+        self.status = replace(self.status, last=last, epoch=None if last is None else last.upto)
         return target
 
 
@@ -238,7 +238,7 @@ class _Round:
     sink: Sink
     source: Relation
     changes: SinkSource
-    target: Target
+    target: SinkTarget
     stop: threading.Event
 
     @property
@@ -260,7 +260,7 @@ class _Round:
         first = Entry(
             self.sink.owner, version, generation, EntryKind.SNAPSHOT if whole else EntryKind.START, start, start,
             self.source.id, self.sink.restarts, self.columns,
-            layout=_told(self.relation, self.source, self.sink, layout),
+            layout=_description(self.relation, self.source, self.sink, layout),
         )  # fmt: skip
         if whole:
             files = self.target.write(stem_of(generation, None, start), layout, self._parts(layout, None, start))
@@ -287,7 +287,7 @@ class _Round:
         self.target.commit(entry)
         return entry
 
-    def _parts(self, layout: Layout, after: int | None, upto: int) -> Iterator[Part]:
+    def _parts(self, layout: SinkLayout, after: int | None, upto: int) -> Iterator[OutputBlock]:
         engine, snapshot = self.engine, after is None
         hold = engine.dictionary.generation  # taken before words are read, to keep their values
         try:
@@ -295,7 +295,7 @@ class _Round:
                 if self.stop.is_set():
                     raise SqlError("57P01", "the sink is ending")
                 scratch = engine.dictionary.scratch()
-                yield Part(changes, layout.fields(changes, snapshot, scratch), scratch)
+                yield OutputBlock(changes, layout.fields(changes, snapshot, scratch), scratch)
         except SqlError as error:
             if error.sqlstate in ("22023", "42P01") and after is not None:
                 raise self._lost(after) from error
@@ -313,7 +313,7 @@ class _Round:
         )  # fmt: skip
 
 
-def _told(relation: Relation, source: Relation, sink: Sink, layout: Layout) -> dict[str, object]:
+def _description(relation: Relation, source: Relation, sink: Sink, layout: SinkLayout) -> dict[str, object]:
     """The description of a generation's files, for its first entry."""
     columns = [{"name": c.name, "type": format_type(c.type), "nullable": c.nullable} for c in source.columns]
     key = [source.columns[i].name for i in layout.key]

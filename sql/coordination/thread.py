@@ -168,12 +168,12 @@ class EngineThread:
 
     def _run(self) -> None:
         try:
-            while self._turn():
+            while self._run_group():
                 pass
         except BaseException:
             _end_server()
 
-    def _turn(self) -> bool:
+    def _run_group(self) -> bool:
         job = self._jobs.get()
         group: list[Job[Any]] = []
         while job is not None:

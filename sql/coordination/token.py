@@ -22,7 +22,7 @@ class WriteToken:
 
     async def acquire(self) -> None:
         """Wait for the token, then hold it until ``release``."""
-        await self._turn(hold=True)
+        await self._wait(hold=True)
 
     def release(self) -> None:
         assert self._held, "only its holder releases it"
@@ -31,13 +31,13 @@ class WriteToken:
 
     async def enter(self) -> None:
         """Wait for this statement's turn to pass; call ``leave`` once its job is queued."""
-        await self._turn(hold=False)
+        await self._wait(hold=False)
 
     def leave(self) -> None:
         self._passing -= 1
         self._wake()
 
-    async def _turn(self, hold: bool) -> None:
+    async def _wait(self, hold: bool) -> None:
         if not self._held and not self._waiting and not (hold and self._passing):
             self._grant(hold)
             return

@@ -23,7 +23,7 @@ from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.keys import Index
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_inherited import check_inherited
 from sql.ddl.alter_views import Views, remade
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
@@ -135,7 +135,7 @@ class Alterer:
     keys: KeyIndex
     context: Context
     notify: Notify
-    names: Lookup
+    names: SearchPathReader
 
     def alter(self, statement: AlterTable) -> None:
         """Apply all changes. After an error the caller rolls back."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ivm.errors import SqlError
 from planner.logical.nodes import schema
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses
 from sql.engine.definition import definition_rel
 from sql.engine.writer import Writer
@@ -39,7 +39,7 @@ class Views:
     """The views that name a table, for one change of that table."""
 
     writer: Writer
-    names: Lookup
+    names: SearchPathReader
     notify: Notify
     table: Relation
 
@@ -73,11 +73,11 @@ class Views:
         if not gone:
             return
         further = self.writer.catalog.dependents(gone)
-        told = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
-        if len(told) == 1:
-            self.notify(Notice("NOTICE", "00000", told[0]))
+        lines = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
+        if len(lines) == 1:
+            self.notify(Notice("NOTICE", "00000", lines[0]))
         else:
-            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(told)} other objects", "\n".join(told)))
+            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(lines)} other objects", "\n".join(lines)))
         self.writer.drop({*gone, *(r.id for r in further)})
 
     def seen(self) -> dict[int, tuple[str, ...]]:

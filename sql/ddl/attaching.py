@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_views import rebuild_views
 from sql.ddl.partitions import leaves, new_bound
 from sql.dml.row_changes import RowChanger
@@ -14,7 +14,7 @@ from sql.engine.writer import Writer
 from sql.statements.partitions import Attach, Detach
 
 
-def attach(changer: RowChanger, names: Lookup, statement: Attach) -> None:
+def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> None:
     """ATTACH PARTITION or INHERIT."""
     writer = changer.writer
     parent, child = _named(names, statement.parent), _named(names, statement.child)
@@ -110,7 +110,7 @@ def _check_has_keys(parent: Relation, child: Relation) -> None:
             raise unsupported("attaching a partition without the keys of its table", hint=hint)
 
 
-def detach(writer: Writer, names: Lookup, statement: Detach) -> None:
+def detach(writer: Writer, names: SearchPathReader, statement: Detach) -> None:
     """DETACH PARTITION or NO INHERIT."""
     parent, child = _named(names, statement.parent), _named(names, statement.child)
     if parent.oid not in child.parents:
@@ -126,7 +126,7 @@ def detach(writer: Writer, names: Lookup, statement: Detach) -> None:
         rebuild_views(writer, above)
 
 
-def _named(names: Lookup, name: tuple[str | None, str]) -> Relation:
+def _named(names: SearchPathReader, name: tuple[str | None, str]) -> Relation:
     found = names.resolve(*name)
     if found is None:
         raise SqlError("42P01", f'relation "{".".join(n for n in name if n is not None)}" does not exist')

@@ -20,7 +20,7 @@ from sql.catalog.catalog import (
     is_temporary,
 )  # fmt: skip
 from sql.catalog.links import Link, links_of
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.alter_views import Views, rebuild_views
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
@@ -55,7 +55,7 @@ class Definer:
     writer: Writer
     notify: Notify
     seen: frozenset[int]
-    names: Lookup
+    names: SearchPathReader
     settings: Settings
 
     def create_table(self, statement: CreateTable, changer: RowChanger) -> Relation | None:
@@ -252,8 +252,8 @@ class Definer:
         gone = sorted((*inside, *outside), key=lambda r: r.oid)
         ids, cascaded = _closed(self.writer, self.names, gone)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
-        told = [self._described(r) for r in gone if r.id not in with_tables]
-        self._notice_cascade([*told, *map(link_text, self._referring(ids)), *cascaded])
+        described = [self._described(r) for r in gone if r.id not in with_tables]
+        self._notice_cascade([*described, *map(link_text, self._referring(ids)), *cascaded])
         if names:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop_schemas(names, sorted(ids))
@@ -398,11 +398,11 @@ def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
     catalog = writer.catalog
     names = [name for name in schemas if name in catalog.schemas]
     inside = catalog.inside(names)
-    ids, _ = _closed(writer, Lookup(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
+    ids, _ = _closed(writer, SearchPathReader(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
     writer.drop_schemas(names, ids)
 
 
-def _closed(writer: Writer, names: Lookup, gone: list[Relation]) -> tuple[set[int], list[str]]:
+def _closed(writer: Writer, names: SearchPathReader, gone: list[Relation]) -> tuple[set[int], list[str]]:
     """The ids of the dropped relations and their tables' sequences, and the defaults that were dropped with the
     sequences."""
     ids = {r.id for r in gone}

@@ -11,7 +11,7 @@ from planner.physical.key_checks import key_check
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.foreign_keys import check_keys_stay
 from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import key_text
@@ -21,7 +21,7 @@ from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
 from sql.statements.results import Notice, Notify
 
 
-def index_named(names: Lookup, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:
+def index_named(names: SearchPathReader, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:
     """The index of that name, in the schema or along the search path, and its relation."""
     places = names.path.places if schema_name is None else (names.schema(schema_name),)
     for place in places:
@@ -129,7 +129,7 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
         raise SqlError("23505", f'could not create unique index "{index.name}"', detail)
 
 
-def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: Lookup) -> None:
+def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: SearchPathReader) -> None:
     """Drop indexes, at commit. 42704, 42809; 2BP01 for a constraint's index."""
     for schema_name, name in statement.names:
         found = index_named(replace(names, catalog=writer.catalog), schema_name, name)

@@ -13,7 +13,7 @@ from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.scalar import Scalar
 from sql.bind.partitions import bound_value, edge_text, key_expressions
 from sql.catalog.catalog import Relation
-from sql.catalog.partitioning import MAXIMUM, MINIMUM, VALUE, Bound, Edge, WrittenBound
+from sql.catalog.partitioning import MAXIMUM, MINIMUM, VALUE, Edge, PartitionBound, WrittenBound
 from sql.dml.row_changes import RowChanger
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateTable
@@ -50,7 +50,7 @@ def check_keys(table: Relation) -> None:
                 )  # fmt: skip
 
 
-def new_bound(changer: RowChanger, parent: Relation, table: Relation, written: WrittenBound) -> Bound:
+def new_bound(changer: RowChanger, parent: Relation, table: Relation, written: WrittenBound) -> PartitionBound:
     """The bound of a new partition. Raises 42P17, 42804; 23514 if the default partition has rows that belong in it."""
     writer, context = changer.writer, changer.context
     key = parent.partitioning
@@ -70,19 +70,19 @@ def new_bound(changer: RowChanger, parent: Relation, table: Relation, written: W
 
 def _evaluated(
     exprs: Sequence[Scalar], strategy: str, names: Sequence[str], written: WrittenBound, context: Context
-) -> Bound:
+) -> PartitionBound:
     if written.kind not in ("default", strategy):
         raise SqlError("42P16", f"invalid bound specification for a {strategy} partition")
     if written.kind == "default":
-        return Bound("default")
+        return PartitionBound("default")
     if written.kind == "list":
         values = (_text(exprs[0], text, names[0], context) for text in written.values)
-        return Bound("list", tuple(dict.fromkeys(values)))
+        return PartitionBound("list", tuple(dict.fromkeys(values)))
     for which, edges in (("FROM", written.lower), ("TO", written.upper)):
         if len(edges) != len(exprs):
             raise SqlError("42P16", f"{which} must specify exactly one value per partitioning column")
     lower, upper = (_edges(exprs, names, texts, context) for texts in (written.lower, written.upper))
-    return Bound("range", lower=lower, upper=upper)
+    return PartitionBound("range", lower=lower, upper=upper)
 
 
 def _text(key: Scalar, text: str, name: str, context: Context) -> str | None:
@@ -108,7 +108,9 @@ def _edges(exprs: Sequence[Scalar], names: Sequence[str], texts: Sequence[str], 
     return tuple(found)
 
 
-def _check_overlap(exprs: Sequence[Scalar], table: Relation, bound: Bound, siblings: Sequence[Relation]) -> None:
+def _check_overlap(
+    exprs: Sequence[Scalar], table: Relation, bound: PartitionBound, siblings: Sequence[Relation]
+) -> None:
     lower, upper = _place(exprs, bound.lower), _place(exprs, bound.upper)
     if bound.kind == "range" and lower >= upper:
         raise SqlError(
@@ -129,7 +131,7 @@ def _check_overlap(exprs: Sequence[Scalar], table: Relation, bound: Bound, sibli
             raise SqlError("42P17", f'partition "{table.name}" would overlap partition "{sibling.name}"')
 
 
-def _datums(exprs: Sequence[Scalar], bound: Bound) -> set[object]:
+def _datums(exprs: Sequence[Scalar], bound: PartitionBound) -> set[object]:
     return {None if v is None else parse_datum(exprs[0].type, v) for v in bound.values}
 
 
@@ -147,7 +149,7 @@ def leaves(writer: Writer, table: Relation) -> list[tuple[Relation, Words]]:
     return [(t, published.rows(t.id, published.ordinal)[0]) for t in tables]
 
 
-def _check_default(changer: RowChanger, parent: Relation, default: Relation, bound: Bound) -> None:
+def _check_default(changer: RowChanger, parent: Relation, default: Relation, bound: PartitionBound) -> None:
     """23514 if the default partition has rows that belong in the new partition."""
     router = changer.router()
     for table, rows in leaves(changer.writer, default):

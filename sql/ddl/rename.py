@@ -13,7 +13,7 @@ from sql.bind.alter import SYSTEM_COLUMNS
 from sql.bind.constraints import renamed_check
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.indexes import index_named, taken_names
 from sql.ddl.view_names import names_in, seen_by, settled
 from sql.engine.writer import Writer
@@ -31,7 +31,7 @@ class Renamer:
     """Runs these statements for one writer, with one session's name lookup."""
 
     writer: Writer
-    names: Lookup
+    names: SearchPathReader
     notify: Notify
     user: str
 

@@ -10,7 +10,7 @@ from ivm.words import INT8, SqlType
 from sql.catalog.catalog import SEQUENCE_COLUMNS, Catalog, Generated, Relation, RelationKind, Sequence
 from sql.catalog.column_types import type_from_name
 from sql.catalog.keys import object_name
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.catalog.sequence_options import SequenceOptions, altered, sequence_of, sequence_type
 from sql.engine.writer import Writer
 from sql.statements.definitions import ColumnSequence, CreateTable
@@ -36,7 +36,7 @@ def _type(options: SequenceOptions, otherwise: SqlType) -> SqlType:
     return sequence_type(type_from_name(options.type), "sequence")
 
 
-def owner_of(catalog: Lookup, sequence: Relation, names: tuple[str, ...]) -> tuple[int, str] | None:
+def owner_of(catalog: SearchPathReader, sequence: Relation, names: tuple[str, ...]) -> tuple[int, str] | None:
     """The column that OWNED BY names: (table's oid, column's name). Raises 42601, 42P01, 42809, 42703, 55000."""
     if not names:
         return None
@@ -90,7 +90,9 @@ def _free_name(catalog: Catalog, table: Relation, column: str, wanted: ColumnSeq
         number += 1
 
 
-def alter_sequence(writer: Writer, names: Lookup | None, relation: Relation, options: SequenceOptions) -> None:
+def alter_sequence(
+    writer: Writer, names: SearchPathReader | None, relation: Relation, options: SequenceOptions
+) -> None:
     """Change the definition. It gets a new storage, so that a rollback finds the old one."""
     assert relation.sequence is not None, "checked by the caller"
     sequence = relation.sequence
@@ -129,7 +131,9 @@ def users(catalog: Catalog, sequence: int) -> list[tuple[Relation, int]]:
     ]
 
 
-def release(writer: Writer, names: Lookup, sequences: list[Relation], gone: set[int], cascade: bool) -> list[str]:
+def release(
+    writer: Writer, names: SearchPathReader, sequences: list[Relation], gone: set[int], cascade: bool
+) -> list[str]:
     """Remove dropped sequences from the defaults of tables that stay. Descriptions of what the drop cascades to. Raises
     2BP01."""
     found: list[str] = []

@@ -10,14 +10,14 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.bind.ddl import duration, retention
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.catalog.sink import EVERY, RETAIN, Sink, sink_of, with_sink
 from sql.ddl.indexes import taken_names
 from sql.engine.writer import Writer
 from sql.statements.results import Notice, Notify
 from sql.statements.sinks import AlterSink, CreateSink, SinkOption, SinkStatement
 from storage.sinks.arrow import SinkColumn
-from storage.sinks.envelope import Envelope, Layout, key_of
+from storage.sinks.envelope import Envelope, SinkLayout, key_of
 from storage.sinks.target import SinkFormat, scheme_of
 
 _KNOWN: Final = ("format", "envelope", "key", "snapshot", "every", "retain history", "engine")
@@ -49,7 +49,7 @@ def sink_options(statement: CreateSink) -> Sink:
     return sink
 
 
-def layout_of(sink: Sink, relation: Relation) -> Layout:
+def layout_of(sink: Sink, relation: Relation) -> SinkLayout:
     """The columns that a sink writes. 42701: a column has the name of one of the sink's own; 42P10: a key is needed;
     42703."""
     names = [c.name for c in relation.columns]
@@ -58,13 +58,13 @@ def layout_of(sink: Sink, relation: Relation) -> Layout:
             raise SqlError("42701", f'"{relation.name}" has a column "{name}", as the sink has of its own')
     columns = tuple(SinkColumn(c.name, s) for c, s in zip(relation.columns, relation.schema, strict=True))
     if sink.envelope is Envelope.CHANGELOG:
-        return Layout(columns, sink.envelope)
+        return SinkLayout(columns, sink.envelope)
     key = key_of(names, sink.key) or relation.primary_key
     if not key:
         label = sink.envelope.value.upper()
         raise SqlError("42P10", f'ENVELOPE {label} needs a key, and "{relation.name}" has no primary key',
                        hint="Name columns by which its rows are unique: KEY (…).")  # fmt: skip
-    return Layout(columns, sink.envelope, key)
+    return SinkLayout(columns, sink.envelope, key)
 
 
 def check_source(relation: Relation) -> None:
@@ -88,7 +88,7 @@ class SinkDefiner:
 
     writer: Writer
     notify: Notify
-    names: Lookup
+    names: SearchPathReader
 
     def run(self, statement: SinkStatement) -> str:
         """Run the statement; the command tag."""

@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
-from sql.catalog.search_path import Lookup, check_creatable, no_schema
+from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
@@ -24,7 +24,7 @@ class TypeDefiner:
 
     writer: Writer
     notify: Notify
-    names: Lookup
+    names: SearchPathReader
     alone: bool
     alter: Callable[[AlterTable], object]
 
@@ -141,8 +141,8 @@ class TypeDefiner:
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
             raise self._needed(found, columns, dependents)
-        told = [self._column(table, column) for _, table, column in columns]
-        self._cascade([*told, *(self._described(r) for r in dependents)])
+        described = [self._column(table, column) for _, table, column in columns]
+        self._cascade([*described, *(self._described(r) for r in dependents)])
         self.writer.drop([r.id for r in dependents])
         for table in {t.id: t for _, t, _ in columns}.values():
             gone = tuple(DropColumn(c.name, cascade=True) for _, t, c in columns if t.id == table.id)

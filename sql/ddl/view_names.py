@@ -7,8 +7,8 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from planner.logical.nodes import Rel
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Catalog, Reference, Relation
-from sql.catalog.search_path import Lookup, Pinned, Recorder
+from sql.catalog.catalog import Catalog, Relation, RelationReference
+from sql.catalog.search_path import Pinned, Recorder, SearchPathReader
 from sql.engine.definition import definition_rel
 from sql.parse import StatementText
 
@@ -29,7 +29,7 @@ def with_references(view: Relation, catalog: Catalog) -> Relation:
     ``public``."""
     if view.references or view.definition is None:
         return view
-    recorder = Recorder(Pinned(Lookup(catalog), view))
+    recorder = Recorder(Pinned(SearchPathReader(catalog), view))
     bind_statement(StatementText(view.definition, 0), recorder)
     return replace(view, references=recorder.references(0, len(view.definition)))
 
@@ -40,7 +40,7 @@ def called(view: Relation, relation: Relation, names: tuple[str, ...]) -> Relati
     return replace(view, references=tuple(references))
 
 
-def _called(reference: Reference, names: tuple[str, ...]) -> Reference:
+def _called(reference: RelationReference, names: tuple[str, ...]) -> RelationReference:
     return replace(reference, columns=names)
 
 

@@ -118,7 +118,7 @@ class Changer(RowChanger):
         tables = self._with_referring(statement)
         for table in tables:
             rows, diffs = published.rows(table.id, published.ordinal)
-            self.keys.note(table, rows, -1, self.context)
+            self.keys.record(table, rows, -1, self.context)
             self.writer.add(table.id, rows, -diffs)
         return tables
 

@@ -14,7 +14,7 @@ from storage.dictionary import Dictionary
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BranchRows:
     """One table's share of a statement's rows. ``places``: their positions in the source."""
 
     branch: Branch
@@ -22,7 +22,7 @@ class Share:
     old: Words
 
 
-def shares(statement: Update | Delete, source: RowSet) -> list[Share]:
+def shares(statement: Update | Delete, source: RowSet) -> list[BranchRows]:
     """The source's rows, grouped by the table that stores them."""
     columns = source.columns()
     oids = columns[statement.width - 1].words
@@ -31,11 +31,11 @@ def shares(statement: Update | Delete, source: RowSet) -> list[Share]:
         places = np.flatnonzero(oids == branch.table.oid)
         if len(places):
             own = [taken(columns[i], places) for i in branch.columns]
-            found.append(Share(branch, places, pack(own, branch.table.schema, len(places))))
+            found.append(BranchRows(branch, places, pack(own, branch.table.schema, len(places))))
     return found
 
 
-def new_rows(statement: Update, share: Share, source: RowSet, kept: Words, dictionary: Dictionary) -> Words:
+def new_rows(statement: Update, share: BranchRows, source: RowSet, kept: Words, dictionary: Dictionary) -> Words:
     """The new rows of one table for its rows at the positions ``kept`` of the source; 23502."""
     columns = source.columns()[statement.width :]
     width = len(share.branch.columns)

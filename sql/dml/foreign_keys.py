@@ -15,7 +15,7 @@ from sql.bind.entry_points import environment_of
 from sql.bind.target import column_default
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.links import Link
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.dml.constraints import key_text
 from sql.dml.key_index import KeyIndex, first_of_each
 from sql.engine.writer import Writer
@@ -130,7 +130,7 @@ def _without(
     for column in columns:
         vectors[column] = Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))
         if defaults is not None:
-            expr = column_default(environment_of(Lookup(defaults)), link.child.columns[column])
+            expr = column_default(environment_of(SearchPathReader(defaults)), link.child.columns[column])
             (vectors[column],), failures = evaluate((expr,), [], count, context)
             if failures is not None:
                 raise failures.errors[0]

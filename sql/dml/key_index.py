@@ -17,7 +17,7 @@ from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
 from sql.catalog.links import Links, links_of
-from sql.catalog.partitioning import Bound
+from sql.catalog.partitioning import PartitionBound
 from sql.engine.engine import Engine
 
 FEW: Final = 64
@@ -92,7 +92,7 @@ class KeyIndex:
         self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
         self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
-        self._partitions: dict[int, tuple[Relation, tuple[Bound, ...], tuple[Scalar, ...]]] = {}
+        self._partitions: dict[int, tuple[Relation, tuple[PartitionBound, ...], tuple[Scalar, ...]]] = {}
         self._links = Links(-1, {}, {})
 
     def links(self, catalog: Catalog) -> Links:
@@ -117,7 +117,7 @@ class KeyIndex:
             self._known[table.id] = known
         return known
 
-    def partitions(self, table: Relation, bounds: tuple[Bound, ...]) -> tuple[Scalar, ...]:
+    def partitions(self, table: Relation, bounds: tuple[PartitionBound, ...]) -> tuple[Scalar, ...]:
         """For each bound except a default's, the condition that its rows meet, over a partitioned table's columns."""
         known = self._partitions.get(table.id)
         if known is None or known[0] is not table or known[1] != bounds:
@@ -163,7 +163,7 @@ class KeyIndex:
         times = np.maximum(diffs, 0)
         return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
-    def note(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
+    def record(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
         """Record rows that a statement adds or removes and that are not stepped yet."""
         tracked = self.rules(table).tracked
         if not tracked:

@@ -12,7 +12,7 @@ from sql.catalog.keys import Check
 from sql.dml.changes import Changer
 from sql.dml.constraints import CHECKED_ROWS, duplicate_key
 from sql.dml.key_index import LATEST, TableKey, first_of_each
-from storage.load.collector import Few, KeyOrder, Sorted
+from storage.load.collector import Few, KeyOrder, SortedLoad
 from storage.row_file import slices
 
 
@@ -22,7 +22,7 @@ def order_of(table: Relation) -> KeyOrder:
     return KeyOrder(layout.gather.words, layout.key_width)
 
 
-def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: tuple[Check, ...]) -> None:
+def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, checks: tuple[Check, ...]) -> None:
     """Insert a load's rows, which have passed ``checks``. Raises 23505, 23514, 23503.
 
     Cost: O(rows · log state) if the table is not empty and has keys, or refers to other tables; else that of an insert
@@ -33,7 +33,7 @@ def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: t
         return
     changer.check_conditions(table, rows.rows, met=checks)
     _check_keys(changer, table, rows)
-    changer.keys.note(table, rows.rows, 1, changer.context)
+    changer.keys.record(table, rows.rows, 1, changer.context)
     changer.writer.add_arranged(table.id, rows.rows, rows.file, rows.batch)
     changer.writer.add(table.id, rows.more.rows, rows.more.times)
     if changer.keys.links(changer.writer.catalog).touch(table.id):
@@ -41,7 +41,7 @@ def insert_load(changer: Changer, table: Relation, rows: Few | Sorted, checks: t
             changer.keep_references(table, rows.rows[:0], None, rows.rows[part])
 
 
-def _check_keys(changer: Changer, table: Relation, rows: Sorted) -> None:
+def _check_keys(changer: Changer, table: Relation, rows: SortedLoad) -> None:
     for key in changer.keys.of(table):
         if key.index.columns == table.primary_key and key.key_check.plain:
             if rows.twice is not None:
@@ -53,7 +53,7 @@ def _check_keys(changer: Changer, table: Relation, rows: Sorted) -> None:
         _check_stored(changer, table, key, rows.rows)
 
 
-def _check_among(changer: Changer, table: Relation, key: TableKey, rows: Sorted) -> None:
+def _check_among(changer: Changer, table: Relation, key: TableKey, rows: SortedLoad) -> None:
     whole = np.concatenate([rows.rows, rows.more.rows]) if len(rows.more.rows) else rows.rows
     keys, source = key.key_check.keys(whole, changer.context)
     first = first_of_each(keys)

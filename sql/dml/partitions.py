@@ -13,7 +13,7 @@ from planner.logical.levels import relevel
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.constraints import fit
-from sql.dml.family import Share, chosen_rows, shares
+from sql.dml.family import BranchRows, chosen_rows, shares
 from sql.dml.routing import Routed
 from sql.dml.row_changes import RowChanger
 from sql.statements.statements import Insert, OnConflict, Update
@@ -91,7 +91,7 @@ def _matching(table: Relation, leaf: Relation, index: Index) -> Index:
 def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> RowSet:
     """Change rows of a partitioned table, moving them between partitions as needed; the rows for RETURNING."""
     table = statement.table
-    kept: list[tuple[Share, Words]] = [
+    kept: list[tuple[BranchRows, Words]] = [
         (share, changer.once(share.branch.table, share.old)) for share in shares(statement, source)
     ]
     places = [share.places[once] for share, once in kept]

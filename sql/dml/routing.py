@@ -13,7 +13,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from sql.bind.partitions import conditions, key_expressions
 from sql.catalog.catalog import Catalog, Relation
-from sql.catalog.partitioning import Bound
+from sql.catalog.partitioning import PartitionBound
 from sql.dml.constraints import fit, row_text
 from sql.dml.key_index import KeyIndex
 from storage.types.text import format_text
@@ -75,7 +75,7 @@ class Router:
             child = parent
         return result
 
-    def meets(self, source: Relation, table: Relation, rows: Words, bound: Bound) -> bool:
+    def meets(self, source: Relation, table: Relation, rows: Words, bound: PartitionBound) -> bool:
         """Whether any row of ``source`` is within this bound of the partitioned table."""
         if bound.kind == "default" or not len(rows):
             return False

@@ -126,7 +126,7 @@ class RowChanger:
         if the old ones are deleted."""
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
-                self.keys.note(table, rows, diff, self.context)
+                self.keys.record(table, rows, diff, self.context)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
         if self.keys.links(self.writer.catalog).touch(table.id):
             self.keep_references(table, old, replaced, new)

@@ -10,7 +10,7 @@ from sql.bind.entry_points import environment_of
 from sql.bind.routines import RoutineOverload, routine_body
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
-from sql.catalog.search_path import Lookup, Pinned
+from sql.catalog.search_path import Pinned, SearchPathReader
 from sql.parse import StatementText
 from sql.statements.queries import Query
 
@@ -35,7 +35,7 @@ def definition_rel(view: Relation, catalog: Catalog) -> Rel:
     """The plan of a stored view, bound again from its definition; for a function, its arguments are one level out."""
     assert view.definition is not None, "a view has a definition"
     if view.routine is not None:
-        return routine_body(environment_of(Lookup(catalog)), RoutineOverload(view, view.routine))
-    statement = bind_statement(StatementText(view.definition, 0), Pinned(Lookup(catalog), view)).statement
+        return routine_body(environment_of(SearchPathReader(catalog)), RoutineOverload(view, view.routine))
+    statement = bind_statement(StatementText(view.definition, 0), Pinned(SearchPathReader(catalog), view)).statement
     assert isinstance(statement, Query), "a view's definition is a query"
     return with_names(view_rel(statement), view.locks)

@@ -22,14 +22,14 @@ from sql.catalog.sequences import Sequences
 from sql.engine.clock import EpochClock
 from sql.engine.entering import Entering
 from sql.engine.failing import Failing
-from sql.engine.group import Delta, Group, preceded
+from sql.engine.group import CommitGroup, Delta, preceded
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
-from storage.record import CommitRecord, SequenceMark, Update
-from storage.stored import Batch, History, history_of
+from storage.record import CommitRecord, RelationUpdate, SequenceMark
+from storage.stored import History, WriteBatch, history_of
 
 LARGE_BYTES: Final = 1 << 18
 """A group with more bytes of rows than this is encoded and written on a thread of its own while the dataflow steps."""
@@ -54,7 +54,7 @@ class Engine(EngineState):
         sweep."""
         self.failing = Failing(self)
         self.entries = Entering(dictionary)
-        self._group = Group()
+        self._group = CommitGroup()
         self._marks: dict[int, SequenceMark] = {}
         """The positions of sequences that the store does not have yet."""
         self._log_thread = ThreadPoolExecutor(1, "log")
@@ -69,7 +69,9 @@ class Engine(EngineState):
         if self.persistence is not None:
             self.persistence.check_room()
 
-    def commit(self, updates: list[Update], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()) -> int:
+    def commit(
+        self, updates: list[RelationUpdate], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()
+    ) -> int:
         """Make a writer's fed changes the group's next commit; its epoch. It is durable only after ``flush``.
 
         ``dropped``: relations whose dataflow is freed when the group is published. ``loads``: part of the commit.
@@ -118,7 +120,7 @@ class Engine(EngineState):
         self._publish(group, group.delta, group.written())
         return True
 
-    def _mark_sequences(self, group: Group) -> None:
+    def _mark_sequences(self, group: CommitGroup) -> None:
         """Make the sequences' new positions durable with the group, or in a record of their own when it is empty."""
         marks = self.sequences.drain()
         if not marks:
@@ -148,12 +150,12 @@ class Engine(EngineState):
             self.settle_watched()
             self._publish(self._group, self._stepped(self._group), sequence)
 
-    def _is_small(self, group: Group) -> bool:
+    def _is_small(self, group: CommitGroup) -> bool:
         """Whether only the group's step and sync may take long."""
         room = self.persistence is None or self.persistence.has_room
         return room and not self.failures and not group.dropped and group.nbytes <= LARGE_BYTES
 
-    def _begin_write(self, group: Group) -> Callable[[], int]:
+    def _begin_write(self, group: CommitGroup) -> Callable[[], int]:
         if self.persistence is None:
             return lambda: 0
         if group.nbytes > LARGE_BYTES:
@@ -170,14 +172,14 @@ class Engine(EngineState):
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
-        self.failing.note()
+        self.failing.take_down_failed()
         return True
 
     def close(self) -> None:
         self.watch.stop()
         self._log_thread.shutdown()
 
-    def _stepped(self, group: Group) -> Delta:
+    def _stepped(self, group: CommitGroup) -> Delta:
         """After a group's step: the changes of all relations."""
         for relation in group.dropped:
             self.drop_relation(relation)
@@ -189,8 +191,8 @@ class Engine(EngineState):
             self.settle()
         return Delta(group.records[-1].epoch, self._changes(group))
 
-    def _publish(self, group: Group, delta: Delta, sequence: int) -> None:
-        self._group = Group()
+    def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
+        self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
         self.published = self.root()
         self._hand_over(group, delta, sequence)
@@ -199,7 +201,7 @@ class Engine(EngineState):
         for listener in list(self.listeners):
             listener(delta, self.published)
 
-    def _hand_over(self, group: Group, delta: Delta, sequence: int) -> None:
+    def _hand_over(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         entries, leaving = self.entries.to_store()
         if self.persistence is None:
             self.compact_to(delta.epoch)
@@ -213,7 +215,7 @@ class Engine(EngineState):
         changed |= bool(revived)
         self.failing.revived.clear()
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
-        batch = Batch(
+        batch = WriteBatch(
             delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
@@ -224,9 +226,9 @@ class Engine(EngineState):
         self.persistence.apply(batch, self.catalog)
         self.compact_to(self.persistence.applied_epoch)
 
-    def _changes(self, group: Group) -> dict[int, History]:
+    def _changes(self, group: CommitGroup) -> dict[int, History]:
         """The group's updates of every stored relation. Drains the outputs."""
-        tables: dict[int, list[tuple[int, Update]]] = {}
+        tables: dict[int, list[tuple[int, RelationUpdate]]] = {}
         for record in group.records:
             for update in record.updates:
                 if update.relation in self.catalog.relations:

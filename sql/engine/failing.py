@@ -40,26 +40,26 @@ class Failing:
         self._seen = 0
         """The number of failed operators when last checked."""
 
-    def note(self) -> None:
+    def take_down_failed(self) -> None:
         """Take down the views that failed in a commit's step."""
         engine = self._engine
         if engine.dataflow.failed == self._seen:
             return
         self._seen = engine.dataflow.failed
-        failed = self.unnoted()
+        failed = self.newly_failed()
         for relation, failure in failed.items():
-            self._note(relation, failure)
+            self._take_down(relation, failure)
         known = engine.catalog.relations
         self._free([known[i] for i in failed if i in known])
         if failed:
             engine.settle()
 
-    def unnoted(self) -> dict[int, SqlError]:
+    def newly_failed(self) -> dict[int, SqlError]:
         """The views that have failed since the last commit, with their errors. Cost: the number of views."""
         failures = ((i, self._engine.dataflow.failure(output)) for i, output in self._engine.outputs.items())
         return {i: failure for i, failure in failures if failure is not None and i not in self._engine.failures}
 
-    def _note(self, relation: int, failure: SqlError) -> None:
+    def _take_down(self, relation: int, failure: SqlError) -> None:
         reason = self._engine.watch.reason or failure
         if failure.__cause__ is not None:
             traceback.print_exception(failure.__cause__)
@@ -126,7 +126,7 @@ class Failing:
                 back.add(relation)
                 self._came_back(relation)
             else:
-                self._note(relation, failure)
+                self._take_down(relation, failure)
         if back:
             engine.publish_again()
 
@@ -174,7 +174,7 @@ class Failing:
         except SqlError as error:
             self.broken = True
             raise engine.watch.reason or error from None
-        failures = self.unnoted() if engine.dataflow.failed > before else {}
+        failures = self.newly_failed() if engine.dataflow.failed > before else {}
         if failures:
             self.broken = True
             failure = failures[min(failures)]
@@ -189,7 +189,9 @@ class Failing:
         """
         self.broken = False
         engine = self._engine
-        broken = [(engine.catalog if i in engine.catalog.relations else catalog).relations[i] for i in self.unnoted()]
+        broken = [
+            (engine.catalog if i in engine.catalog.relations else catalog).relations[i] for i in self.newly_failed()
+        ]
         broken.sort(key=lambda view: view.id)
         self._free(broken)
         for view in broken:
@@ -197,7 +199,7 @@ class Failing:
                 continue
             failure = self._make_anew(view, catalog)
             if failure is not None:
-                self._note(view.id, failure)
+                self._take_down(view.id, failure)
             elif view.id in engine.catalog.relations:
                 engine.count(view.id, engine.dataflow.changes(engine.outputs[view.id]).diffs)
                 engine.locks.drain(view)

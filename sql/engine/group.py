@@ -21,7 +21,7 @@ class Delta:
 
 
 @dataclass(slots=True)
-class Group:
+class CommitGroup:
     """The group while it is built, and then flushed."""
 
     records: list[CommitRecord] = field(default_factory=list)

@@ -16,7 +16,7 @@ from planner.render.dataflow import Renderer
 from sql.catalog.catalog import Relation
 from storage.stored import StoredRelation
 
-Rows = Callable[[int], tuple[Words, Words]]
+LockedRows = Callable[[int], tuple[Words, Words]]
 """(rows, diffs) by name."""
 
 
@@ -70,7 +70,7 @@ class Locks:
             if name not in self._held and lock.output in root:
                 self._held[name] = root[lock.output].rows_at(at)
 
-    def hold_stored(self, view: Relation, rows: Rows) -> None:
+    def hold_stored(self, view: Relation, rows: LockedRows) -> None:
         """Remember the store's matches for a view that has been down since the start."""
         self._held.update((name, rows(name)) for name in view.locks)
 
@@ -89,7 +89,7 @@ class Locks:
         for name in view.locks:
             self._held.pop(name, None)
 
-    def load(self, view: Relation, rows: Rows) -> None:
+    def load(self, view: Relation, rows: LockedRows) -> None:
         """Load the matches of a view that was installed waiting for them; visible after the next step."""
         for name, lock in self._renderer.stored[view.id].locks.items():
             held, diffs = rows(name)

@@ -22,7 +22,7 @@ from storage.files import Files, lock_folder
 from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
 from storage.row_file import FOLDER
-from storage.stored import Batch, StoredRelation
+from storage.stored import StoredRelation, WriteBatch
 
 DEFAULT_RETAIN: Final = 3_600_000_000
 """The default of RETAIN HISTORY, in µs."""
@@ -105,7 +105,7 @@ class Persistence:
         self.begin_write(records)
         return self.end_write()
 
-    def apply(self, batch: Batch, catalog: Catalog) -> None:
+    def apply(self, batch: WriteBatch, catalog: Catalog) -> None:
         """Hand a published group to the applier; blocks while its backlog is too large."""
         assert self._applier is not None, "started"
         self.catalog = catalog

@@ -32,7 +32,7 @@ class Served:
         return self.rows.since
 
 
-class Contents:
+class ServedContents:
     """A small dataflow that only keeps what it is fed, at the engine's own ordinals. Not thread-safe."""
 
     def __init__(self, dictionary: Dictionary, width: int, fails: bool) -> None:

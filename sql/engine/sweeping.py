@@ -99,7 +99,7 @@ class Sweeping:
         generation."""
         if self.found:
             self.engine.commit([], self.engine.catalog, [])
-        self._turn()
+        self._start_generation()
 
     @property
     def released(self) -> bool:
@@ -115,7 +115,7 @@ class Sweeping:
         """Free the remaining memory, when those readers are gone."""
         dictionary = self.engine.dictionary
         dictionary.forget_recent()
-        self._turn()
+        self._start_generation()
         dictionary.guarded = dictionary.arena.dead > 0
 
     def forget(self) -> None:
@@ -124,11 +124,11 @@ class Sweeping:
 
     def let_go(self) -> None:
         """Without a sweep: free outgrown tables when their last readers are gone."""
-        self._turn()
+        self._start_generation()
 
-    def _turn(self) -> None:
+    def _start_generation(self) -> None:
         engine = self.engine
         engine.dataflow.refresh_arena()
-        self._sweep.turn()
+        self._sweep.start_generation()
         engine.dataflow.refresh_arena()
         engine.published = replace(engine.published, hold=engine.dictionary.generation)

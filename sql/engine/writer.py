@@ -23,7 +23,7 @@ from sql.engine.engine import Engine
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.snapshot import Published, plan_maintained
-from storage.record import Update
+from storage.record import RelationUpdate
 from storage.row_file import RowFile
 
 
@@ -48,7 +48,7 @@ class Writer:
     engine: Engine
     ordinal: int
     catalog: Catalog
-    updates: list[Update] = field(default_factory=list)
+    updates: list[RelationUpdate] = field(default_factory=list)
     created: list[Relation] = field(default_factory=list)
     fed: int = 0
     passing: list[int] = field(default_factory=list)
@@ -64,12 +64,12 @@ class Writer:
     def add(self, relation: int, rows: Words, diffs: Words) -> None:
         """Add changes of a table; the caller has checked constraints."""
         if len(rows):
-            self.updates.append(Update(relation, rows, diffs))
+            self.updates.append(RelationUpdate(relation, rows, diffs))
 
     def add_arranged(self, relation: int, rows: Words, file: RowFile, batch: Batch) -> None:
         """Add rows of a table, each once, as a batch of the table's own arrangement. The rows are in ``file``, which is
         deleted if they are rolled back. The caller has checked constraints."""
-        self.updates.append(Update(relation, rows, np.broadcast_to(np.int64(1), len(rows)), file, batch))
+        self.updates.append(RelationUpdate(relation, rows, np.broadcast_to(np.int64(1), len(rows)), file, batch))
 
     def settle(self) -> None:
         """Feed and step all changes so far."""
@@ -192,7 +192,7 @@ class Writer:
         engine.unstepped |= len(self.updates) > mark.updates
         kept = 0 if engine.failing.broken else mark.updates
         for update in self.updates[kept : self.fed]:
-            self._feed_one(Update(update.relation, update.rows, -update.diffs))
+            self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         for update in self.updates[mark.updates :]:
             if update.file is not None:
                 update.file.path.unlink(missing_ok=True)
@@ -256,7 +256,7 @@ class Writer:
             self._feed_one(update)
         self.fed = len(self.updates)
 
-    def _feed_one(self, update: Update) -> None:
+    def _feed_one(self, update: RelationUpdate) -> None:
         engine, relation = self.engine, update.relation
         if relation in (engine.whole if update.arranged is None else engine.touched):
             engine.failing.settle_tentative()

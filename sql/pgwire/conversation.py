@@ -26,11 +26,11 @@ from sql.pgwire.messages_backend import (
     READY,
     CommandComplete,
     CopyResponse,
-    Field,
+    Diagnostic,
+    FieldDescription,
     NotificationResponse,
     ParameterDescription,
     ParameterStatus,
-    Report,
     RowDescription,
 )
 from sql.pgwire.messages_frontend import (
@@ -185,7 +185,7 @@ class Conversation:
         """Reports an error. The session's transaction fails, and the rest of the pipeline is skipped up to Sync."""
         await self._session.fail()
         self._drain_session()
-        self._out.append(Report.of("ERROR", error).encode())
+        self._out.append(Diagnostic.of("ERROR", error).encode())
         if self._protocol.fail():
             self._flush()
         else:
@@ -339,7 +339,7 @@ class Conversation:
         session = self._session
         if session.notices:
             for notice in session.notices:
-                report = Report("N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint)
+                report = Diagnostic("N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint)
                 self._out.append(report.encode())
             session.notices.clear()
         if session.parameter_changes:
@@ -381,7 +381,7 @@ class Conversation:
 def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
     """A result's RowDescription. ``formats`` as in Bind (none, one, or one per column). Raises 08P01."""
     fields = tuple(
-        Field(
+        FieldDescription(
             column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
             typmod(column.type), form,
         )

@@ -26,7 +26,7 @@ from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
 from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.load.text import TextStart
 from storage.types.text import parse_rows
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -128,17 +128,17 @@ class CopyParser:
         """Parses all complete rows. Raises SqlError."""
         self._parse(final=False)
 
-    def finish(self) -> Block:
+    def finish(self) -> ColumnBlock:
         """Ends the data and returns the rest as ``take`` does. Raises SqlError."""
         self._parse(final=True)
         return self.take()
 
-    def take(self) -> Block:
+    def take(self) -> ColumnBlock:
         """What was parsed since the last call: all columns' vectors, and the number of rows."""
         parts, self._parts = self._parts, []
         size, self.count = self.count, 0
         kept = sum(column is not None for column in self.columns)
-        return Block([_concat([part[i] for part in parts]) for i in range(kept)], size)
+        return ColumnBlock([_concat([part[i] for part in parts]) for i in range(kept)], size)
 
     def _parse(self, final: bool) -> None:
         if self._ended:

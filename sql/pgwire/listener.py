@@ -1,4 +1,4 @@
-"""Sockets: one ``Connection`` and one task per client, which drive a session with the client's messages.
+"""Sockets: one ``ClientConnection`` and one task per client, which drive a session with the client's messages.
 
 ``protocol.py`` has the protocol's rules; this module connects them to asyncio. Answers are buffered and sent in one
 write at Sync, at Flush, or when they grow large. Backpressure works both ways: reading pauses while a client sends
@@ -22,9 +22,9 @@ from sql.pgwire.messages_backend import (
     READY,
     REFUSED,
     BackendKeyData,
+    Diagnostic,
     NegotiateProtocolVersion,
     ParameterStatus,
-    Report,
 )
 from sql.pgwire.messages_frontend import Frontend
 from sql.pgwire.messages_opening import CancelRequest, GssEncRequest, SslRequest, Startup
@@ -44,7 +44,7 @@ SessionFactory = Callable[[str, str, dict[str, str]], WireSession]
 """(user, database, startup parameters) → session. Raises SqlError to refuse the client."""
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """One client's socket. Only its task acts on the session, except for cancel."""
 
     def __init__(self, server: Server) -> None:
@@ -225,7 +225,7 @@ class Connection(asyncio.Protocol):
 
     def end(self, error: SqlError) -> None:
         """Reports the reason to the client, and closes."""
-        self.write(Report.of("FATAL", error).encode())
+        self.write(Diagnostic.of("FATAL", error).encode())
         self._close()
 
     def _close(self) -> None:
@@ -246,14 +246,14 @@ class Server:
 
     def __init__(self, session_factory: SessionFactory) -> None:
         self.session_factory = session_factory
-        self.connections: set[Connection] = set()
-        self.keys: dict[int, Connection] = {}
+        self.connections: set[ClientConnection] = set()
+        self.keys: dict[int, ClientConnection] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
-        self._listening = await loop.create_server(lambda: Connection(self), host, port, backlog=512)
+        self._listening = await loop.create_server(lambda: ClientConnection(self), host, port, backlog=512)
 
     @property
     def port(self) -> int:
@@ -261,7 +261,7 @@ class Server:
         number: int = self._listening.sockets[0].getsockname()[1]
         return number
 
-    def register(self, connection: Connection, backend_id: int) -> None:
+    def register(self, connection: ClientConnection, backend_id: int) -> None:
         """Assigns a connection the key that a CancelRequest must present."""
         connection.backend_id = backend_id
         connection.secret = secrets.token_bytes(4)
@@ -273,12 +273,12 @@ class Server:
         if connection is not None and hmac.compare_digest(connection.secret, request.secret):
             connection.cancel()
 
-    def cancel(self, connection: Connection) -> None:
+    def cancel(self, connection: ClientConnection) -> None:
         """Cancels the statement that a connection's session is running."""
         assert connection.session is not None
         self._begin(_cancel(connection.session))
 
-    def stop(self, connection: Connection) -> None:
+    def stop(self, connection: ClientConnection) -> None:
         """Ends a connection's task."""
         self._begin(connection.stop())
 

@@ -101,7 +101,7 @@ class BackendKeyData:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldDescription:
     """One column of a RowDescription. ``table`` and ``attribute`` are 0 unless it is a plain column of a table."""
 
     name: str
@@ -117,7 +117,7 @@ class Field:
 class RowDescription:
     """The columns of the rows that follow."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[FieldDescription, ...]
 
     def encode(self) -> bytes:
         parts = [UINT16.pack(len(self.fields))]
@@ -135,7 +135,7 @@ class RowDescription:
         fields, at = [], 2
         for _ in range(UINT16.unpack_from(body)[0]):
             name, at = string_at(body, at)
-            fields.append(Field(name, *_ATTRIBUTES.unpack_from(body, at)))
+            fields.append(FieldDescription(name, *_ATTRIBUTES.unpack_from(body, at)))
             at += _ATTRIBUTES.size
         finish(body, at)
         return RowDescription(tuple(fields))
@@ -218,7 +218,7 @@ class CopyResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Diagnostic:
     """ErrorResponse (``kind`` "E") or NoticeResponse ("N"); ``position``: characters from 1 into the statement."""
 
     kind: str
@@ -231,9 +231,9 @@ class Report:
     subject: Subject | None = None
 
     @staticmethod
-    def of(severity: str, error: SqlError) -> Report:
+    def of(severity: str, error: SqlError) -> Diagnostic:
         """The ErrorResponse for an error."""
-        return Report(
+        return Diagnostic(
             "E", severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.subject
         )
 
@@ -249,7 +249,7 @@ class Report:
         return frame(self.kind.encode(), body + b"\0")
 
     @staticmethod
-    def decode(kind: str, body: bytes) -> Report:
+    def decode(kind: str, body: bytes) -> Diagnostic:
         fields, at = {}, 0
         while body[at : at + 1] != b"\0":
             if at >= len(body):
@@ -258,7 +258,7 @@ class Report:
             fields[code], at = string_at(body, at + 1)
         position = fields.get("P")
         subject = Subject(fields["s"], fields["t"], fields.get("c"), fields.get("n")) if "t" in fields else None
-        return Report(
+        return Diagnostic(
             kind, fields["V"], fields["C"], fields["M"], fields.get("D"), fields.get("H"),
             None if position is None else int(position), subject,
         )  # fmt: skip

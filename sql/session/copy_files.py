@@ -32,7 +32,7 @@ from storage.load.columns import load_schema
 from storage.load.engine import choose_engine
 from storage.load.paths import LocalFiles, Location
 from storage.load.rejects import Rejects
-from storage.load.source import Source, read_here
+from storage.load.source import LoadSource, read_here
 from storage.passwords import hide_passwords
 from storage.row_file import FROM_ROWS
 from storage.sorted_rows import Run
@@ -71,11 +71,11 @@ def load_progress(load: Load, location: Location) -> Callable[[], CopyInfo]:
     their number of rows."""
     size = location.size if isinstance(location, LocalFiles) else 0
 
-    def told() -> CopyInfo:
+    def info() -> CopyInfo:
         done = size * min(load.rows, load.total) // load.total if load.total else 0
         return CopyInfo(load.backend, load.relation, False, "FILE", done, size, load.rows, load.rejected)
 
-    return told
+    return info
 
 
 def loaded_before(session: SessionState, id_: str, table: str) -> int:
@@ -182,7 +182,7 @@ def _whole_rows(statement: CopyFrom, rows: Words, context: Context) -> Words:
 
 
 def _loaded(
-    coordinator: Coordinator, source: Source, context: Context, load: Load, rejects: Rejects | None
+    coordinator: Coordinator, source: LoadSource, context: Context, load: Load, rejects: Rejects | None
 ) -> Iterator[Run]:
     if load.engine == "spark":
         from storage.load.spark import read_with_spark

@@ -20,13 +20,13 @@ from sql.pgwire.copy_writer import CopyWriter
 from sql.statements.statements import CopyFormat, CopyTo
 from sql.system.state import CopyInfo
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Field, to_batch
+from storage.sinks.envelope import SinkField, to_batch
 from storage.sinks.manifest import FOLDER, taken
 from storage.sinks.target import PART_ROWS, SinkFormat, scheme_of, writable_path
 from storage.sinks.writer import DataWriter, translated
 from storage.types.text_style import TextStyle
 
-Parts = Callable[[BinaryIO], Iterable[RowSet]]
+RowParts = Callable[[BinaryIO], Iterable[RowSet]]
 """The text of the rows, in parts."""
 _OF_SINKS: Final = {CopyFormat.PARQUET: SinkFormat.PARQUET, CopyFormat.JSON: SinkFormat.JSONL}
 
@@ -91,7 +91,7 @@ def _parts(rows: RowSet, progress: CopyInfo, file: BinaryIO) -> Iterator[RowSet]
 
 
 def _lines(
-    statement: CopyTo, names: Sequence[str], parts: Parts, dictionary: Dictionary, style: TextStyle
+    statement: CopyTo, names: Sequence[str], parts: RowParts, dictionary: Dictionary, style: TextStyle
 ) -> Callable[[BinaryIO], None]:
     def write(file: BinaryIO) -> None:
         writer = CopyWriter(statement.options, names, dictionary)
@@ -104,7 +104,7 @@ def _lines(
 
 
 def _fields(
-    format_: CopyFormat, names: Sequence[str], schema: Schema, parts: Parts, dictionary: Dictionary
+    format_: CopyFormat, names: Sequence[str], schema: Schema, parts: RowParts, dictionary: Dictionary
 ) -> Callable[[BinaryIO], None]:
     for i, name in enumerate(names):
         if name in names[:i]:
@@ -112,8 +112,8 @@ def _fields(
             raise SqlError("42701", message)
     scratch = dictionary if dictionary.arena.parent is not None else dictionary.scratch()
 
-    def fields(part: RowSet) -> tuple[Field, ...]:
-        return tuple(Field(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
+    def fields(part: RowSet) -> tuple[SinkField, ...]:
+        return tuple(SinkField(n, c, v) for n, c, v in zip(names, part.schema, part.columns(), strict=True))
 
     def write(file: BinaryIO) -> None:
         none = RowSet(np.zeros((0, row_width(schema)), np.int64), schema)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from sql.coordination.prepared import Prepared
-from sql.session.portal import Rows
+from sql.session.portal import PortalRows
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -22,12 +22,12 @@ async def declare(
     if not statement.hold and not transaction.is_block:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.cursors.check_free(statement.name)
-    source: Rows | Subscription
+    source: PortalRows | Subscription
     if isinstance(statement.statement, Subscribe):
         source = await subscribe(session, reads, statement.statement, request)
     else:
         result = await reads.query(statement.statement, prepared, request)
-        source = Rows(result.columns, result.rows, result.dictionary, result.tag)
+        source = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
     session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
     return CommandResult("DECLARE CURSOR")
 

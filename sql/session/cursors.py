@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ivm.errors import SqlError
 from ivm.rows import RowSet
 from sql.engine.clock import timestamp_now
-from sql.session.portal import Rows
+from sql.session.portal import PortalRows
 from sql.session.subscription import Subscription
 from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
@@ -21,7 +21,7 @@ class Cursor:
 
     name: str
     text: str
-    source: Rows | Subscription
+    source: PortalRows | Subscription
     scroll: bool | None = None
     hold: bool = False
     depth: int = 0
@@ -32,7 +32,7 @@ class Cursor:
 
     @property
     def scrollable(self) -> bool:
-        return self.scroll is not False and isinstance(self.source, Rows)
+        return self.scroll is not False and isinstance(self.source, PortalRows)
 
     @property
     def columns(self) -> tuple[OutputColumn, ...]:
@@ -75,7 +75,7 @@ class Cursors:
         if name in self._open:
             raise SqlError("42P03", f'cursor "{name}" already exists')
 
-    def declare(self, statement: Declare, text: str, source: Rows | Subscription, depth: int) -> None:
+    def declare(self, statement: Declare, text: str, source: PortalRows | Subscription, depth: int) -> None:
         now = timestamp_now()
         self._open[statement.name] = Cursor(
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now

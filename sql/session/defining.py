@@ -10,7 +10,7 @@ from planner.distributed.hydration_choice import Hydrate
 from planner.expr.context import Context
 from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Relation
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared
@@ -53,7 +53,7 @@ from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
 from sql.statements.statements import Insert
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
 
-Definition = (
+DefinitionStatement = (
     CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
     | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
     | SinkStatement | ConnectionStatement
@@ -68,7 +68,7 @@ class Definitions:
         self._reads = reads
         self._writes = writes
 
-    async def run(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
+    async def run(self, statement: DefinitionStatement, prepared: Prepared, request: Request) -> Result:
         """Run one definition. Its notices are sent even if it fails."""
         notices: list[Notice] = []
         try:
@@ -76,7 +76,9 @@ class Definitions:
         finally:
             self._session.notices += notices
 
-    async def _run(self, statement: Definition, prepared: Prepared, request: Request, notify: Notify) -> Result:
+    async def _run(
+        self, statement: DefinitionStatement, prepared: Prepared, request: Request, notify: Notify
+    ) -> Result:
         transaction = self._session.running
         if isinstance(statement, CreateView) and statement.materialized:
             if not transaction.alone:
@@ -87,7 +89,7 @@ class Definitions:
                 return CommandResult("CREATE MATERIALIZED VIEW")
         job = transaction.write(lambda writer: self._define_now(writer, statement, prepared, request, notify))
         if isinstance(statement, Drop):
-            names = Lookup(transaction.catalog, self._session.path(transaction.catalog))
+            names = SearchPathReader(transaction.catalog, self._session.path(transaction.catalog))
             job = abandoning(self._session.coordinator.engine, going(statement, names), job)
         return CommandResult(await job)
 
@@ -119,7 +121,7 @@ class Definitions:
         return CommandResult("CREATE MATERIALIZED VIEW")
 
     def _define_now(
-        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
+        self, writer: Writer, statement: DefinitionStatement, prepared: Prepared, request: Request,
         notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
@@ -199,7 +201,7 @@ class Definitions:
         return "ALTER TABLE"
 
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
-        names = Lookup(writer.catalog, self._session.path(writer.catalog))
+        names = SearchPathReader(writer.catalog, self._session.path(writer.catalog))
         writer.planning = prepared.planning
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 

@@ -10,10 +10,9 @@ from planner.identifiers import quoted
 from planner.render.dataflow import Stored
 from planner.render.holdings import Arrangement, Origin, arrangements, users
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.search_path import Lookup, SearchPath
+from sql.catalog.search_path import SearchPath, SearchPathReader
+from sql.catalog.system.definitions import Datums
 from sql.engine.snapshot import Published
-
-Datums = tuple[object, ...]
 
 
 def shown_name(schema_name: str, name: str, path: SearchPath) -> str:
@@ -21,7 +20,7 @@ def shown_name(schema_name: str, name: str, path: SearchPath) -> str:
     return quoted(name) if schema_name in path.places else f"{quoted(schema_name)}.{quoted(name)}"
 
 
-def arrangement_rows(dataflow: Dataflow, published: Published, names: Lookup) -> Iterator[Datums]:
+def arrangement_rows(dataflow: Dataflow, published: Published, names: SearchPathReader) -> Iterator[Datums]:
     """freshet.arrangements: each arrangement, the oldest first."""
     for found in arrangements(dataflow, published.stored):
         key = tuple(_column(published, o, i) for i, o in enumerate(found.key))
@@ -44,7 +43,7 @@ def arrangement_rows(dataflow: Dataflow, published: Published, names: Lookup) ->
 
 
 def view_rows(
-    dataflow: Dataflow, published: Published, names: Lookup, made: Iterable[tuple[str, str, str]]
+    dataflow: Dataflow, published: Published, names: SearchPathReader, made: Iterable[tuple[str, str, str]]
 ) -> Iterator[Datums]:
     """freshet.views: each materialized view, by name; then those being hydrated (``made``): (schema, name, phase)."""
     held = arrangements(dataflow, published.stored)
@@ -71,7 +70,7 @@ def _view(
     return status, True, 0 if rows is None else rows.count, len(nodes), shared, size, own
 
 
-def _name(published: Published, relation: int, names: Lookup) -> str:
+def _name(published: Published, relation: int, names: SearchPathReader) -> str:
     known = published.catalog.by_id(relation)
     return str(relation) if known is None else names.shown(known)
 
@@ -91,7 +90,7 @@ def _relation(found: Arrangement, published: Published) -> int | None:
     return None
 
 
-def _users(found: Arrangement, relation: int, published: Published, names: Lookup) -> Iterator[str]:
+def _users(found: Arrangement, relation: int, published: Published, names: SearchPathReader) -> Iterator[str]:
     """The users of an arrangement: views by name; tables by the names of their indexes that it serves."""
     stored, known = published.stored[relation], published.catalog.by_id(relation)
     columns = [c for c, node in _keys(stored) if node == found.node]

@@ -63,8 +63,8 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return [s.info() for s in self.session.coordinator.sessions]
 
     def copies(self) -> Sequence[CopyInfo]:
-        told = [session.copying for session in self.session.coordinator.sessions]
-        return [tell() for tell in told if tell is not None]
+        copying = [session.copying for session in self.session.coordinator.sessions]
+        return [tell() for tell in copying if tell is not None]
 
     def cursors(self) -> Sequence[CursorInfo]:
         return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]

@@ -11,7 +11,7 @@ from sql.bind.entry_points import environment_of
 from sql.bind.target import column_default
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.connection import Connection
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import StaleError
 from sql.ddl.connections import filled_columns, key_index
 from sql.dml.changes import Changer
@@ -20,7 +20,7 @@ from sql.dml.upserts import upsert_by_key
 from sql.engine.clock import timestamp_now
 from sql.engine.writer import Writer
 from sql.session.copy_in import table_rows
-from sql.session.source_progress import Progress, note_progress, progress
+from sql.session.source_progress import SourceProgress, note_progress, progress
 from sql.statements.statements import CopyFrom, CopyOptions
 from storage.load.columns import LoadColumn, load_schema
 from storage.streams.json_rows import JsonRows
@@ -28,7 +28,7 @@ from storage.streams.systems import encoded_columns
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class IngestTarget:
     """A source and its table at one moment. ``statement``: the COPY that would fill the same columns."""
 
     source: Relation
@@ -43,7 +43,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SourceBatch:
     """Rows from a source. ``rows``: packed as ``target.rows`` is encoded. ``position``: of a poll."""
 
     query: str
@@ -52,7 +52,7 @@ class Batch:
     position: str | None = None
 
 
-def target_of(source: Relation, catalog: Catalog) -> Target:
+def target_of(source: Relation, catalog: Catalog) -> IngestTarget:
     """The table and columns that a source fills now. Raises 42703, 42P10 if its table has changed so that this is no
     longer possible."""
     assert source.connection is not None, "a source"
@@ -65,15 +65,17 @@ def target_of(source: Relation, catalog: Catalog) -> Target:
     names = [table.columns[i].name for i in columns]
     key = tuple(names.index(n) for n in connection.key) if keyed else ()
     loaded = tuple(LoadColumn(c.name, c.type, keyed or c.nullable) for c in (table.columns[i] for i in columns))
-    env = environment_of(Lookup(catalog))
+    env = environment_of(SearchPathReader(catalog))
     defaults = tuple(
         column_default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
     )
     rows = JsonRows(loaded, key, bool(connection.columns), connection.envelope == "debezium")
-    return Target(source, table, CopyFrom(table, columns, defaults, CopyOptions()), rows)
+    return IngestTarget(source, table, CopyFrom(table, columns, defaults, CopyOptions()), rows)
 
 
-def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, batch: Batch) -> Progress:
+def ingest(
+    writer: Writer, keys: KeyIndex, context: Context, target: IngestTarget, batch: SourceBatch
+) -> SourceProgress:
     """Add a batch and update the source's progress, on the engine thread; the new progress.
 
     A batch that is in the table already changes nothing. Raises StaleError, 55000 for a batch that cannot be the next
@@ -98,12 +100,12 @@ def ingest(writer: Writer, keys: KeyIndex, context: Context, target: Target, bat
         count = len(rows)
     now = timestamp_now()
     total = count + (0 if before is None else before.rows)
-    after = Progress(batch.query, batch.number, total, batch.position, now)
+    after = SourceProgress(batch.query, batch.number, total, batch.position, now)
     note_progress(writer, source, before, after)
     return after
 
 
-def _check_next(source: Relation, before: Progress | None, batch: Batch) -> None:
+def _check_next(source: Relation, before: SourceProgress | None, batch: SourceBatch) -> None:
     expected = 0 if before is None else before.batch + 1
     if before is not None and before.query != batch.query:
         raise SqlError(
@@ -119,7 +121,7 @@ def _check_next(source: Relation, before: Progress | None, batch: Batch) -> None
         )  # fmt: skip
 
 
-def _upsert(changer: Changer, target: Target, rows: Words) -> None:
+def _upsert(changer: Changer, target: IngestTarget, rows: Words) -> None:
     """Insert, replace or delete rows by key."""
     *columns, flag = unpack(rows, load_schema(encoded_columns(target.rows)))
     gone: Mask = flag.words != 0

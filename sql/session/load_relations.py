@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
+from sql.catalog.system.definitions import Datums
 from sql.engine.loads import Load, LoadState
 
-Datums = tuple[object, ...]
 
-
-def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
+def load_rows(loads: Iterable[Load], names: SearchPathReader) -> Iterator[Datums]:
     """freshet.loads: the loads of existing tables, and running or failed ones."""
     for load, table in _shown(loads, names):
         ended = load.state in (LoadState.COMMITTED, LoadState.FAILED, LoadState.CANCELLED)
@@ -20,7 +19,7 @@ def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def reject_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
+def reject_rows(loads: Iterable[Load], names: SearchPathReader) -> Iterator[Datums]:
     """freshet.rejects: the bad rows that committed loads left out."""
     for load, table in _shown(loads, names):
         if load.state is LoadState.COMMITTED:
@@ -28,7 +27,7 @@ def reject_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:
                 yield (load.id, table, *reject)
 
 
-def _shown(loads: Iterable[Load], names: Lookup) -> Iterator[tuple[Load, str]]:
+def _shown(loads: Iterable[Load], names: SearchPathReader) -> Iterator[tuple[Load, str]]:
     relations = {relation.oid: relation for relation in names.catalog.relations.values()}
     for load in loads:
         table = relations.get(load.relation)

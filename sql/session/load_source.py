@@ -17,7 +17,7 @@ from storage.load.jdbc import JdbcSource, check_url
 from storage.load.json_rows import JsonFormat
 from storage.load.partitions import Partitions, partition_keys
 from storage.load.paths import LocalFiles, Location, RemoteFiles, locate
-from storage.load.source import Source
+from storage.load.source import LoadSource
 from storage.load.text import TextFormat
 from storage.load.text_source import TextSource
 from storage.types.text_style import TextStyle
@@ -53,7 +53,7 @@ def load_columns(statement: CopyFrom) -> tuple[LoadColumn, ...]:
     return tuple(LoadColumn(c.name, c.type, c.nullable, found.get(c.name)) for c in columns)
 
 
-def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Source:
+def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> LoadSource:
     """The source that the statement reads. 22023: the files' partition columns differ."""
     options, columns = statement.options, load_columns(statement)
     listed = statement.listed or bool(options.mapping)

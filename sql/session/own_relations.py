@@ -12,7 +12,8 @@ from ivm.trace.trace import Version
 from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation
-from sql.catalog.search_path import Lookup, SearchPath
+from sql.catalog.search_path import SearchPath, SearchPathReader
+from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.hydration import Creation
 from sql.coordination.scattered import ScatteredViews
@@ -37,14 +38,12 @@ from sql.system.own import (
 )
 from storage.dictionary import Dictionary
 
-Datums = tuple[object, ...]
-
 
 def own_rows(
     relation: Relation, coordinator: Coordinator, path: SearchPath, published: Published, dictionary: Dictionary
 ) -> Iterable[Datums]:
     """The rows of one of ``OWN_RELATIONS``, as datums in column order. ``path``: where the reader looks up names."""
-    engine, names = coordinator.engine, Lookup(published.catalog, path)
+    engine, names = coordinator.engine, SearchPathReader(published.catalog, path)
     if relation == VIEW_ERRORS:
         return view_errors(published, coordinator.scattered, dictionary, names)
     if relation == DICTIONARY:
@@ -92,7 +91,7 @@ def hydrations(creations: Iterable[Creation], path: SearchPath) -> Iterable[Datu
         yield shown, creation.backend, *place, creation.by, creation.step
 
 
-def scattered_rows(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
+def scattered_rows(scattered: ScatteredViews, names: SearchPathReader) -> Iterable[Datums]:
     """freshet.views: those that Spark maintains; ``behind`` while there are commits that readers cannot see yet."""
     for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
         served, waits = view.served, view.waiting > 0
@@ -103,7 +102,7 @@ def scattered_rows(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]
         yield names.shown(view.relation), status, served is not None, held, None, None, view.size, view.size
 
 
-def spark_jobs(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
+def spark_jobs(scattered: ScatteredViews, names: SearchPathReader) -> Iterable[Datums]:
     """freshet.spark_jobs: the last jobs of each view that Spark maintains, by view."""
     for view in sorted(scattered.views.values(), key=lambda view: view.relation.oid):
         for job in list(view.jobs):
@@ -116,7 +115,7 @@ def spark_jobs(scattered: ScatteredViews, names: Lookup) -> Iterable[Datums]:
 
 
 def view_errors(
-    published: Published, scattered: ScatteredViews, dictionary: Dictionary, names: Lookup
+    published: Published, scattered: ScatteredViews, dictionary: Dictionary, names: SearchPathReader
 ) -> Iterable[tuple[object, ...]]:
     """freshet.view_errors: each error row of each materialized view, and the views that are down."""
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):

@@ -29,7 +29,7 @@ class NamedStatement:
 
 
 @dataclass(slots=True)
-class Rows:
+class PortalRows:
     """A result that is read in parts. ``position``, as in Postgres: 0 before the first row, n on row n, and the number
     of rows + 1 after the last."""
 
@@ -90,7 +90,7 @@ class Portal:
     statement: NamedStatement
     parameters: tuple[object, ...]
     formats: tuple[int, ...] = ()
-    rows: Rows | None = None
+    rows: PortalRows | None = None
 
     def result(self, max_rows: int) -> RowsResult:
         """The next rows; suspended if there are more than ``max_rows`` (0: no limit)."""

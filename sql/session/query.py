@@ -1,4 +1,4 @@
-"""One query, ready to run over the snapshot of its moment."""
+"""One query, ready to run over the snapshot of its read point."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sql.engine.persist import Persistence
 from sql.engine.served import Served, ServedHistory, ServedSnapshot
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, SystemRows
 from sql.session.information import SystemInformation, system_words
-from sql.session.moments import Moment
+from sql.session.read_points import ReadPoint
 from sql.session.view_errors import first_of, standing_error
 
 SMALL: Final = 2000
@@ -37,7 +37,7 @@ class Reading:
     plan: Plan
     inputs: frozenset[int]
     finishing: Finishing
-    moment: Moment
+    read_point: ReadPoint
     context: Context
     information: SystemInformation
     persistence: Persistence | None
@@ -58,7 +58,7 @@ class Reading:
         if self.pending is not None:
             return True
         nodes = self.plan.nodes
-        if len(nodes) > 8 or self.moment.history or not all(map(_quick, nodes)):
+        if len(nodes) > 8 or self.read_point.history or not all(map(_quick, nodes)):
             return False
         return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL)
 
@@ -71,53 +71,53 @@ class Reading:
         return finish(rows, self.finishing, self.context)
 
     def broken(self) -> list[tuple[int, SqlError]]:
-        """The inputs that are views with errors at this moment, each with the error that reading it raises."""
-        published = self.moment.published
+        """The inputs that are views with errors at this read point, each with the error that reading it raises."""
+        published = self.read_point.published
         found = []
         for relation in sorted(self.inputs):
             failure = published.failures.get(relation)
             served = self.served.get(relation)
             if served is not None:
-                failure = first_of(served.errors, self.moment.ordinal, self.context.dictionary)
-            elif failure is None and not self.moment.history:
-                failure = standing_error(published, relation, self.moment.ordinal, self.context.dictionary)
+                failure = first_of(served.errors, self.read_point.ordinal, self.context.dictionary)
+            elif failure is None and not self.read_point.history:
+                failure = standing_error(published, relation, self.read_point.ordinal, self.context.dictionary)
             if failure is not None:
                 found.append((relation, failure))
         return found
 
     def _size(self) -> int:
-        versions = [self.moment.published.version(i) for i in self.inputs]
+        versions = [self.read_point.published.version(i) for i in self.inputs]
         versions += [served.rows for served in self.served.values()]
         return sum(0 if v is None else v.count for v in versions)
 
     def _snapshot(self) -> MemorySnapshot | HistorySnapshot:
-        published = self.moment.published
+        published = self.read_point.published
 
         def rows(relation: int) -> Words:
             return system_words(relation, self.information, published, self.context.dictionary)
 
         if self.pending is not None:
-            return OverlaidSnapshot(published, self.moment.ordinal, rows, self.ignore_errors, self.pending)
-        return snapshot_of(self.moment, self.persistence, rows, self.ignore_errors, self.served)
+            return OverlaidSnapshot(published, self.read_point.ordinal, rows, self.ignore_errors, self.pending)
+        return snapshot_of(self.read_point, self.persistence, rows, self.ignore_errors, self.served)
 
 
 def snapshot_of(
-    moment: Moment, persistence: Persistence | None, system: SystemRows, ignore_errors: bool = False,
+    read_point: ReadPoint, persistence: Persistence | None, system: SystemRows, ignore_errors: bool = False,
     served: Mapping[int, Served] | None = None,
 ) -> MemorySnapshot | HistorySnapshot:  # fmt: skip
-    """The snapshot of a moment. ``served``: the views that Spark maintains."""
-    published = moment.published
-    if moment.history:
+    """The snapshot of a read point. ``served``: the views that Spark maintains."""
+    published = read_point.published
+    if read_point.history:
         assert persistence is not None, "history is kept in the store"
-        if moment.epoch > persistence.applied_epoch:
+        if read_point.epoch > persistence.applied_epoch:
             persistence.flush()
         if served:
             store, catalog = persistence.store, published.catalog
-            return ServedHistory(store, moment.epoch, catalog, system, served=served, by=moment.ordinal)
-        return HistorySnapshot(persistence.store, moment.epoch, published.catalog, system)
+            return ServedHistory(store, read_point.epoch, catalog, system, served=served, by=read_point.ordinal)
+        return HistorySnapshot(persistence.store, read_point.epoch, published.catalog, system)
     if served:
-        return ServedSnapshot(published, moment.ordinal, system, ignore_errors, served)
-    return MemorySnapshot(published, moment.ordinal, system, ignore_errors)
+        return ServedSnapshot(published, read_point.ordinal, system, ignore_errors, served)
+    return MemorySnapshot(published, read_point.ordinal, system, ignore_errors)
 
 
 def _quick(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""A session's queries: each reads at one moment, with its own context."""
+"""A session's queries: each has one read point, with its own context."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from sql.session.information import SystemInformation
-from sql.session.moments import Moment, epoch_of, moment_of, present
 from sql.session.query import Reading
+from sql.session.read_points import ReadPoint, epoch_of, present, read_point_of
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.view_errors import in_view
@@ -60,7 +60,7 @@ class Reads:
         )
 
     async def reading(self, statement: Query, prepared: Prepared, request: Request) -> Reading:
-        """A query with its moment, ready to run. StaleError: it must be bound again."""
+        """A query with its read point, ready to run. StaleError: it must be bound again."""
         session = self._session
         transaction = session.running
         if statement.locking and transaction.is_block:
@@ -77,38 +77,38 @@ class Reads:
         dictionary = session.coordinator.engine.dictionary
         if not (prepared.plain and known and is_plain(statement)):
             dictionary = dictionary.scratch()
-        moment = present(published)
-        context = self.context(dictionary, request, moment.epoch, information)
+        read_point = present(published)
+        context = self.context(dictionary, request, read_point.epoch, information)
         if statement.as_of is not None:
-            moment = await self.moment(statement, published, prepared.inputs, context)
-            context = replace(context, epoch=moment.epoch)
+            read_point = await self.read_point(statement, published, prepared.inputs, context)
+            context = replace(context, epoch=read_point.epoch)
         served: Mapping[int, Served] = {}
         if session.coordinator.scattered.views:
-            moment, served = await self.served(prepared.inputs, moment, statement.as_of is not None)
-            context = replace(context, epoch=moment.epoch)
+            read_point, served = await self.served(prepared.inputs, read_point, statement.as_of is not None)
+            context = replace(context, epoch=read_point.epoch)
         ignore = session.settings.boolean("ignore_view_errors")
         count = None
         if prepared.counted is not None and published.counts is not None and statement.as_of is None:
             count = published.counts.at(prepared.counted, published.ordinal)
         reading = Reading(
-            plan, prepared.inputs, statement.finishing, moment, context, information,
+            plan, prepared.inputs, statement.finishing, read_point, context, information,
             session.coordinator.engine.persistence, session.coordinator.budget, ignore, count, pending, served,
         )  # fmt: skip
         self._check_views(reading)
         return reading
 
     async def served(
-        self, inputs: frozenset[int], moment: Moment, fixed: bool = False
-    ) -> tuple[Moment, Mapping[int, Served]]:
-        """The moment to read, and the inputs that Spark maintains, once they cover it.
+        self, inputs: frozenset[int], read_point: ReadPoint, fixed: bool = False
+    ) -> tuple[ReadPoint, Mapping[int, Served]]:
+        """The read point, and the inputs that Spark maintains, once they cover it.
 
-        If the session may read stale rows and the moment is not ``fixed``, it is an earlier moment that they cover
-        already. 0A000: the transaction has written; 55000: the moment is too old.
+        If the session may read stale rows and the read point is not ``fixed``, it is an earlier one that they cover
+        already. 0A000: the transaction has written; 55000: the read point is too old.
         """
         coordinator = self._session.coordinator
         views = coordinator.scattered.among(inputs)
         if not views:
-            return moment, {}
+            return read_point, {}
         if self._session.running.writer is not None:
             raise unsupported(
                 "reading a materialized view that Spark maintains in a transaction that has written",
@@ -116,17 +116,17 @@ class Reads:
             )
         limit = 1000 * self._session.settings.milliseconds("max_staleness")
         covered = min(view.covered for view in views)
-        stale = moment.epoch > covered > coordinator.engine.clock.now() - limit
+        stale = read_point.epoch > covered > coordinator.engine.clock.now() - limit
         if limit and not fixed and stale:
-            moment = await moment_of(coordinator.jobs, moment.published, inputs, covered)
+            read_point = await read_point_of(coordinator.jobs, read_point.published, inputs, covered)
         timeline = coordinator.engine.timeline
-        ordinal = timeline.ordinal(moment.epoch)
-        epoch = moment.epoch if ordinal is None else timeline.epoch(ordinal)
+        ordinal = timeline.ordinal(read_point.epoch)
+        epoch = read_point.epoch if ordinal is None else timeline.epoch(ordinal)
         served = {view.relation.id: await coordinator.scattered.covers(view, epoch) for view in views}
         if ordinal is None or any(ordinal < found.since for found in served.values()):
             raise SqlError("55000", "what Spark maintains can no longer be read as of then",
                            hint="Its history is kept for a minute; read it as of now.")  # fmt: skip
-        return replace(moment, ordinal=ordinal), served
+        return replace(read_point, ordinal=ordinal), served
 
     def _unstepped_state(
         self, transaction: Transaction, statement: Query, prepared: Prepared
@@ -145,11 +145,13 @@ class Reads:
         over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
         return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
-    async def moment(self, statement: Query, published: Published, inputs: frozenset[int], context: Context) -> Moment:
-        """The moment of the query's AS OF."""
+    async def read_point(
+        self, statement: Query, published: Published, inputs: frozenset[int], context: Context
+    ) -> ReadPoint:
+        """The read point of the query's AS OF."""
         assert statement.as_of is not None
         epoch = epoch_of(statement.as_of, context)
-        return await moment_of(self._session.coordinator.jobs, published, inputs, epoch, statement.as_of_at_least)
+        return await read_point_of(self._session.coordinator.jobs, published, inputs, epoch, statement.as_of_at_least)
 
     async def read(self, reading: Reading) -> RowSet:
         """Run a query on a reader thread, or on this one if it is short."""
@@ -161,7 +163,7 @@ class Reads:
     def _check_views(self, reading: Reading) -> None:
         """Raise the error of a view, with its SQLSTATE, or (ignore_view_errors) warn."""
         for relation, error in reading.broken():
-            published = reading.moment.published
+            published = reading.read_point.published
             if not reading.ignore_errors or relation in published.failures:
                 raise in_view(error, published.catalog, relation)
             known = published.catalog.by_id(relation)

@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from planner.identifiers import quoted, split_name
 from sql.catalog.catalog import Catalog, Relation
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.session.state import SessionState
 
 
@@ -69,7 +69,7 @@ class SequenceFunctions:
     def serial_sequence(self: _State, table: str, column: str) -> str | None:
         """pg_get_serial_sequence: the name of the sequence that the column owns. Raises 42P01, 42703."""
         schema_name, name = split_name(table)
-        relation = Lookup(self.catalog, self.session.path(self.catalog)).resolve(schema_name, name)
+        relation = SearchPathReader(self.catalog, self.session.path(self.catalog)).resolve(schema_name, name)
         if relation is None:
             raise SqlError("42P01", f'relation "{table}" does not exist')
         names = [c.name for c in relation.columns]

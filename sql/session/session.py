@@ -20,7 +20,7 @@ from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
 from sql.session.information import text_style
-from sql.session.portal import NamedStatement, Portal, Rows
+from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, output_columns, prepare, statement_named
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -170,7 +170,7 @@ class Session:
         request = Request(found.parameters, final and state.transaction is None)
         result = await self._run(prepared, request)
         if isinstance(result, RowsResult):
-            found.rows = Rows(result.columns, result.rows, result.dictionary, result.tag)
+            found.rows = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
             return found.result(max_rows)
         return result
 
@@ -199,7 +199,7 @@ class Session:
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         state = self.state
-        state.coordinator.jobs.note(state.backend_id)
+        state.coordinator.jobs.record_statement(state.backend_id)
         state.copying = None
         statement = prepared.bound.statement
         check_not_failed(state, statement)

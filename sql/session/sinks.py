@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
 from sql.catalog.sink import sink_of
 from sql.coordination.coordinator import Coordinator
 from sql.ddl.indexes import taken_names
@@ -65,7 +65,7 @@ def _remove(made: list[Path]) -> None:
 def _is_taken(session: SessionState, statement: CreateSink) -> bool:
     """Whether a relation has the sink's name already."""
     catalog = session.running.catalog
-    home = Lookup(catalog, session.path(catalog)).home(statement.schema_name, temporary=False)
+    home = SearchPathReader(catalog, session.path(catalog)).home(statement.schema_name, temporary=False)
     return statement.name in taken_names(catalog, home)
 
 

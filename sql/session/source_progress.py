@@ -16,7 +16,7 @@ from storage.types.codec import decode, encode
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SourceProgress:
     """A source's row: see ``SOURCE_COLUMNS``. ``committed``: µs since 2000."""
 
     query: str
@@ -26,12 +26,12 @@ class Progress:
     committed: int
 
 
-def progress(writer: Writer, source: Relation) -> Progress | None:
+def progress(writer: Writer, source: Relation) -> SourceProgress | None:
     """A source's progress, with the transaction's own changes; None before its first batch."""
     return progress_in(source, writer.snapshot((source.id,)), writer.engine.dictionary)
 
 
-def progress_in(source: Relation, published: Published, dictionary: Dictionary) -> Progress | None:
+def progress_in(source: Relation, published: Published, dictionary: Dictionary) -> SourceProgress | None:
     """A source's progress in a published state; None before its first batch."""
     rows, diffs = published.rows(source.id, published.ordinal)
     rows = rows[diffs > 0]
@@ -41,7 +41,9 @@ def progress_in(source: Relation, published: Published, dictionary: Dictionary) 
     query, batch, total, position, committed = (
         decode(c.type, v, dictionary)[0] for c, v in zip(source.columns, vectors, strict=True)
     )
-    return Progress(str(query), _int(batch), _int(total), None if position is None else str(position), _int(committed))
+    return SourceProgress(
+        str(query), _int(batch), _int(total), None if position is None else str(position), _int(committed)
+    )
 
 
 def _int(datum: object) -> int:
@@ -49,7 +51,7 @@ def _int(datum: object) -> int:
     return datum
 
 
-def note_progress(writer: Writer, source: Relation, before: Progress | None, after: Progress) -> None:
+def note_progress(writer: Writer, source: Relation, before: SourceProgress | None, after: SourceProgress) -> None:
     """Replace the source's one row."""
     for found, diff in ((before, -1), (after, 1)):
         if found is not None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.search_path import Lookup
+from sql.catalog.search_path import SearchPathReader
+from sql.catalog.system.definitions import Datums
 from sql.coordination.source_status import SourceStatus
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
 from sql.session.source_progress import progress_in
 from storage.dictionary import Dictionary
 
-Datums = tuple[object, ...]
-
 
 def source_rows(
-    statuses: Mapping[int, SourceStatus], published: Published, names: Lookup, dictionary: Dictionary
+    statuses: Mapping[int, SourceStatus], published: Published, names: SearchPathReader, dictionary: Dictionary
 ) -> Iterator[Datums]:
     """freshet.sources: one row for each source, by name. ``statuses``: of those that run, by relation."""
     for source in sorted(published.catalog.relations.values(), key=lambda r: (r.schema_name, r.name)):
@@ -25,7 +24,7 @@ def source_rows(
 
 
 def _shown(
-    source: Relation, published: Published, names: Lookup, status: SourceStatus, dictionary: Dictionary
+    source: Relation, published: Published, names: SearchPathReader, status: SourceStatus, dictionary: Dictionary
 ) -> Datums:
     assert source.connection is not None, "a source"
     table = published.catalog.relations[source.dependencies[0]]

@@ -9,7 +9,7 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.catalog.connection import Connection
 from sql.pgwire.file_formats import CsvFormat
-from sql.session.ingest import Target
+from sql.session.ingest import IngestTarget
 from sql.session.load_source import COLUMNAR
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.load.columnar import ColumnarFormat
@@ -26,7 +26,7 @@ from storage.streams.systems import FilesStream, KafkaStream, RateStream, kafka_
 MOST_FILES: Final = 1000
 
 
-def stream_of(target: Target, folders: Sequence[Path]) -> Stream:
+def stream_of(target: IngestTarget, folders: Sequence[Path]) -> Stream:
     """The stream that a source reads. ``folders``: those of --files. Raises 42501, 58P01, 42809."""
     connection = target.connection
     match connection.system:
@@ -55,7 +55,7 @@ def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | Text
     return CsvFormat(options, tuple(c.name for c in rows.columns), header, exact=not rows.listed)
 
 
-def poll_of(target: Target, folders: Sequence[Path]) -> JdbcPoll:
+def poll_of(target: IngestTarget, folders: Sequence[Path]) -> JdbcPoll:
     """The query that a source FROM JDBC polls. Raises the errors of ``check_url``."""
     connection = target.connection
     url = check_url(_text(connection, "url"), folders)

@@ -33,14 +33,14 @@ from sql.engine.group import Delta
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from sql.session.information import SystemInformation
-from sql.session.ingest import Batch, Target, ingest, target_of
+from sql.session.ingest import IngestTarget, SourceBatch, ingest, target_of
 from sql.session.session import Session
-from sql.session.source_progress import Progress, progress_in
+from sql.session.source_progress import SourceProgress, progress_in
 from sql.session.source_streams import poll_of, stream_of
 from storage.load.columns import LoadColumn
 from storage.streams.arrived import arrived_rows
 from storage.streams.jdbc import poll
-from storage.streams.query import LOOK_SECONDS, Arrived, run_query
+from storage.streams.query import LOOK_SECONDS, StreamBatch, run_query
 from storage.streams.remote import run_remote
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Running:
         else:
             self._stream(target)
 
-    def _stream(self, target: Target) -> None:
+    def _stream(self, target: IngestTarget) -> None:
         coordinator = self._coordinator
         self._checkpoint.mkdir(parents=True, exist_ok=True)
         spark = coordinator.spark.session()
@@ -241,14 +241,14 @@ class Running:
                 lambda arrived: self._take(target, stream.columns, arrived), self._look, self._stop,
             )  # fmt: skip
 
-    def _take(self, target: Target, columns: Sequence[LoadColumn], arrived: Arrived) -> None:
+    def _take(self, target: IngestTarget, columns: Sequence[LoadColumn], arrived: StreamBatch) -> None:
         """Take a batch of the stream. It is durable on return."""
         self._look(True)
         context = self._context(target)
         rows = self._decoded(columns, arrived.rows, arrived.alone)
-        self._commit(target, Batch(arrived.query, arrived.number, rows), context)
+        self._commit(target, SourceBatch(arrived.query, arrived.number, rows), context)
 
-    def _poll(self, target: Target) -> None:
+    def _poll(self, target: IngestTarget) -> None:
         coordinator = self._coordinator
         source, secret = poll_of(target, coordinator.files), coordinator.engine.dictionary.secret
         while not self._stop.is_set():
@@ -263,9 +263,9 @@ class Running:
             context = self._context(target)
             rows = self._decoded(source.columns, polled.rows, polled.alone)
             number = 0 if done is None else done.batch + 1
-            self._commit(target, Batch("", number, rows, polled.position), context)
+            self._commit(target, SourceBatch("", number, rows, polled.position), context)
 
-    def _context(self, target: Target) -> Context:
+    def _context(self, target: IngestTarget) -> Context:
         """The context of the batch's defaults, with a hold on its new values."""
         dictionary = self._coordinator.engine.dictionary
         now, held = timestamp_now(), dictionary.generation
@@ -280,7 +280,7 @@ class Running:
         assert rows is not None, "one task has one dictionary"
         return rows
 
-    def _commit(self, target: Target, batch: Batch, context: Context) -> None:
+    def _commit(self, target: IngestTarget, batch: SourceBatch, context: Context) -> None:
         """Run the batch's transaction on the event loop. It is durable on return."""
         future = asyncio.run_coroutine_threadsafe(self._write(target, batch, context), self._loop)
         while not future.done():
@@ -291,7 +291,7 @@ class Running:
         self.status.failures = 0
         self.status.enter("running")
 
-    async def _write(self, target: Target, batch: Batch, context: Context) -> Progress:
+    async def _write(self, target: IngestTarget, batch: SourceBatch, context: Context) -> SourceProgress:
         keys = self._coordinator.keys
         transaction = Transaction(self._coordinator.jobs, context.now, Extent.STATEMENT)
         return await transaction.write(lambda writer: ingest(writer, keys, context, target, batch))

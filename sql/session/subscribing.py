@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import unsupported
 from sql.session.information import SystemInformation
-from sql.session.moments import epoch_of
+from sql.session.read_points import epoch_of
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState

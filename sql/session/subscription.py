@@ -28,7 +28,7 @@ from sql.engine.group import Delta
 from sql.engine.served import Served
 from sql.engine.snapshot import Published, plan_maintained
 from sql.session.change_queue import ChangeQueue
-from sql.session.moments import moment_of, oldest_epoch
+from sql.session.read_points import oldest_epoch, read_point_of
 from sql.session.view_errors import first_of, in_view, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
@@ -126,9 +126,9 @@ class Subscription:
     async def _from_history(self, published: Published, as_of: int) -> int:
         """Put the snapshot at an older epoch, and the changes since; the epoch up to which they are complete."""
         coordinator = self._coordinator
-        moment = await moment_of(coordinator.jobs, published, [self._relation], as_of)
+        read_point = await read_point_of(coordinator.jobs, published, [self._relation], as_of)
         persistence = coordinator.engine.persistence
-        if moment.epoch >= published.epoch or persistence is None:
+        if read_point.epoch >= published.epoch or persistence is None:
             self._queue.start(*published.rows(self._relation, published.ordinal), as_of)
             return max(as_of, published.epoch)
         known = published.catalog.relations[self._relation]
@@ -151,7 +151,7 @@ class Subscription:
         coordinator, engine = self._coordinator, self._coordinator.engine
         published = engine.published
         if as_of is not None:
-            published = (await moment_of(coordinator.jobs, published, [view.relation.id], as_of)).published
+            published = (await read_point_of(coordinator.jobs, published, [view.relation.id], as_of)).published
         await coordinator.scattered.covers(view, published.epoch)
 
         def attach() -> tuple[Served, int]:
@@ -160,7 +160,7 @@ class Subscription:
             if engine.catalog.lacks(self._inputs):
                 raise StaleError
             engine.listeners.append(self._listen)
-            return view.follow(self._told)
+            return view.follow(self._take)
 
         served, covered = await coordinator.jobs.submit(attach)
         if as_of is None and (error := self._error_of(served)) is not None:
@@ -190,7 +190,7 @@ class Subscription:
         gone = not known.keys() >= self._inputs
         gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
         if self._view is not None:
-            self._view.tell(partial(self._told, gone=gone))
+            self._view.tell(partial(self._take, gone=gone))
             return
         broken = None if gone else self._error_in(published)
         self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, broken, published.hold)
@@ -201,7 +201,7 @@ class Subscription:
             error = standing_error(published, self._relation, published.ordinal, self.dictionary)
         return None if error is None else in_view(error, published.catalog, self._relation)
 
-    def _told(self, history: History | None, covered: int, served: Served, gone: bool = False) -> None:
+    def _take(self, history: History | None, covered: int, served: Served, gone: bool = False) -> None:
         """Called by a view that Spark maintains, on any thread, in the order of its changes."""
         broken = None if gone else self._error_of(served)
         hold = self.dictionary.generation
@@ -260,7 +260,7 @@ class Subscription:
             now = self._coordinator.engine.clock.now()
             published = await self._coordinator.jobs.published_at_least(now)
             if self._view is not None:
-                self._view.tell(self._told, published.epoch, now)
+                self._view.tell(self._take, published.epoch, now)
             elif not self._queue.closed and self._broken is None:
                 self._queue.reach(now)
 
@@ -276,8 +276,8 @@ class Subscription:
 
     def _detach(self) -> None:
         engine = self._coordinator.engine
-        if self._view is not None and self._told in self._view.followers:
-            self._view.followers.remove(self._told)
+        if self._view is not None and self._take in self._view.followers:
+            self._view.followers.remove(self._take)
         if self._listen in engine.listeners:
             engine.listeners.remove(self._listen)
             if self._temporary:

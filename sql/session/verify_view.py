@@ -1,4 +1,4 @@
-"""VERIFY MATERIALIZED VIEW: compares a view with a recompute of its query, at one moment."""
+"""VERIFY MATERIALIZED VIEW: compares a view with a recompute of its query, at one read point."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from sql.coordination.prepared import StaleError
 from sql.session.information import SystemInformation, system_words
-from sql.session.moments import present
 from sql.session.preparing import verify_columns
 from sql.session.query import snapshot_of
+from sql.session.read_points import present
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -34,7 +34,7 @@ async def verify_view(session: SessionState, reads: Reads, statement: Verify, re
     context = Context(dictionary)
     if view.id in published.failures:
         raise published.failures[view.id]
-    moment, served = await reads.served(frozenset({view.id}), present(published))
+    read_point, served = await reads.served(frozenset({view.id}), present(published))
     cancel = threading.Event()
     bounds = Bounds(cancel, coordinator.budget)
 
@@ -42,9 +42,9 @@ async def verify_view(session: SessionState, reads: Reads, statement: Verify, re
         return system_words(relation, information, published, dictionary)
 
     def read() -> tuple[Counted, AnySnapshot]:
-        snapshot = snapshot_of(moment, coordinator.engine.persistence, system)
+        snapshot = snapshot_of(read_point, coordinator.engine.persistence, system)
         if view.id in served:
-            return served[view.id].rows.rows_at(moment.ordinal), snapshot
+            return served[view.id].rows.rows_at(read_point.ordinal), snapshot
         return published.rows(view.id, published.ordinal), snapshot
 
     def work() -> RowSet:

@@ -24,9 +24,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
-from sql.statements.statements import Compound, Delete, Insert, Truncate, Update
-
-Change = Insert | Update | Delete
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Truncate, Update
 
 
 class Writes:
@@ -36,7 +34,7 @@ class Writes:
         self._session = session
         self._reads = reads
 
-    async def change(self, statement: Change, prepared: Prepared, request: Request) -> Result:
+    async def change(self, statement: DataChange, prepared: Prepared, request: Request) -> Result:
         """Run INSERT, UPDATE or DELETE."""
         transaction = self._session.running
         changed = await transaction.write(
@@ -44,7 +42,7 @@ class Writes:
         )
         return self._changed(statement, changed, request)
 
-    def _is_light(self, statement: Change, request: Request) -> bool:
+    def _is_light(self, statement: DataChange, request: Request) -> bool:
         """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
         transaction = self._session.running
         links = self._session.coordinator.keys.links(transaction.catalog)
@@ -54,7 +52,7 @@ class Writes:
         touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
         return _may_be_short(statement, request) and not touched
 
-    def _changed(self, statement: Query | Change, changed: Changed, request: Request) -> Result:
+    def _changed(self, statement: Query | DataChange, changed: Changed, request: Request) -> Result:
         name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()
         tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
         if changed.returning is None:
@@ -80,7 +78,7 @@ class Writes:
 
         return self._changed(statement.main, await transaction.write(work), request)
 
-    def _apply(self, writer: Writer, statement: Change, prepared: Prepared, request: Request) -> Changed:
+    def _apply(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
         """On the engine thread: run the source, check its rows and add them to the writer."""
         prepared.check_current(writer.catalog)
         engine = writer.engine
@@ -169,7 +167,7 @@ class Writes:
         return CommandResult("TRUNCATE TABLE")
 
 
-def _may_be_short(statement: Change, request: Request) -> bool:
+def _may_be_short(statement: DataChange, request: Request) -> bool:
     """Whether a statement that changes rows may be short, judged by its parameters and its VALUES."""
     given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
     return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))

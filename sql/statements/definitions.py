@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ivm.words import SqlType
 from planner.distributed.hydration_choice import Hydrate
 from planner.expr.scalar import Scalar
-from sql.catalog.catalog import Reference, Relation, RelationKind, TableColumn
+from sql.catalog.catalog import Relation, RelationKind, RelationReference, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.catalog.sequence_options import SequenceOptions
@@ -113,7 +113,7 @@ class CreateView:
     replace: bool = False
     if_not_exists: bool = False
     retain: int | None = None
-    references: tuple[Reference, ...] = ()
+    references: tuple[RelationReference, ...] = ()
     follows: bool = False
     hydrate: Hydrate | None = None
     parts: int = 0

@@ -33,9 +33,9 @@ class Grammars(Protocol):
         """Any other statement."""
 
 
-Entry = Callable[[Grammars], Statement]
+GrammarEntry = Callable[[Grammars], Statement]
 
-_ENTRIES: Final[dict[str, Entry]] = {
+_ENTRIES: Final[dict[str, GrammarEntry]] = {
     **dict.fromkeys(
         ("select", "values", "table", "with", "(", "insert", "update", "delete"),
         lambda grammars: grammars.preparable(),
@@ -47,7 +47,7 @@ _ENTRIES: Final[dict[str, Entry]] = {
 _TOKENS: Final = {word: Postgres().tokenize(word) for word in _ENTRIES}
 
 
-def _parser(entry: Entry) -> Callable[[Any], exp.Expr]:
+def _parser(entry: GrammarEntry) -> Callable[[Any], exp.Expr]:
     """An entry of ``STATEMENT_PARSERS``: our tree, in the node that sqlglot has for statements it does not parse."""
     return lambda parser: exp.Command(this="", expression=entry(parser.grammars))
 

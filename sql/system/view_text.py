@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.identifiers import quoted
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Catalog, Reference, Relation
-from sql.catalog.search_path import Lookup, Pinned
+from sql.catalog.catalog import Catalog, Relation, RelationReference
+from sql.catalog.search_path import Pinned, SearchPathReader
 from sql.parse import StatementText
 from sql.statements.queries import Query
 from sql.syntax.lexing.keywords import NOT_A_COLUMN
@@ -29,7 +29,7 @@ def _output(view: Relation, relations: dict[int, Relation], state: SystemState) 
     """The view's column names by its definition alone."""
     others = {r.id: r for r in (*state.routines(), *state.types())}
     catalog = Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()})
-    bound = bind_statement(StatementText(view.definition or "", 0), Pinned(Lookup(catalog), view)).statement
+    bound = bind_statement(StatementText(view.definition or "", 0), Pinned(SearchPathReader(catalog), view)).statement
     assert isinstance(bound, Query), "a view's definition is a query"
     return tuple(c.name for c in bound.columns)
 
@@ -53,7 +53,9 @@ def _in_new_names(view: Relation, relations: dict[int, Relation], state: SystemS
     return text
 
 
-def _stands(reference: Reference, meant: Relation, by_name: dict[tuple[str, str], int], state: SystemState) -> bool:
+def _stands(
+    reference: RelationReference, meant: Relation, by_name: dict[tuple[str, str], int], state: SystemState
+) -> bool:
     """Whether the text's own name still finds the relation in this session."""
     if reference.columns or meant.name != reference.name:
         return False
@@ -76,7 +78,11 @@ def _extent(tokens: list[Token], at: int) -> tuple[int, Token | None]:
 
 
 def _named(
-    reference: Reference, meant: Relation, by_name: dict[tuple[str, str], int], state: SystemState, behind: Token | None
+    reference: RelationReference,
+    meant: Relation,
+    by_name: dict[tuple[str, str], int],
+    state: SystemState,
+    behind: Token | None,
 ) -> str:
     """The replacement of a name: the relation's present name, aliased to the old name unless the text has an alias."""
     name = quoted(meant.name)

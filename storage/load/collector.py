@@ -61,7 +61,7 @@ class Few:
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedLoad:
     """A large load: ``rows`` int64[n, width], distinct, in the arrangement's order, stored in ``file``. ``batch``: the
     same rows, arranged.
 
@@ -117,7 +117,7 @@ class RowCollector:
         self._held = 0
         self._runs.append(Run(scratch_rows(folder, run.rows), run.counts))
 
-    def finish(self, check: Callable[[], None] = lambda: None) -> Few | Sorted:
+    def finish(self, check: Callable[[], None] = lambda: None) -> Few | SortedLoad:
         """All rows, durable if written to a file. ``check`` is called regularly and may raise. Raises 53100."""
         if self._folder is None or self.count <= self._limit:
             return Few(self._whole())
@@ -132,7 +132,7 @@ class RowCollector:
         rows = file.rows()
         arranged = rows if self._order.is_plain else scratch_rows(self._folder, self._order.arranged(rows))
         batch = Batch.of_rows(arranged, fenced=rows.shape[1] > 0)
-        return Sorted(self._order, rows, file, batch, more, twice, self.count)
+        return SortedLoad(self._order, rows, file, batch, more, twice, self.count)
 
     def _whole(self) -> Words:
         width = len(self._order.words)

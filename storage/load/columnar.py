@@ -23,7 +23,7 @@ from storage.load.columns import LoadColumn, match_names
 from storage.load.partitions import NO_PARTITIONS, Partitions, partition_keys
 from storage.load.paths import RemoteFiles, local_path, spark_path
 from storage.load.rejects import Rejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import ColumnBlock, SourceDecode
 
 BATCH_ROWS: Final = 1 << 17
 
@@ -49,7 +49,7 @@ class ColumnDecoder:
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         for batch in batches:
             if not self.partitions.keys and not self.paths:
                 yield from self._block(batch, "", dictionary, rejects)
@@ -61,7 +61,7 @@ class ColumnDecoder:
 
     def _block(
         self, batch: pa.RecordBatch, path: str, dictionary: Dictionary, rejects: Rejects | None
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         columns = self.partitions.rest(self.columns)
         arrays = [self._array(batch.column(i), i) for i in range(len(columns))]
         count = batch.num_rows
@@ -75,7 +75,7 @@ class ColumnDecoder:
             given = column_vectors(arrays, columns, dictionary)
         if count:
             filled = dict(zip((column.name for column in columns), given, strict=True))
-            yield Block(self.partitions.fill(self.columns, filled, path, count, dictionary), count)
+            yield ColumnBlock(self.partitions.fill(self.columns, filled, path, count, dictionary), count)
 
     def _array(self, array: pa.Array, index: int) -> pa.Array:
         if self.types is None or array.type == self.types[index]:
@@ -120,7 +120,7 @@ class ColumnarSource:
                 count += rows_of(file)
         return count
 
-    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[ColumnBlock]:
         if self.remote is not None:
             raise self.remote.not_here()
         decode = ColumnDecoder(self.columns, self.partitions, paths=True)

@@ -29,14 +29,14 @@ LINES: Final = Costs(7.5, 0.9, 20.8)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EngineChoice:
     """The chosen engine. ``reason``: why, as EXPLAIN shows it."""
 
     spark: bool
     reason: str
 
 
-def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: int) -> Choice:
+def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: int) -> EngineChoice:
     """The engine for a location. None is a database, which only Spark reads. ``cores``: Spark's. Raises 0A000 if
     ``local`` was asked for and cannot read it."""
     if not isinstance(location, LocalFiles):
@@ -44,21 +44,21 @@ def choose_engine(wanted: str, location: Location | None, costs: Costs, cores: i
         if wanted == "local":
             hint = "Leave the option ENGINE out, or write ENGINE spark."
             raise SqlError("0A000", f"{what} is read by Spark only", hint=hint)
-        return Choice(True, f"only Spark reads {what}")
+        return EngineChoice(True, f"only Spark reads {what}")
     if wanted != "auto":
-        return Choice(wanted == "spark", "as the statement asks")
+        return EngineChoice(wanted == "spark", "as the statement asks")
     return _quicker(location.size, costs, cores)
 
 
-def _quicker(size: int, costs: Costs, cores: int) -> Choice:
+def _quicker(size: int, costs: Costs, cores: int) -> EngineChoice:
     """Compares estimated times. The costs are one machine's, and Spark is assumed not to be running yet."""
     hundreds = size / 1e8
     local = costs.local * hundreds
     spark = START_SECONDS + (costs.server + costs.cores / cores) * hundreds
     reason = f"{shown_bytes(size)}: about {local:.0f} s here, {spark:.0f} s by Spark"
     if spark < local and find_spec("pyspark") is None:
-        return Choice(False, f"{reason}, but this server has no Spark")
-    return Choice(spark < local, reason)
+        return EngineChoice(False, f"{reason}, but this server has no Spark")
+    return EngineChoice(spark < local, reason)
 
 
 def shown_bytes(size: int) -> str:

@@ -6,7 +6,7 @@ Executors need this package with the same Python and numpy.
 
 A *record* is what a chunk of the source contributes to one *place* (hash bucket): rows, or dictionary entries whose ids
 belong there, or rejected rows. A row's place is given by its hash, so that equal rows meet. Runs and entries become
-files in a folder shared with the server. Only files named in the notes of successful tasks count.
+files in a folder shared with the server. Only files named in the reports of successful tasks count.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
 from storage.load.progress import tell_read
 from storage.load.rejects import Reject, Rejects, TooManyRejects
-from storage.load.source import Block as Decoded
-from storage.load.source import SourceDecode
+from storage.load.source import ColumnBlock, SourceDecode
 from storage.sorted_rows import Run, sorted_run
 from storage.spark.blocks import decode_entries, encode_block, encode_entries, records, view_block
 from storage.spark.errors import marked
@@ -43,7 +42,7 @@ RUN_ROWS: Final = 1 << 20
 """The maximum number of rows in a run; a task holds a few times as much."""
 
 Batches = Iterable[pa.RecordBatch]
-Work = Callable[[Batches], Iterator[pa.RecordBatch]]
+TaskFunction = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class FileReport:
     """A task's report of one file: its number of ``rows``, or of entries. ``clash``: one id stands for two values.
 
     ``rejects`` belong to no file.
@@ -75,7 +74,7 @@ class Note:
     rejects: tuple[Reject, ...] = ()
 
 
-def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
+def partitioner(encoding: Encoding, decode: SourceDecode) -> TaskFunction:
     """The first half: batches of a source → records (``storage.spark.blocks``). A task stops when it has more rejects
     than the load allows. The first ones of each task suffice for the driver to find the load's first."""
 
@@ -83,7 +82,7 @@ def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
         dictionary = Dictionary(encoding.secret, id_bits=encoding.id_bits)
         rejects = None if encoding.most is None else Rejects("", encoding.most)
         read = 0
-        for rows in _chunks(told(decode(batches, dictionary, rejects)), encoding.columns):
+        for rows in _chunks(marking_errors(decode(batches, dictionary, rejects)), encoding.columns):
             found = list(_row_records(rows, encoding.places))
             for entries in dictionary.drain_new():
                 found += _entry_records(*entries, encoding.places)
@@ -97,7 +96,7 @@ def partitioner(encoding: Encoding, decode: SourceDecode) -> Work:
     return partition
 
 
-def told(blocks: Iterator[Decoded]) -> Iterator[Decoded]:
+def marking_errors(blocks: Iterator[ColumnBlock]) -> Iterator[ColumnBlock]:
     """Passes blocks through, marking errors so that the driver recognises them."""
     try:
         yield from blocks
@@ -107,7 +106,7 @@ def told(blocks: Iterator[Decoded]) -> Iterator[Decoded]:
         raise marked(error) from error
 
 
-def _chunks(blocks: Iterator[Decoded], columns: Sequence[LoadColumn]) -> Iterator[Words]:
+def _chunks(blocks: Iterator[ColumnBlock], columns: Sequence[LoadColumn]) -> Iterator[Words]:
     schema = load_schema(columns)
     held: list[Words] = []
     for vectors, count in blocks:
@@ -151,8 +150,8 @@ def _entry_records(
         yield int(k), ENTRIES, encode_entries((ids[chosen], data[picked], ends))
 
 
-def sorter(folder: str) -> Work:
-    """The second half: the records of some places → files of runs and entries, and a note of each (JSON, column
+def sorter(folder: str) -> TaskFunction:
+    """The second half: the records of some places → files of runs and entries, and a report of each (JSON, column
     ``data``)."""
 
     def sort(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -162,16 +161,16 @@ def sorter(folder: str) -> Work:
             if port == ROWS:
                 held.append(view_block(data).rows)
                 if sum(map(len, held)) >= RUN_ROWS:
-                    yield _noted(_write_run(held, Path(folder)))
+                    yield _report_batch(_write_run(held, Path(folder)))
                     held = []
             elif port == ENTRIES:
                 entries.append(_entry_table(data))
             else:
-                yield _noted(Note(rejects=tuple(Reject(*reject) for reject in json.loads(bytes(data)))))
+                yield _report_batch(FileReport(rejects=tuple(Reject(*reject) for reject in json.loads(bytes(data)))))
         if held:
-            yield _noted(_write_run(held, Path(folder)))
+            yield _report_batch(_write_run(held, Path(folder)))
         if entries:
-            yield _noted(_write_entries(entries, Path(folder)))
+            yield _report_batch(_write_entries(entries, Path(folder)))
 
     return sort
 
@@ -183,22 +182,22 @@ def _opened(batches: Batches) -> Iterator[tuple[int, memoryview]]:
             yield port, memoryview(data[i].as_buffer())
 
 
-def _write_run(parts: Sequence[Words], folder: Path) -> Note:
+def _write_run(parts: Sequence[Words], folder: Path) -> FileReport:
     run = sorted_run(np.concatenate(parts))
     path = folder / f"{uuid4().hex}.run"
     with path.open("xb") as file:
         file.write(np.ascontiguousarray(run.rows).reshape(-1).view(np.uint8).data)
         if run.counts is not None:
             file.write(run.counts.tobytes())
-    return Note(path.name, len(run.rows), run.counts is not None)
+    return FileReport(path.name, len(run.rows), run.counts is not None)
 
 
-def read_run(folder: Path, note: Note, width: int) -> Run:
+def read_run(folder: Path, report: FileReport, width: int) -> Run:
     """A memory-mapped run, which stays readable after its file is removed."""
-    words = np.memmap(folder / note.name, np.int64, "c") if width or note.counted else np.zeros(0, np.int64)
-    at = note.rows * width
-    rows = np.asarray(words[:at]).reshape(note.rows, width)
-    return Run(rows, np.asarray(words[at:]) if note.counted else None)
+    words = np.memmap(folder / report.name, np.int64, "c") if width or report.counted else np.zeros(0, np.int64)
+    at = report.rows * width
+    rows = np.asarray(words[:at]).reshape(report.rows, width)
+    return Run(rows, np.asarray(words[at:]) if report.counted else None)
 
 
 def _entry_table(data: memoryview) -> pa.Table:
@@ -207,27 +206,29 @@ def _entry_table(data: memoryview) -> pa.Table:
     return pa.table({"id": ids, "value": pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(ids), buffers)})
 
 
-def _write_entries(tables: Sequence[pa.Table], folder: Path) -> Note:
+def _write_entries(tables: Sequence[pa.Table], folder: Path) -> FileReport:
     distinct = pa.concat_tables(tables).group_by(["id", "value"]).aggregate([]).sort_by("id")
     ids = distinct.column("id").to_numpy()
     path = folder / f"{uuid4().hex}.entries"
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, distinct.schema) as writer:
         writer.write_table(distinct, max_chunksize=CHUNK_ROWS)
-    return Note(path.name, entries=len(ids), clash=bool((ids[1:] == ids[:-1]).any()))
+    return FileReport(path.name, entries=len(ids), clash=bool((ids[1:] == ids[:-1]).any()))
 
 
-def read_entries(folder: Path, note: Note) -> Iterator[pa.RecordBatch]:
+def read_entries(folder: Path, report: FileReport) -> Iterator[pa.RecordBatch]:
     """Entries in batches, with the columns id and value."""
-    with pa.OSFile(str(folder / note.name)) as file, pa.ipc.open_file(file) as reader:
+    with pa.OSFile(str(folder / report.name)) as file, pa.ipc.open_file(file) as reader:
         for i in range(reader.num_record_batches):
             yield reader.get_batch(i)
 
 
-def _noted(note: Note) -> pa.RecordBatch:
-    return pa.record_batch([pa.array([json.dumps(asdict(note), ensure_ascii=False)])], ["data"])
+def _report_batch(report: FileReport) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([json.dumps(asdict(report), ensure_ascii=False)])], ["data"])
 
 
-def notes_of(texts: Iterable[Any]) -> list[Note]:
-    """The notes of a job's tasks. Each task counts once, however often it was tried."""
+def reports_of(texts: Iterable[Any]) -> list[FileReport]:
+    """The reports of a job's tasks. Each task counts once, however often it was tried."""
     found = [json.loads(text) for text in texts]
-    return [Note(**(note | {"rejects": tuple(Reject(*reject) for reject in note["rejects"])})) for note in found]
+    return [
+        FileReport(**(report | {"rejects": tuple(Reject(*reject) for reject in report["rejects"])})) for report in found
+    ]

@@ -29,7 +29,7 @@ from storage.load.columnar import ColumnarSource
 from storage.load.infer import SAMPLE_BYTES, SAMPLE_FILES, FoundColumn, array_of, columns_of_samples, with_partitions
 from storage.load.jdbc import JdbcSource
 from storage.load.paths import RemoteFiles, local_path, spark_uri
-from storage.load.source import Source
+from storage.load.source import LoadSource
 from storage.load.text_source import TextSource
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, tagged
@@ -44,7 +44,7 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
-def columns_by_spark(spark: SparkSession, source: Source, style: TextStyle, cancel: Cancel) -> list[FoundColumn]:
+def columns_by_spark(spark: SparkSession, source: LoadSource, style: TextStyle, cancel: Cancel) -> list[FoundColumn]:
     """All columns of a remote source. Raises 22P04 if there are none, 57014, 58000."""
     with spark as session, tagged(session, f"freshet-{secrets.token_hex(8)}", cancel):
         try:

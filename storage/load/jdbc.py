@@ -14,7 +14,7 @@ from storage.load.columnar import ColumnDecoder, named_columns
 from storage.load.columns import LoadColumn, alike, match_names
 from storage.load.paths import resolve_path
 from storage.load.rejects import Rejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import ColumnBlock, SourceDecode
 from storage.passwords import hide_passwords
 
 _SERVERS: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2")
@@ -69,7 +69,7 @@ class JdbcSource:
     def check(self) -> None:
         """A no-op: the database is not queried."""
 
-    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[ColumnBlock]:
         raise SqlError("0A000", "a database is read by Spark only")
 
     def frames(self, session: Any, rejecting: bool = False) -> Sequence[tuple[Any, SourceDecode]]:

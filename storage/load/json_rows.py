@@ -16,7 +16,7 @@ from ivm.words import Kind
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn
 from storage.load.rejects import BadValue, Rejects, bad_nulls, first_of_rows, without_rows
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.load.text import Fields, SampledValue, TextStart
 from storage.types.text import parse_rows
 from storage.types.text_array import format_array
@@ -144,7 +144,7 @@ class JsonParser:
         self._waiting = [rest]
         self._objects(whole)
 
-    def take(self) -> Block:
+    def take(self) -> ColumnBlock:
         lines, texts, sources = self._lines, self._texts, self._sources
         self._lines, self._texts, self._sources = [], [[] for _ in self._columns], []
         bad: list[BadValue] = []
@@ -164,7 +164,7 @@ class JsonParser:
         for row, i, error in bad:
             self._refused.append(_Refused(lines[row], error, sources[row], self._columns[i].name))
         self._reject()
-        return Block(*without_rows(vectors, bad, len(lines))) if bad else Block(vectors, len(lines))
+        return ColumnBlock(*without_rows(vectors, bad, len(lines))) if bad else ColumnBlock(vectors, len(lines))
 
     def _reject(self) -> None:
         """Reports the rows rejected since the last call, in the file's order. Raises TooManyRejects."""
@@ -173,7 +173,7 @@ class JsonParser:
             assert self._rejects is not None, "else the first is raised"
             self._rejects.add(error, text, line, column)
 
-    def finish(self) -> Block:
+    def finish(self) -> ColumnBlock:
         data = b"".join(self._waiting)
         self._waiting = []
         if self._format.array:

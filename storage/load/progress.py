@@ -26,8 +26,9 @@ def tell_read(folder: str, rows: int) -> None:
 
 def rows_read(folder: Path) -> int:
     """The total read by all tasks."""
-    told = [path.read_bytes() for path in folder.glob("*" + _END)]
-    return sum(int.from_bytes(rows) for rows in told if len(rows) == _BYTES)  # any other length is still being written
+    counts = [path.read_bytes() for path in folder.glob("*" + _END)]
+    # any other length is still being written
+    return sum(int.from_bytes(rows) for rows in counts if len(rows) == _BYTES)
 
 
 @contextmanager

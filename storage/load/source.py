@@ -14,7 +14,7 @@ from storage.load.rejects import Rejects
 from storage.sorted_rows import Run
 
 
-class Block(NamedTuple):
+class ColumnBlock(NamedTuple):
     """Rows in columnar form: one vector per column of the load, and the number of rows."""
 
     vectors: list[Vector]
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 class Decode(Protocol):
     """Arrow batches → blocks, in this process or, pickled, on an executor. Raises SqlError."""
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]: ...
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[ColumnBlock]: ...
 
 
 class SourceDecode(Protocol):
@@ -33,10 +33,10 @@ class SourceDecode(Protocol):
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
-    ) -> Iterator[Block]: ...
+    ) -> Iterator[ColumnBlock]: ...
 
 
-class Source(Protocol):
+class LoadSource(Protocol):
     """Files or a database table, and the columns to fill from it."""
 
     @property
@@ -45,7 +45,7 @@ class Source(Protocol):
     def check(self) -> int | None:
         """Validates what can be validated before the first row is read. Returns the number of rows if known."""
 
-    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[ColumnBlock]:
         """The rows in order, read in this process; values are interned in the dictionary. ``rejects``: as for
         ``SourceDecode``."""
 
@@ -54,7 +54,7 @@ class Source(Protocol):
         rejects report of a row's position."""
 
 
-def read_here(source: Source, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Run]:
+def read_here(source: LoadSource, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Run]:
     """The source's rows in order, batch by batch, packed by ``load_schema``: like runs, but unsorted."""
     source.check()
     schema = load_schema(source.columns)

@@ -22,10 +22,10 @@ from storage.cancel import Cancel
 from storage.dictionary import Dictionary
 from storage.load.columns import load_schema
 from storage.load.entries import replace_ids, take_entries
-from storage.load.executor import Encoding, Note, notes_of, partitioner, read_entries, read_run, sorter
+from storage.load.executor import Encoding, FileReport, partitioner, read_entries, read_run, reports_of, sorter
 from storage.load.progress import watched
 from storage.load.rejects import Rejects
-from storage.load.source import Source, read_here
+from storage.load.source import LoadSource, read_here
 from storage.sorted_rows import Run
 from storage.spark.blocks import RECORDS_DDL
 from storage.spark.errors import spark_error
@@ -38,7 +38,7 @@ _UNKNOWN_PLACES: Final = 512
 
 
 def read_with_spark(
-    spark: SparkSession, source: Source, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None,
+    spark: SparkSession, source: LoadSource, dictionary: Dictionary, *, id_bits: int = 63, cancel: Cancel | None = None,
     rejects: Rejects | None = None, tell: Callable[[int], object] = lambda rows: None,
 ) -> Iterator[Run]:  # fmt: skip
     """``read_here`` by Spark: the same rows, as sorted runs.
@@ -52,19 +52,19 @@ def read_with_spark(
     try:
         with spark as session, tagged(session, scratch.name, cancel or Cancel()), watched(scratch, tell):
             most = None if rejects is None else rejects.most
-            notes = _job(session, source, dictionary.secret, id_bits, most, count, scratch)
-        files = [note for note in notes if note.entries]
-        batches = (batch for note in files for batch in read_entries(scratch, note))
-        remap = None if any(note.clash for note in files) else take_entries(batches, dictionary)
+            reports = _job(session, source, dictionary.secret, id_bits, most, count, scratch)
+        files = [report for report in reports if report.entries]
+        batches = (batch for report in files for batch in read_entries(scratch, report))
+        remap = None if any(report.clash for report in files) else take_entries(batches, dictionary)
         if remap is None:  # ids clash among executors (once in 2^63 pairs): only a single dictionary tells them apart
             yield from read_here(source, dictionary, rejects)
             return
         if rejects is not None:
-            rejects.take([reject for note in notes for reject in note.rejects])
+            rejects.take([reject for report in reports for reject in report.rejects])
         width = row_width(load_schema(source.columns))
-        for note in notes:
-            if note.rows:
-                run = read_run(scratch, note, width)
+        for report in reports:
+            if report.rows:
+                run = read_run(scratch, report, width)
                 replace_ids(run.rows, source.columns, remap)
                 yield run
     finally:
@@ -72,9 +72,9 @@ def read_with_spark(
 
 
 def _job(
-    session: Any, source: Source, secret: bytes, id_bits: int, most: int | None, count: int | None, out: Path
-) -> list[Note]:
-    """Runs the job and returns its notes. ``count``: the number of rows if known; otherwise Spark chooses its
+    session: Any, source: LoadSource, secret: bytes, id_bits: int, most: int | None, count: int | None, out: Path
+) -> list[FileReport]:
+    """Runs the job and returns its reports. ``count``: the number of rows if known; otherwise Spark chooses its
     partitioning."""
     parts = None if count is None else max(1, -(-count // _ROWS_PER_PART))
     places = _UNKNOWN_PLACES if parts is None else _PLACES_PER_PART * parts
@@ -87,7 +87,7 @@ def _job(
         ]
         stream = reduce(lambda one, other: one.unionAll(other), encoded)
         by_place = stream.repartition("place") if parts is None else stream.repartition(parts, "place")
-        return notes_of(row[0] for row in by_place.mapInArrow(sorter(str(out)), "data string").collect())
+        return reports_of(row[0] for row in by_place.mapInArrow(sorter(str(out)), "data string").collect())
     except SqlError:
         raise
     except Exception as error:

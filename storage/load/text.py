@@ -16,7 +16,7 @@ from storage.load.columns import LoadColumn, check_nulls
 from storage.load.partitions import NO_PARTITIONS, Partitions
 from storage.load.paths import RemoteFiles
 from storage.load.rejects import Rejects
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 
 Fields = tuple[LoadColumn | None, ...]
 """The fields of a line, in order; None is skipped. For JSON: the columns, in any order."""
@@ -44,10 +44,10 @@ class RowParser(Protocol):
     def parse(self) -> None:
         """Parses the complete rows received so far."""
 
-    def take(self) -> Block:
+    def take(self) -> ColumnBlock:
         """The rows parsed since the last call: one vector per field that is not skipped."""
 
-    def finish(self) -> Block:
+    def finish(self) -> ColumnBlock:
         """Ends the input and returns the remaining rows."""
 
 
@@ -107,7 +107,7 @@ class TextColumns:
 
     def blocks(
         self, parser: RowParser, fields: Fields, pieces: Iterable[bytes], path: str, dictionary: Dictionary
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         """The rows of a file, or of a part of it."""
         for piece in pieces:
             parser.feed(piece)
@@ -115,13 +115,13 @@ class TextColumns:
             yield from self._block(parser.take(), fields, path, dictionary)
         yield from self._block(parser.finish(), fields, path, dictionary)
 
-    def _block(self, block: Block, fields: Fields, path: str, dictionary: Dictionary) -> Iterator[Block]:
+    def _block(self, block: ColumnBlock, fields: Fields, path: str, dictionary: Dictionary) -> Iterator[ColumnBlock]:
         if not block.size:
             return
         given = {c.name: v for c, v in zip((f for f in fields if f is not None), block.vectors, strict=True)}
         for column in self.of_file:
             check_nulls(given[column.name], column)
-        yield Block(self.partitions.fill(self.columns, given, path, block.size, dictionary), block.size)
+        yield ColumnBlock(self.partitions.fill(self.columns, given, path, block.size, dictionary), block.size)
 
 
 def last_newline(line: bytes, returns: bool) -> bytes:

@@ -1,4 +1,4 @@
-"""The ``storage.load.source.Source`` of line-based files, read in this process or by Spark."""
+"""The ``storage.load.source.LoadSource`` of line-based files, read in this process or by Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from storage.dictionary import Dictionary
 from storage.load.compression import chunks
 from storage.load.rejects import Rejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import ColumnBlock, SourceDecode
 from storage.load.text import TextColumns, TextFiles, TextStart, last_newline
 from storage.load.text_spark import frames
 
@@ -23,7 +23,7 @@ class TextSource(TextFiles):
     def check(self) -> None:
         """A no-op: opens no file. The number of rows is unknown until the end."""
 
-    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[Block]:
+    def blocks(self, dictionary: Dictionary, rejects: Rejects | None = None) -> Iterator[ColumnBlock]:
         if self.remote is not None:
             raise self.remote.not_here()
         filled = TextColumns(self.columns, self.partitions)

@@ -22,7 +22,7 @@ from storage.load.columns import LoadColumn
 from storage.load.partitions import partition_keys
 from storage.load.paths import local_path, spark_path
 from storage.load.rejects import Rejects
-from storage.load.source import Block, SourceDecode
+from storage.load.source import ColumnBlock, SourceDecode
 from storage.load.text import TextColumns, TextFiles, TextFormat, TextStart, last_newline
 from storage.spark.session import functions
 
@@ -65,7 +65,7 @@ class TextDecoder:
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         runs = (run for batch in batches for run in self._runs(batch))
         for key, values in groupby(runs, key=lambda run: run[0]):
             part = self.parts.get(key)

@@ -36,7 +36,7 @@ class Envelope(Enum):
         return {"changelog": ("mz_timestamp", "mz_diff"), "upsert": ("mz_timestamp", "mz_state")}.get(self.value, ())
 
 
-class Field(NamedTuple):
+class SinkField(NamedTuple):
     """An output column."""
 
     name: str
@@ -49,14 +49,14 @@ class Nested(NamedTuple):
 
     name: str
     nulls: Mask
-    fields: tuple[Field, ...]
+    fields: tuple[SinkField, ...]
 
 
-Fields = tuple["Field | Nested", ...]
+SinkFields = tuple["SinkField | Nested", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SinkLayout:
     """The output of a sink: the relation's columns, the envelope, and the positions of the key's columns."""
 
     columns: tuple[SinkColumn, ...]
@@ -68,7 +68,7 @@ class Layout:
         """The relation's schema."""
         return tuple(c.column for c in self.columns)
 
-    def fields(self, changes: History, snapshot: bool, dictionary: Dictionary) -> Fields:
+    def fields(self, changes: History, snapshot: bool, dictionary: Dictionary) -> SinkFields:
         """The output for changes, ordered by epoch. With a key, each (epoch, key) must be complete (``grouped``).
         21000: a key has two rows."""
         match self.envelope:
@@ -106,36 +106,39 @@ class Layout:
         if left is not None and len(left.rows):
             yield left
 
-    def _changelog(self, changes: History) -> Fields:
+    def _changelog(self, changes: History) -> SinkFields:
         columns = unpack(changes.rows, self.schema)
-        own = (Field("mz_timestamp", _INT8, Vector(changes.epochs)), Field("mz_diff", _INT8, Vector(changes.diffs)))
-        return (*own, *(Field(c.name, c.column, v) for c, v in zip(self.columns, columns, strict=True)))
+        own = (
+            SinkField("mz_timestamp", _INT8, Vector(changes.epochs)),
+            SinkField("mz_diff", _INT8, Vector(changes.diffs)),
+        )
+        return (*own, *(SinkField(c.name, c.column, v) for c, v in zip(self.columns, columns, strict=True)))
 
-    def _upsert(self, changes: History, dictionary: Dictionary) -> Fields:
+    def _upsert(self, changes: History, dictionary: Dictionary) -> SinkFields:
         old, new = self._pairs(changes)
         gone = new < 0
         at = np.where(gone, old, new)
         state = dictionary.intern([b"upsert", b"delete"])
-        fields: list[Field | Nested] = [
-            Field("mz_timestamp", _INT8, Vector(changes.epochs[at])),
-            Field("mz_state", _TEXT, Vector(np.where(gone, state[1], state[0]))),
+        fields: list[SinkField | Nested] = [
+            SinkField("mz_timestamp", _INT8, Vector(changes.epochs[at])),
+            SinkField("mz_state", _TEXT, Vector(np.where(gone, state[1], state[0]))),
         ]
         vectors = unpack(changes.rows[at], self.schema)
         for i in (*self.key, *(i for i in range(len(self.columns)) if i not in self.key)):
             column, vector = self.columns[i], vectors[i]
             if i in self.key:
-                fields.append(Field(column.name, column.column, vector))
+                fields.append(SinkField(column.name, column.column, vector))
             else:
-                fields.append(Field(column.name, ColumnType(column.column.type), _without(vector, gone)))
+                fields.append(SinkField(column.name, ColumnType(column.column.type), _without(vector, gone)))
         return tuple(fields)
 
-    def _debezium(self, changes: History, snapshot: bool, dictionary: Dictionary) -> Fields:
+    def _debezium(self, changes: History, snapshot: bool, dictionary: Dictionary) -> SinkFields:
         old, new = self._pairs(changes)
         words = dictionary.intern([b"r" if snapshot else b"c", b"u", b"d"])
         kind = np.where(new < 0, 2, np.where(old < 0, 0, 1))
         return (
-            Field("op", _TEXT, Vector(words[kind])),
-            Field("mz_timestamp", _INT8, Vector(changes.epochs[np.where(new < 0, old, new)])),
+            SinkField("op", _TEXT, Vector(words[kind])),
+            SinkField("mz_timestamp", _INT8, Vector(changes.epochs[np.where(new < 0, old, new)])),
             self._image("before", changes, old), self._image("after", changes, new),
         )  # fmt: skip
 
@@ -143,7 +146,7 @@ class Layout:
         nulls = at < 0
         vectors = unpack(changes.rows[np.maximum(at, 0)] if len(at) else changes.rows, self.schema)
         columns = zip(self.columns, vectors, strict=True)
-        fields = (Field(c.name, ColumnType(c.column.type), _without(v, nulls)) for c, v in columns)
+        fields = (SinkField(c.name, ColumnType(c.column.type), _without(v, nulls)) for c, v in columns)
         return Nested(name, nulls, tuple(fields))
 
     def _starts(self, changes: History) -> Words:
@@ -185,11 +188,11 @@ class Layout:
                         hint="Give the sink a key by which rows are unique, or ENVELOPE CHANGELOG.")  # fmt: skip
 
 
-def to_batch(fields: Fields, dictionary: Dictionary) -> pa.RecordBatch:
+def to_batch(fields: SinkFields, dictionary: Dictionary) -> pa.RecordBatch:
     """Converts fields to an Arrow batch."""
     arrays, types = [], []
     for field in fields:
-        if isinstance(field, Field):
+        if isinstance(field, SinkField):
             arrays.append(column_to_arrow(field.vector, field.name, field.column.type, dictionary))
             types.append(pa.field(field.name, arrow_type(field.column.type), field.column.nullable))
             continue

@@ -15,9 +15,9 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.files import sync_path
-from storage.sinks.envelope import Layout
+from storage.sinks.envelope import SinkLayout
 from storage.sinks.manifest import FOLDER, Entry, SinkFile, entry_from_json, taken
-from storage.sinks.target import FILE_ROWS, Part, SinkFormat
+from storage.sinks.target import FILE_ROWS, OutputBlock, SinkFormat
 from storage.sinks.writer import DataWriter, translated
 
 _TEMPORARY: Final = ".unfinished-"
@@ -51,7 +51,7 @@ class FolderTarget:
         self._last = -1 if last is None else last.version
         return last
 
-    def write(self, stem: str, layout: Layout, parts: Iterator[Part]) -> tuple[SinkFile, ...]:
+    def write(self, stem: str, layout: SinkLayout, parts: Iterator[OutputBlock]) -> tuple[SinkFile, ...]:
         files: list[SinkFile] = []
         with translated(self._folder):
             for part in parts:
@@ -78,7 +78,7 @@ class FolderTarget:
             sync_path(self._log)
         self._last = entry.version
 
-    def _file(self, name: str, layout: Layout, first: Part, rest: Iterator[Part]) -> SinkFile:
+    def _file(self, name: str, layout: SinkLayout, first: OutputBlock, rest: Iterator[OutputBlock]) -> SinkFile:
         """Writes one file from the first part and as many further parts as fit."""
         hidden = self._folder / f"{_TEMPORARY}{name}"
         rows, low, high = first.rows, int(first.changes.epochs.min()), int(first.changes.epochs.max())

@@ -18,7 +18,7 @@ from ivm.errors import SqlError
 from ivm.rows import Vector
 from ivm.words import Kind, SqlType
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Field, Fields, Nested
+from storage.sinks.envelope import Nested, SinkField, SinkFields
 from storage.types import codec
 from storage.types.text import format_datum, format_text
 from storage.types.text_style import DEFAULT_STYLE
@@ -29,12 +29,12 @@ _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 _NO_NUMBERS: Final = ("NaN", "Infinity", "-Infinity")
 
 
-def json_lines(fields: Fields, dictionary: Dictionary) -> bytes:
+def json_lines(fields: SinkFields, dictionary: Dictionary) -> bytes:
     """One JSON object per row, each on its own line."""
     return _joined([_object(fields, dictionary)])
 
 
-def csv_lines(fields: Fields, dictionary: Dictionary) -> bytes:
+def csv_lines(fields: SinkFields, dictionary: Dictionary) -> bytes:
     """One line per row. 0A000 for nested columns."""
     columns = []
     for field in fields:
@@ -64,7 +64,7 @@ def _text(value: str) -> pa.Scalar[Any]:
     return pa.scalar(value, pa.large_string())
 
 
-def _object(fields: Fields, dictionary: Dictionary) -> pa.Array:
+def _object(fields: SinkFields, dictionary: Dictionary) -> pa.Array:
     parts: list[Any] = []
     for i, field in enumerate(fields):
         name = encode_basestring(field.name)
@@ -74,7 +74,7 @@ def _object(fields: Fields, dictionary: Dictionary) -> pa.Array:
     return pc.binary_join_element_wise(*parts, _text("}"), _text(""))
 
 
-def _values(field: Field | Nested, dictionary: Dictionary) -> pa.Array:
+def _values(field: SinkField | Nested, dictionary: Dictionary) -> pa.Array:
     if isinstance(field, Nested):
         inner = _object(field.fields, dictionary)
         return pc.if_else(pa.array(field.nulls), _text("null"), inner)
@@ -127,7 +127,7 @@ def _datum(type_: SqlType, datum: Any) -> str:
     return _shown(type_, [format_datum(type_, datum, DEFAULT_STYLE)])[0]
 
 
-def _csv(field: Field, dictionary: Dictionary, alone: bool) -> pa.Array:
+def _csv(field: SinkField, dictionary: Dictionary, alone: bool) -> pa.Array:
     vector = field.vector
     words = vector.words if vector.nulls is None else vector.words[~vector.nulls]
     shown = pa.array(format_text(field.column.type, Vector(np.ascontiguousarray(words)), dictionary), pa.large_binary())

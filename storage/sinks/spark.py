@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from storage.sinks.envelope import Layout, to_batch
+from storage.sinks.envelope import SinkLayout, to_batch
 from storage.sinks.lines import csv_header, csv_lines, json_lines
 from storage.sinks.manifest import FOLDER, Entry, SinkFile, entry_from_json, taken
-from storage.sinks.target import FILE_ROWS, Part, SinkFormat
+from storage.sinks.target import FILE_ROWS, OutputBlock, SinkFormat
 from storage.spark.errors import spark_error
 from storage.spark.session import SparkSession, frame_of
 
@@ -40,7 +40,7 @@ class SparkTarget:
         self._next = 0 if last is None else last.version + 1
         return last
 
-    def write(self, stem: str, layout: Layout, parts: Iterator[Part]) -> tuple[SinkFile, ...]:
+    def write(self, stem: str, layout: SinkLayout, parts: Iterator[OutputBlock]) -> tuple[SinkFile, ...]:
         files: list[SinkFile] = []
         for first in parts:
             tables, rows = [self._table(first)], first.rows
@@ -61,14 +61,14 @@ class SparkTarget:
             _write(session, pa.table({"value": [entry.to_json()]}), "text", f"{self._uri}/{FOLDER}/{entry.name}")
         self._next = entry.version + 1
 
-    def _table(self, part: Part) -> pa.Table:
+    def _table(self, part: OutputBlock) -> pa.Table:
         if self._format is SinkFormat.PARQUET:
             batch = to_batch(part.fields, part.dictionary)
             return pa.Table.from_batches([batch]).cast(_for_spark(batch.schema))
         lines = csv_lines if self._format is SinkFormat.CSV else json_lines
         return pa.table({"value": [lines(part.fields, part.dictionary).decode().removesuffix("\n")]})
 
-    def _save(self, session: Any, table: pa.Table, layout: Layout, uri: str) -> None:
+    def _save(self, session: Any, table: pa.Table, layout: SinkLayout, uri: str) -> None:
         if self._format is SinkFormat.PARQUET:
             _write(session, table, "parquet", uri)
             return

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Field, Fields, Layout
+from storage.sinks.envelope import SinkField, SinkFields, SinkLayout
 from storage.sinks.manifest import Entry, SinkFile
 from storage.stored import History
 
@@ -27,7 +27,7 @@ class SinkFormat(Enum):
     CSV = "csv"
 
 
-class Target(Protocol):
+class SinkTarget(Protocol):
     """A sink's folder. Every method may raise SqlError. What was written counts only after ``commit``."""
 
     def open(self, owner: str) -> Entry | None:
@@ -35,7 +35,7 @@ class Target(Protocol):
         sink."""
         ...
 
-    def write(self, stem: str, layout: Layout, parts: Iterator[Part]) -> tuple[SinkFile, ...]:
+    def write(self, stem: str, layout: SinkLayout, parts: Iterator[OutputBlock]) -> tuple[SinkFile, ...]:
         """Writes files of all the parts, named after ``stem``; none if there are no rows."""
         ...
 
@@ -44,17 +44,17 @@ class Target(Protocol):
         ...
 
 
-class Part:
+class OutputBlock:
     """Some changes, in order, and their output."""
 
-    def __init__(self, changes: History, fields: Fields, dictionary: Dictionary) -> None:
+    def __init__(self, changes: History, fields: SinkFields, dictionary: Dictionary) -> None:
         self.changes, self.fields, self.dictionary = changes, fields, dictionary
 
     @property
     def rows(self) -> int:
         """The number of rows written."""
         first = self.fields[0]
-        return len(first.vector.words) if isinstance(first, Field) else len(first.nulls)
+        return len(first.vector.words) if isinstance(first, SinkField) else len(first.nulls)
 
 
 def stem_of(generation: int, after: int | None, upto: int) -> str:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Fields, to_batch
+from storage.sinks.envelope import SinkFields, to_batch
 from storage.sinks.lines import csv_header, csv_lines, json_lines
 from storage.sinks.target import SinkFormat
 
@@ -35,7 +35,7 @@ class DataWriter:
             self._file.write(csv_header(self._schema.names))
         return self
 
-    def write(self, fields: Fields, dictionary: Dictionary) -> None:
+    def write(self, fields: SinkFields, dictionary: Dictionary) -> None:
         """Appends rows."""
         if self._parquet is not None:
             self._parquet.write_batch(to_batch(fields, dictionary))

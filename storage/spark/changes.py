@@ -18,7 +18,7 @@ from storage.spark.manifest import Changes, Manifest
 from storage.stored import History
 
 
-def told(
+def with_changes(
     manifest: Manifest, folder: Path, history: History, after: int, floor: int, dictionary: Dictionary
 ) -> Manifest:
     """Writes a job's changes to a file and returns the manifest that names it, without the files up to ``floor``, which

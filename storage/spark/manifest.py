@@ -90,12 +90,12 @@ def read_manifest(folder: Path) -> Manifest | None:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Durably and atomically replaces the folder's manifest."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = asdict(manifest)
-    told["layers"] = {
+    data = asdict(manifest)
+    data["layers"] = {
         place: [(layer.file, layer.rows, layer.size) for layer in some] for place, some in manifest.layers.items()
     }
-    told["changes"] = [(changes.file, changes.upto, changes.rows) for changes in manifest.changes]
-    replace_file(folder / _NAME, json.dumps(told))
+    data["changes"] = [(changes.file, changes.upto, changes.rows) for changes in manifest.changes]
+    replace_file(folder / _NAME, json.dumps(data))
 
 
 def clean(folder: Path, manifest: Manifest) -> int:

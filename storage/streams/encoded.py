@@ -22,7 +22,7 @@ from ivm.rows import Words, pack
 from ivm.words import row_width
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, load_schema
-from storage.load.executor import told
+from storage.load.executor import marking_errors
 from storage.load.source import Decode
 
 ROW: Final = 0
@@ -48,7 +48,7 @@ def encoder(
     def encode(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         dictionary = Dictionary(secret, id_bits=id_bits)
         schema = load_schema(columns)
-        for vectors, count in told(decode(batches, dictionary)):
+        for vectors, count in marking_errors(decode(batches, dictionary)):
             yield _row_batch(pack(vectors, schema, count), columns)
             for ids, data, offsets in dictionary.drain_new():
                 yield _entry_batch(ids, data, offsets, columns)

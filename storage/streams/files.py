@@ -22,7 +22,7 @@ from ivm.rows import Vector
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnarFormat, ColumnarSource
 from storage.load.compression import chunks
-from storage.load.source import Block, Source
+from storage.load.source import ColumnBlock, LoadSource
 from storage.load.text import TextFormat
 from storage.load.text_source import TextSource
 from storage.streams.json_rows import JsonRows
@@ -43,7 +43,7 @@ class FilesDecoder:
     folders: tuple[Path, ...]
     rows: JsonRows
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[ColumnBlock]:
         for batch in batches:
             for uri in batch.column(0).to_pylist():
                 yield from self._file(self._checked(uri), dictionary)
@@ -55,7 +55,7 @@ class FilesDecoder:
                            "It is a link out of the folders that the server was started with.")  # fmt: skip
         return path
 
-    def _file(self, path: Path, dictionary: Dictionary) -> Iterator[Block]:
+    def _file(self, path: Path, dictionary: Dictionary) -> Iterator[ColumnBlock]:
         if self.rows.debezium:
             yield from self._events(path, dictionary)
             return
@@ -64,14 +64,14 @@ class FilesDecoder:
         for block in source.blocks(dictionary):
             yield with_gone(block, self.rows.key) if self.rows.key else block
 
-    def _source(self, path: Path) -> Source:
+    def _source(self, path: Path) -> LoadSource:
         """The file as a source, as for COPY."""
         columns = self.rows.columns
         if isinstance(self.format, ColumnarFormat):
             return ColumnarSource(self.format, (path,), columns, self.rows.listed, batch_rows=BATCH_ROWS)
         return TextSource(f'{self.table}, file "{path.name}"', (path,), columns, self.format)
 
-    def _events(self, path: Path, dictionary: Dictionary) -> Iterator[Block]:
+    def _events(self, path: Path, dictionary: Dictionary) -> Iterator[ColumnBlock]:
         try:
             for lines in _lines(path):
                 yield self.rows.block(lines, None, dictionary)
@@ -90,10 +90,10 @@ def _lines(path: Path) -> Iterator[list[str]]:
         yield [line.decode() for line in whole if line.strip()]
 
 
-def with_gone(block: Block, key: tuple[int, ...]) -> Block:
+def with_gone(block: ColumnBlock, key: tuple[int, ...]) -> ColumnBlock:
     """Adds a vector that marks deletions: a row whose columns outside the key are all NULL deletes its key."""
     rest = [v for i, v in enumerate(block.vectors) if i not in key]
     gone = np.full(block.size, bool(rest))
     for vector in rest:
         gone &= np.zeros(block.size, np.bool_) if vector.nulls is None else vector.nulls
-    return Block([*block.vectors, Vector(gone.astype(np.int64))], block.size)
+    return ColumnBlock([*block.vectors, Vector(gone.astype(np.int64))], block.size)

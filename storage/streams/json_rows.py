@@ -23,7 +23,7 @@ from ivm.rows import Vector
 from storage.dictionary import Dictionary
 from storage.load.columns import LoadColumn, check_nulls
 from storage.load.json_rows import json_text, parsed_json
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.types.text import parse_rows
 
 _SHOWN: Final = 200
@@ -41,7 +41,9 @@ class JsonRows:
     listed: bool = False
     debezium: bool = False
 
-    def block(self, values: Sequence[str | None], keys: Sequence[str | None] | None, dictionary: Dictionary) -> Block:
+    def block(
+        self, values: Sequence[str | None], keys: Sequence[str | None] | None, dictionary: Dictionary
+    ) -> ColumnBlock:
         """Rows in columnar form. Under an envelope a last vector marks the rows that delete their key.
 
         ``keys``: the messages' keys, if they have any. A NULL value deletes its key.
@@ -55,7 +57,7 @@ class JsonRows:
         vectors = [_vector([row[i] for row in rows], column, dictionary) for i, column in enumerate(self.columns)]
         if self.key:
             vectors.append(Vector(np.array(gone, np.int64)))
-        return Block(vectors, len(rows))
+        return ColumnBlock(vectors, len(rows))
 
     def _rows(self, value: str | None, key: str | None) -> Iterator[tuple[list[str | None], bool]]:
         found = None if value is None else parsed(value)
@@ -120,7 +122,7 @@ class Messages:
 
     rows: JsonRows
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[ColumnBlock]:
         for batch in batches:
             yield self.rows.block(batch.column(0).to_pylist(), batch.column(1).to_pylist(), dictionary)
 

@@ -49,7 +49,7 @@ class Stream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class StreamBatch:
     """A batch. ``rows``: as ``storage.streams.arrived`` reads them. ``alone``: the same rows, encoded by one task."""
 
     query: str
@@ -58,7 +58,7 @@ class Arrived:
     alone: Callable[[], pa.Table]
 
 
-Take = Callable[[Arrived], None]
+Take = Callable[[StreamBatch], None]
 """Takes a batch. Returns once it is durable, immediately if it was already."""
 
 
@@ -80,7 +80,7 @@ def run_query(
             rows = encoded(frame, stream.columns, stream.decode, secret)
             sync_batch(checkpoint, number)
             alone = partial(encoded, frame.coalesce(1), stream.columns, stream.decode, secret)
-            take(Arrived(query_id(checkpoint), number, rows, alone))
+            take(StreamBatch(query_id(checkpoint), number, rows, alone))
         except Exception as error:
             failures.append(error)
             # Keep it short: Spark looks for an interruption in the text with a regular expression that overflows its

@@ -29,8 +29,8 @@ from ivm.errors import SqlError
 from storage.streams.encoded import stream_schema
 from storage.streams.query import (
     LOOK_SECONDS,
-    Arrived,
     Stream,
+    StreamBatch,
     Take,
     encoded_frame,
     failure,
@@ -90,7 +90,7 @@ class Handover:
 
 
 @dataclass(slots=True)
-class Inbox:
+class RunFolder:
     """Our server's side of a run's folder."""
 
     folder: Path
@@ -138,7 +138,7 @@ def run_remote(
     ``checkpoint`` under the same paths."""
     failures: list[Exception] = []
 
-    def taking(arrived: Arrived) -> None:
+    def taking(arrived: StreamBatch) -> None:
         try:
             take(arrived)
         except Exception as error:
@@ -147,7 +147,7 @@ def run_remote(
 
     try:
         with _folder(shared) as folder:
-            inbox = Inbox(folder, stream)
+            inbox = RunFolder(folder, stream)
             started = start_query(session, stream, Handover(stream, secret, folder), checkpoint, trigger)
             try:
                 _watch(started, stream, inbox, checkpoint, taking, look, stop)
@@ -160,7 +160,13 @@ def run_remote(
 
 
 def _watch(
-    query: Any, stream: Stream, inbox: Inbox, checkpoint: Path, take: Take, look: Callable[[bool], None], stop: Event
+    query: Any,
+    stream: Stream,
+    inbox: RunFolder,
+    checkpoint: Path,
+    take: Take,
+    look: Callable[[bool], None],
+    stop: Event,
 ) -> None:
     """Takes batches until the query is to stop; raises the reason if it has ended by itself."""
     next_look = 0.0
@@ -173,11 +179,11 @@ def _watch(
             next_look = monotonic() + LOOK_SECONDS
 
 
-def _take(offer: dict[str, Any], inbox: Inbox, checkpoint: Path, take: Take, stop: Event) -> None:
+def _take(offer: dict[str, Any], inbox: RunFolder, checkpoint: Path, take: Take, stop: Event) -> None:
     try:
         number = int(offer["number"])
         sync_batch(checkpoint, number)
-        take(Arrived(query_id(checkpoint), number, inbox.rows(offer), partial(inbox.alone, offer, stop)))
+        take(StreamBatch(query_id(checkpoint), number, inbox.rows(offer), partial(inbox.alone, offer, stop)))
     except BaseException:
         inbox.answer(offer, REFUSED)
         raise

@@ -15,7 +15,7 @@ from ivm.words import BOOL
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.spark.errors import ConnectorError
 from storage.streams.files import FilesDecoder, with_gone
 from storage.streams.json_rows import JsonRows, Messages
@@ -37,7 +37,7 @@ class KeyedDecoder:
 
     rows: JsonRows
 
-    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[Block]:
+    def __call__(self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary) -> Iterator[ColumnBlock]:
         for block in ColumnDecoder(self.rows.columns)(batches, dictionary):
             yield with_gone(block, self.rows.key) if self.rows.key else block
 

@@ -12,9 +12,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
+from storage.types.interval_output import Interval
 from storage.types.time_output import round_micros
-
-Interval = tuple[int, int, int]
 
 _UNITS: Final[dict[str, str]] = {
     alias: unit

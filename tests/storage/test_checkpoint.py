@@ -21,8 +21,8 @@ from storage.checkpoint import Applier, Pace, recover
 from storage.duck import Store
 from storage.files import FatalStorageError, ForgetfulFiles
 from storage.log import CommitLog
-from storage.record import CommitRecord, Entries, Update, encode_record
-from storage.stored import Batch, History, StoredRelation
+from storage.record import CommitRecord, Entries, RelationUpdate, encode_record
+from storage.stored import History, StoredRelation, WriteBatch
 from tests.support.paths import ROOT
 
 EAGER = Pace(rows=50, seconds=0.01, transaction=200, checkpoint_rows=100, checkpoint_seconds=0.05, fold_seconds=0.0)
@@ -34,10 +34,10 @@ def commit_rows(epoch: int) -> list[tuple[int, int]]:
     return [(epoch, i) for i in range(Random(epoch).randint(1, 5))]
 
 
-def updates_of(epoch: int) -> Update:
+def updates_of(epoch: int) -> RelationUpdate:
     added, removed = commit_rows(epoch), commit_rows(epoch - 1) if epoch % 3 and epoch > 1 else []
     diffs = [1] * len(added) + [-1] * len(removed)
-    return Update(1, np.array(added + removed, np.int64), np.array(diffs, np.int64))
+    return RelationUpdate(1, np.array(added + removed, np.int64), np.array(diffs, np.int64))
 
 
 def entry_of(epoch: int) -> Entries:
@@ -49,12 +49,12 @@ def record_of(epoch: int) -> CommitRecord:
     return CommitRecord(epoch, (updates_of(epoch),), entry_of(epoch), f"catalog {epoch}".encode(), f"load {epoch}")
 
 
-def batch_of(epoch: int, sequence: int) -> Batch:
+def batch_of(epoch: int, sequence: int) -> WriteBatch:
     update = updates_of(epoch)
     view = History(np.array([[epoch]]), np.array([epoch]), np.array([1]))
     histories = {1: History(update.rows, np.full(len(update.rows), epoch), update.diffs), 2: view}
     loads = {epoch: f"load {epoch}"}
-    return Batch(epoch, sequence, histories, entry_of(epoch), f"catalog {epoch}".encode(), loads=loads)
+    return WriteBatch(epoch, sequence, histories, entry_of(epoch), f"catalog {epoch}".encode(), loads=loads)
 
 
 def expected_rows(epoch: int) -> Counter[tuple[int, ...]]:
@@ -179,7 +179,7 @@ def test_room_and_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     full = SqlError("53100", "the disk is full")
     failing = True
 
-    def apply(batch: Batch) -> bool:
+    def apply(batch: WriteBatch) -> bool:
         if failing:
             raise full
         return real(batch)
@@ -205,7 +205,7 @@ def test_what_a_view_has_from_the_start_holds_nobody_back(tmp_path: Path, monkey
     store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
     full = SqlError("53100", "the disk is full")
 
-    def refuse(batch: Batch) -> bool:
+    def refuse(batch: WriteBatch) -> bool:
         raise full
 
     applier = Applier(store, log, errors, pace=Pace(rows=1, room=20, seconds=0.01, retry_seconds=0.01))
@@ -213,10 +213,10 @@ def test_what_a_view_has_from_the_start_holds_nobody_back(tmp_path: Path, monkey
     contents = History(rows, np.full(1000, 1), np.ones(1000, np.int64))
     with monkeypatch.context() as patch:
         patch.setattr(store, "apply", refuse)
-        applier.submit(Batch(1, 1, {1: contents}, created=(StoredRelation(1, (ColumnType(INT8, False),)),)))
+        applier.submit(WriteBatch(1, 1, {1: contents}, created=(StoredRelation(1, (ColumnType(INT8, False),)),)))
         assert applier.waiting == 1000
         assert applier.wait_for_room(0)
-        applier.submit(Batch(2, 2, {1: History(rows + 1000, contents.epochs + 1, contents.diffs)}))
+        applier.submit(WriteBatch(2, 2, {1: History(rows + 1000, contents.epochs + 1, contents.diffs)}))
         assert not applier.wait_for_room(0.02)
     assert applier.wait_for_room(10)
     applier.flush()
@@ -231,7 +231,7 @@ def test_what_the_applier_cannot_survive_reaches_everyone(tmp_path: Path, monkey
     store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
     cause = FatalStorageError("gone")
 
-    def apply(batch: Batch) -> bool:
+    def apply(batch: WriteBatch) -> bool:
         raise cause
 
     monkeypatch.setattr(store, "apply", apply)

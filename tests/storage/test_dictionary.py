@@ -128,7 +128,7 @@ def test_lengths_that_a_slot_has_no_room_for() -> None:
     while (dead := sweep.condemn(1 << 15)) is not None:
         left += len(dead)
     assert left == len(longer)
-    sweep.turn()
+    sweep.start_generation()
     sweep.drop()
     assert dictionary.lookup(ids) == values
 

@@ -33,7 +33,7 @@ from ivm.words import (
 )
 from storage.duck import Store
 from storage.record import NO_ENTRIES, Entries
-from storage.stored import Batch, History, StoredRelation
+from storage.stored import History, StoredRelation, WriteBatch
 from tests.support.profiles import scaled
 
 
@@ -70,7 +70,7 @@ def unpacked(found: Entries) -> dict[int, bytes]:
 
 
 def test_apply_and_read_in_time(store: Store) -> None:
-    store.apply(Batch(30, 3, {1: history(((1, 2), 10, 1), ((1, 2), 20, 1), ((3, 4), 20, 2), ((1, 2), 30, -2))}))
+    store.apply(WriteBatch(30, 3, {1: history(((1, 2), 10, 1), ((1, 2), 20, 1), ((3, 4), 20, 2), ((1, 2), 30, -2))}))
     assert contents(store.rows(1, 0)) == {}
     assert contents(store.rows(1, 10)) == {(1, 2): 1}
     assert contents(store.rows(1, 20)) == {(1, 2): 2, (3, 4): 2}
@@ -90,8 +90,8 @@ def test_everything_survives_a_reopening(tmp_path: Path) -> None:
     assert len(secret) == 16
     store.create_relation(7, 0)
     values = {3: b"abc", 5: b"", -7: bytes(range(256))}
-    store.apply(Batch(9, 4, {1: history(((1,), 9, 1))}, entries(values), b'{"a": 1}', loads={9: "load 'one'"}))
-    store.apply(Batch(10, 5, {7: History(np.zeros((2, 0), np.int64), np.array([10, 10]), np.array([1, 1]))}))
+    store.apply(WriteBatch(9, 4, {1: history(((1,), 9, 1))}, entries(values), b'{"a": 1}', loads={9: "load 'one'"}))
+    store.apply(WriteBatch(10, 5, {7: History(np.zeros((2, 0), np.int64), np.array([10, 10]), np.array([1, 1]))}))
     store.close()
     store = Store.open(tmp_path)
     assert (store.secret, store.high_water(), store.log_sequence()) == (secret, 10, 5)
@@ -105,32 +105,32 @@ def test_everything_survives_a_reopening(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_applied_once(store: Store) -> None:
-    batch = Batch(20, 2, {1: history(((1,), 10, 1), ((2,), 20, 1))}, entries({1: b"x"}), b"one")
+    batch = WriteBatch(20, 2, {1: history(((1,), 10, 1), ((2,), 20, 1))}, entries({1: b"x"}), b"one")
     assert store.apply(batch)
     assert not store.apply(batch)
-    overlapping = Batch(30, 3, {1: history(((1,), 10, 1), ((2,), 20, 1), ((2,), 30, 1))}, NO_ENTRIES, None)
+    overlapping = WriteBatch(30, 3, {1: history(((1,), 10, 1), ((2,), 20, 1), ((2,), 30, 1))}, NO_ENTRIES, None)
     assert store.apply(overlapping)
     assert contents(store.rows(1)) == {(1,): 1, (2,): 2}
     assert store.catalog() == b"one"
 
 
 def test_a_failed_batch_changes_nothing(store: Store) -> None:
-    store.apply(Batch(10, 1, {1: history(((1,), 10, 1))}))
+    store.apply(WriteBatch(10, 1, {1: history(((1,), 10, 1))}))
     with pytest.raises(AssertionError):
-        store.apply(Batch(20, 2, {2: history(((5,), 20, 1)), 1: history(((1, 2), 20, 1))}, catalog=b"new"))
+        store.apply(WriteBatch(20, 2, {2: history(((5,), 20, 1)), 1: history(((1, 2), 20, 1))}, catalog=b"new"))
     assert (store.high_water(), store.log_sequence(), store.catalog()) == (10, 1, None)
     assert store.relations() == {1: 1}
-    store.apply(Batch(20, 2, {2: history(((5,), 20, 1))}))
+    store.apply(WriteBatch(20, 2, {2: history(((5,), 20, 1))}))
     assert contents(store.rows(2)) == {(5,): 1}
 
 
 def test_dropping_and_creating(store: Store) -> None:
     schema = (ColumnType(INT8, nullable=False),)
     store.apply(
-        Batch(10, 1, {1: history(((1,), 10, 1))}, created=(StoredRelation(1, schema), StoredRelation(2, schema)))
+        WriteBatch(10, 1, {1: history(((1,), 10, 1))}, created=(StoredRelation(1, schema), StoredRelation(2, schema)))
     )
     assert store.relations() == {1: 1, 2: 1}
-    store.apply(Batch(20, 2, {1: history(((2,), 15, 1))}, dropped=(1,)))
+    store.apply(WriteBatch(20, 2, {1: history(((2,), 15, 1))}, dropped=(1,)))
     assert store.relations() == {2: 1}
     with pytest.raises(SqlError):
         store.rows(1)
@@ -145,7 +145,7 @@ def test_dropping_and_creating(store: Store) -> None:
 
 
 def test_forgetting_keeps_later_reads_and_refuses_older_ones(store: Store) -> None:
-    store.apply(Batch(30, 3, {1: history(((1,), 10, 1), ((2,), 20, 1), ((1,), 20, -1), ((3,), 30, 1))}))
+    store.apply(WriteBatch(30, 3, {1: history(((1,), 10, 1), ((2,), 20, 1), ((1,), 20, -1), ((3,), 30, 1))}))
     store.forget(1, 20)
     assert store.since(1) == 20
     assert contents(store.rows(1, 20)) == {(2,): 1}
@@ -175,9 +175,9 @@ def test_history_against_counters(store: Store, steps: list[tuple[list[tuple[tup
         for row, diff in updates:
             expected[epoch][row] += diff
         if updates:
-            store.apply(Batch(epoch, epoch, {relation: history(*((row, epoch, diff) for row, diff in updates))}))
+            store.apply(WriteBatch(epoch, epoch, {relation: history(*((row, epoch, diff) for row, diff in updates))}))
         else:
-            store.apply(Batch(epoch, epoch))
+            store.apply(WriteBatch(epoch, epoch))
         store.forget(relation, max(start, epoch - keep))
         for at in range(max(store.since(relation), start), epoch + 1):
             assert contents(store.rows(relation, at)) == {row: n for row, n in expected[at].items() if n}
@@ -187,7 +187,7 @@ def test_folding_consolidates_the_base(store: Store, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("storage.duck._FOLD_AT_LEAST", 4)
     for epoch in range(1, 40):
         store.apply(
-            Batch(epoch, epoch, {1: history(((epoch,), epoch, 1), ((epoch - 1,), epoch, -1 if epoch > 1 else 0))})
+            WriteBatch(epoch, epoch, {1: history(((epoch,), epoch, 1), ((epoch - 1,), epoch, -1 if epoch > 1 else 0))})
         )
         store.forget(1, epoch)
         assert contents(store.rows(1)) == {(epoch,): 1}
@@ -197,11 +197,11 @@ def test_folding_consolidates_the_base(store: Store, monkeypatch: pytest.MonkeyP
 
 def test_checkpoint_tells_what_the_file_holds(store: Store, tmp_path: Path) -> None:
     assert store.checkpoint() == 0
-    store.apply(Batch(10, 8, {1: history(((1,), 10, 1))}))
+    store.apply(WriteBatch(10, 8, {1: history(((1,), 10, 1))}))
     assert store.checkpoint() == 8
     wal = tmp_path / "store.duckdb.wal"
     assert not wal.exists() or wal.stat().st_size == 0
-    store.apply(Batch(11, 9, {1: history(((1,), 11, 1))}))
+    store.apply(WriteBatch(11, 9, {1: history(((1,), 11, 1))}))
     assert wal.stat().st_size > 0
 
 
@@ -210,10 +210,10 @@ def test_too_little_memory_is_53200_and_the_store_lives_on(tmp_path: Path) -> No
     data = np.zeros(96 << 20, np.uint8)
     huge = Entries(np.array([1]), data, np.array([0, len(data)]))
     with pytest.raises(SqlError) as raised:
-        store.apply(Batch(10, 1, {1: history(((1,), 10, 1))}, huge))
+        store.apply(WriteBatch(10, 1, {1: history(((1,), 10, 1))}, huge))
     assert raised.value.sqlstate == "53200"
     assert store.high_water() == 0
-    assert store.apply(Batch(10, 1, {1: history(((1,), 10, 1))}))
+    assert store.apply(WriteBatch(10, 1, {1: history(((1,), 10, 1))}))
     store.close()
 
 
@@ -234,13 +234,13 @@ def test_an_unclear_commit_is_looked_up(store: Store) -> None:
             return self.real.execute(query, *arguments)
 
     store._connection = Unclear(store._connection, happens=True)  # type: ignore[assignment]
-    assert store.apply(Batch(10, 1, {1: history(((1,), 10, 1))}))
+    assert store.apply(WriteBatch(10, 1, {1: history(((1,), 10, 1))}))
     assert contents(store.rows(1)) == {(1,): 1}
     store._connection = Unclear(store._connection, happens=False)  # type: ignore[assignment]
     with pytest.raises(Exception, match="it is not known"):
-        store.apply(Batch(20, 2, {1: history(((1,), 20, 1)), 2: history(((1,), 20, 1))}))
+        store.apply(WriteBatch(20, 2, {1: history(((1,), 20, 1)), 2: history(((1,), 20, 1))}))
     assert (store.high_water(), store.relations()) == (10, {1: 1})
-    assert store.apply(Batch(20, 2, {1: history(((1,), 20, 1))}))
+    assert store.apply(WriteBatch(20, 2, {1: history(((1,), 20, 1))}))
     assert contents(store.rows(1)) == {(1,): 2}
 
 
@@ -293,7 +293,7 @@ def test_typed_views_show_values(store: Store) -> None:
     values = {11: "zwölf".encode(), 13: b"o'hare", 15: b"unused"}
     relation = StoredRelation(16400, schema, 'odd "name"', tuple(f"col {i}" for i in range(8)))
     ends = np.array([5, 5, 5, 5, 5]), np.array([2, 1, 1, 1, 1])
-    store.apply(Batch(5, 1, {16400: History(rows, *ends)}, entries(values), created=(relation,)))
+    store.apply(WriteBatch(5, 1, {16400: History(rows, *ends)}, entries(values), created=(relation,)))
     with store._reading() as cursor:
         columns = "c0, c1, c2::VARCHAR, c3::VARCHAR, c4::VARCHAR, c5, c6, c7"
         found = cursor.execute(f"SELECT {columns} FROM readable.r16400 ORDER BY c0").fetchall()
@@ -317,9 +317,9 @@ def test_a_checkpoint_that_a_kill_cut_short_is_undone(tmp_path: Path) -> None:
 
     path = tmp_path / "store.duckdb"
     store = Store.open(tmp_path, 64 << 20)
-    store.apply(Batch(10, 8, {1: history(((1,), 10, 1))}))
+    store.apply(WriteBatch(10, 8, {1: history(((1,), 10, 1))}))
     assert store.checkpoint() == 8
-    store.apply(Batch(11, 9, {1: history(((2,), 11, 1))}))
+    store.apply(WriteBatch(11, 9, {1: history(((2,), 11, 1))}))
     store._save_metadata()
     store._disconnect()  # without a checkpoint, as after a kill: the header is the old one
     intact = path.read_bytes()
@@ -337,9 +337,9 @@ def test_a_checkpoint_that_a_kill_cut_short_is_undone(tmp_path: Path) -> None:
 
 def test_an_undo_file_of_a_checkpoint_that_was_done_is_not_used(tmp_path: Path) -> None:
     store = Store.open(tmp_path, 64 << 20)
-    store.apply(Batch(10, 8, {1: history(((1,), 10, 1))}))
+    store.apply(WriteBatch(10, 8, {1: history(((1,), 10, 1))}))
     store.checkpoint()
-    store.apply(Batch(11, 9, {1: history(((2,), 11, 1))}))
+    store.apply(WriteBatch(11, 9, {1: history(((2,), 11, 1))}))
     store._save_metadata()
     store._connection.execute("CHECKPOINT")
     store._disconnect()
@@ -366,7 +366,7 @@ def test_a_reader_only_puts_a_checkpoint_off(store: Store) -> None:
         thread.start()
     done = 0
     for epoch in range(1, 80):
-        store.apply(Batch(epoch, epoch, {1: history(((epoch,), epoch, 1))}))
+        store.apply(WriteBatch(epoch, epoch, {1: history(((epoch,), epoch, 1))}))
         done += store.checkpoint() > 0
     stop.set()
     for thread in threads:

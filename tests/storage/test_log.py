@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from ivm.errors import SqlError
 from storage.files import FatalStorageError, ForgetfulFiles, RealFiles, lock_folder
 from storage.log import CommitLog
-from storage.record import NO_ENTRIES, CommitRecord, Entries, Update, decode_record, encode_record
+from storage.record import NO_ENTRIES, CommitRecord, Entries, RelationUpdate, decode_record, encode_record
 from tests.support.profiles import scaled
 
 
@@ -264,12 +264,12 @@ words = st.integers(-(2**63), 2**63 - 1)
 
 
 @st.composite
-def updates(draw: st.DrawFn) -> Update:
+def updates(draw: st.DrawFn) -> RelationUpdate:
     shape = draw(st.tuples(st.integers(0, 5), st.integers(0, 4)))
     rows = draw(hnp.arrays(np.int64, shape, elements=words))
     alike = draw(st.booleans())
     diffs = np.full(shape[0], draw(words)) if alike else draw(hnp.arrays(np.int64, shape[0], elements=words))
-    return Update(draw(words), rows, diffs.astype(np.int64))
+    return RelationUpdate(draw(words), rows, diffs.astype(np.int64))
 
 
 @st.composite
@@ -300,7 +300,7 @@ def assert_same(left: CommitRecord, right: CommitRecord) -> None:
 @settings(max_examples=scaled(150))
 @given(records)
 @example(CommitRecord(0))
-@example(CommitRecord(5, (Update(1, np.zeros((2, 1), np.int64), np.array([1, -1])),), NO_ENTRIES, b"", ""))
+@example(CommitRecord(5, (RelationUpdate(1, np.zeros((2, 1), np.int64), np.array([1, -1])),), NO_ENTRIES, b"", ""))
 def test_records_round_trip(record: CommitRecord) -> None:
     assert_same(decode_record(encode_record(record)), record)
 

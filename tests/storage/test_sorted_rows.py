@@ -15,7 +15,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import INT4, INT8, TEXT
 from storage.dictionary import Dictionary
-from storage.load.collector import Few, KeyOrder, RowCollector, Sorted
+from storage.load.collector import Few, KeyOrder, RowCollector, SortedLoad
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.executor import (
@@ -23,10 +23,10 @@ from storage.load.executor import (
     ENTRIES,
     ROWS,
     Encoding,
-    notes_of,
     partitioner,
     read_entries,
     read_run,
+    reports_of,
     sorter,
 )
 from storage.load.rejects import Reject
@@ -114,17 +114,17 @@ def test_records_of_equal_rows_meet_and_become_runs(tmp_path: Path) -> None:
     for place in range(5):
         mine = pa.RecordBatch.from_pylist([r for r in records if r["place"] == place])
         texts += [row["data"] for batch in sorter(str(tmp_path))([mine]) for row in batch.to_pylist()]
-    notes = notes_of(texts)
-    runs = [read_run(tmp_path, note, 3) for note in notes if note.rows]
+    reports = reports_of(texts)
+    runs = [read_run(tmp_path, report, 3) for report in reports if report.rows]
     assert all(is_ascending(run.rows) for run in runs)
     assert len(set().union(*(counted(run) for run in runs))) == sum(len(run.rows) for run in runs), "each at one place"
     assert sum(run.times.sum() for run in runs) == 2000
-    entries = [entry for note in notes if note.entries for batch in read_entries(tmp_path, note)
+    entries = [entry for report in reports if report.entries for batch in read_entries(tmp_path, report)
                for entry in batch.to_pylist()]  # fmt: skip
     dictionary = Dictionary(SECRET)
     assert sorted(entry["value"] for entry in entries) == sorted(f"n{i}".encode() for i in range(40))
     assert all(dictionary.intern([entry["value"]]).tolist() == [entry["id"]] for entry in entries)
-    assert not any(note.clash for note in notes)
+    assert not any(report.clash for report in reports)
 
 
 def test_an_id_that_stands_for_two_values_is_told(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_id_that_stands_for_two_values_is_told(tmp_path: Path) -> None:
     records = [record for part in parts for batch in half([part]) for record in batch.to_pylist()]
     mine = pa.RecordBatch.from_pylist(records)
     texts = [row["data"] for batch in sorter(str(tmp_path))([mine]) for row in batch.to_pylist()]
-    assert any(note.clash for note in notes_of(texts))
+    assert any(report.clash for report in reports_of(texts))
 
 
 def test_rejects_are_notes(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_rejects_are_notes(tmp_path: Path) -> None:
     records = [r for batch in partitioner(encoding, ColumnDecoder(columns))(given) for r in batch.to_pylist()]
     found = [row["data"] for batch in sorter(str(tmp_path))([pa.RecordBatch.from_pylist(records)])
              for row in batch.to_pylist()]  # fmt: skip
-    rejects = [reject for note in notes_of(found) for reject in note.rejects]
+    rejects = [reject for report in reports_of(found) for reject in report.rejects]
     assert [(type(reject), reject.sqlstate) for reject in rejects] == [(Reject, "22003")]
 
 
@@ -159,7 +159,7 @@ def test_a_chunk_is_not_much_larger_than_it_should_be() -> None:
 # -- in the server ----------------------------------------------------------------------------------------------------
 
 
-def collected(folder: Path | None, order: KeyOrder, parts: list[Run]) -> Few | Sorted:
+def collected(folder: Path | None, order: KeyOrder, parts: list[Run]) -> Few | SortedLoad:
     collector = RowCollector(folder, order, limit=10, run=16)
     for part in parts:
         collector.add(*part)
@@ -177,7 +177,7 @@ def test_all_rows_come_out_as_often_as_they_came(
     expected = counted(*map(Run, rows))
     assert counted(Run(found.whole())) == expected
     assert found.count == expected.total()
-    if isinstance(found, Sorted):
+    if isinstance(found, SortedLoad):
         assert is_ascending(found.rows[:, list(order.words)])
         assert found.batch.rows.tolist() == found.rows[:, list(order.words)].tolist()
         assert counted(Run(found.rows), found.more) == expected

@@ -26,10 +26,10 @@ def swept(dictionary: Dictionary, living: list[int]) -> list[int]:
     dead: list[int] = []
     while (found := sweep.condemn(100)) is not None:
         dead += found.tolist()
-    sweep.turn()
+    sweep.start_generation()
     assert sweep.released
     sweep.drop()
-    sweep.turn()
+    sweep.start_generation()
     return dead
 
 
@@ -118,7 +118,7 @@ class Model:
         assert self.sweep is not None
         dead = self.sweep.condemn(300)
         if dead is None:
-            self.sweep.turn()
+            self.sweep.start_generation()
             return 3
         for ident in dead.tolist():
             del self.stored[ident]
@@ -129,7 +129,7 @@ class Model:
         if not self.sweep.released:
             return self.random.choice((3, 0))
         self.sweep.drop()
-        self.sweep.turn()
+        self.sweep.start_generation()
         self.dictionary.forget_recent()
         return 0
 
@@ -200,7 +200,7 @@ def test_a_holder_keeps_what_it_has() -> None:
     while (found := sweep.condemn(64)) is not None:
         dead += found.tolist()
     assert sorted(dead) == sorted(ids[1:].tolist())
-    sweep.turn()
+    sweep.start_generation()
     assert not sweep.released
     assert cursor.lookup(ids) == [b"a", b"b", b"c"]
     dictionary.drain_new()
@@ -212,7 +212,7 @@ def test_a_holder_keeps_what_it_has() -> None:
     del cursor
     assert sweep.released
     sweep.drop()
-    sweep.turn()
+    sweep.start_generation()
     assert later.lookup(ids[2:]) == [b"c"], "one that came later has it for itself"
     assert dictionary.lookup(ids[:2]) == [b"a", b"b"]
     with pytest.raises(AssertionError):
@@ -248,11 +248,11 @@ def test_threads_beside_a_sweep() -> None:
             sweep.see(ids)
             while sweep.condemn(1 << 12) is not None:
                 pass
-            sweep.turn()
+            sweep.start_generation()
             while not sweep.released:
                 stop.wait(0.001)
             sweep.drop()
-            sweep.turn()
+            sweep.start_generation()
             dictionary.forget_recent()
     finally:
         stop.set()

@@ -10,7 +10,7 @@ import numpy as np
 from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType
 from planner.expr.evaluate.calls import Run
-from planner.expr.rows import Batch
+from planner.expr.rows import RowBatch
 from storage.types.arrays import elements, nest, shape
 from storage.types.codec import decode, encode
 
@@ -26,7 +26,7 @@ def array_cast(
     assert want is not None
     cast, immutable = element_cast(lambda batch: batch.column(0), have, want, assignment)
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         vector = arg(batch)
         arrays = decode(source, vector, batch.context.dictionary)
         shapes = [None if a is None else shape(a, have.kind is Kind.INTERVAL) for a in arrays]
@@ -39,7 +39,7 @@ def array_cast(
                 owner += [row] * (len(flat) - before)
         if not flat:
             return vector
-        inner = Batch((encode(have, flat, batch.context.dictionary),), len(flat), batch.context)
+        inner = RowBatch((encode(have, flat, batch.context.dictionary),), len(flat), batch.context)
         datums = decode(want, cast(inner), batch.context.dictionary)
         failed = _fail(batch, inner, np.array(owner, np.int64))
         return encode(target, _rebuilt(datums, shapes, failed), batch.context.dictionary)
@@ -47,7 +47,7 @@ def array_cast(
     return run, immutable
 
 
-def _fail(batch: Batch, inner: Batch, owner: Words) -> set[int]:
+def _fail(batch: RowBatch, inner: RowBatch, owner: Words) -> set[int]:
     rows: set[int] = set()
     for failed, error in inner.failed:
         batch.failed.append((owner[failed], error))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.rows import Mask, Vector, Words
-from planner.expr.rows import Batch, equals, nulls_of, put, some
+from planner.expr.rows import RowBatch, equals, nulls_of, put, some
 
-Run = Callable[[Batch], Vector]
+Run = Callable[[RowBatch], Vector]
 
 
 def run_and(args: tuple[Run, ...], safe: tuple[bool, ...]) -> Run:
@@ -25,7 +25,7 @@ def run_or(args: tuple[Run, ...], safe: tuple[bool, ...]) -> Run:
 def _junction(args: tuple[Run, ...], safe: tuple[bool, ...], decided: int) -> Run:
     """AND or OR. ``decided``: the value that decides a row, 0 for AND, 1 for OR."""
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         result = args[0](batch)
         for arg, harmless in zip(args[1:], safe[1:], strict=True):
             if harmless:
@@ -82,7 +82,7 @@ def is_true(vector: Vector) -> Mask:
 def run_case(arms: tuple[tuple[Run, Run], ...], otherwise: Run) -> Run:
     """Searched CASE."""
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         words, nulls = np.zeros(batch.count, np.int64), np.zeros(batch.count, np.bool_)
         rows: Words | None = None
         rest = batch
@@ -109,12 +109,12 @@ def run_case(arms: tuple[tuple[Run, Run], ...], otherwise: Run) -> Run:
     return run
 
 
-def _absorb(batch: Batch, child: Batch, rows: Words) -> None:
+def _absorb(batch: RowBatch, child: RowBatch, rows: Words) -> None:
     batch.absorb(child, rows)
     child.failed.clear()
 
 
-def _fill(batch: Batch, value: Run, rows: Words, words: Words, nulls: Mask) -> None:
+def _fill(batch: RowBatch, value: Run, rows: Words, words: Words, nulls: Mask) -> None:
     child = batch.child(rows)
     put(words, nulls, rows, value(child))
     batch.absorb(child, rows)
@@ -123,7 +123,7 @@ def _fill(batch: Batch, value: Run, rows: Words, words: Words, nulls: Mask) -> N
 def run_coalesce(args: tuple[Run, ...], _safe: tuple[bool, ...]) -> Run:
     """The first argument that is not NULL. A failed argument is NULL as well, but its row has already failed."""
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         first = args[0](batch)
         if first.nulls is None:
             return first
@@ -143,7 +143,7 @@ def run_coalesce(args: tuple[Run, ...], _safe: tuple[bool, ...]) -> Run:
 def run_try(arg: Run) -> Run:
     """NULL on the rows where the argument fails."""
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         rows = np.arange(batch.count)
         child = batch.child(rows)
         vector = arg(child)

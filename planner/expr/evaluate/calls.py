@@ -11,10 +11,10 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.words import SqlType
 from planner.expr.functions.table import CallingConvention, Function
-from planner.expr.rows import Batch, RowsCallSite, some, with_nulls
+from planner.expr.rows import RowBatch, RowsCallSite, some, with_nulls
 from storage.types.codec import decode, encode
 
-Run = Callable[[Batch], Vector]
+Run = Callable[[RowBatch], Vector]
 _MEMO_LIMIT: Final = 1 << 16
 _ABSENT: Final = object()
 
@@ -31,7 +31,7 @@ def call_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType,
 def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
     implementation = function.implementation
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         site = RowsCallSite(batch, types, result, batch.count)
         out = implementation(site, *[a(batch) for a in args])
         vector = out if isinstance(out, Vector) else Vector(out)
@@ -44,7 +44,7 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
     implementation = function.implementation
     total = function.total
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
         nulls = _any_null(vectors)
         if nulls is None or total:
@@ -93,7 +93,7 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
     remember = function.volatility == "immutable"
     key = (function.key, types, result)
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
         nulls = _any_null(vectors) if function.strict else None
         rows = None if nulls is None else np.flatnonzero(~nulls)

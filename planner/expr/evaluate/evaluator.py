@@ -33,7 +33,7 @@ from planner.expr.functions.library import (
     is_volatile,
 )  # fmt: skip
 from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function
-from planner.expr.rows import Batch, Failures, constant_vector
+from planner.expr.rows import Failures, RowBatch, constant_vector
 from planner.expr.scalar import (
     And,
     Call,
@@ -87,7 +87,7 @@ def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
     runs = [compiler.compile(e).run for e in exprs]
 
     def run(columns: Sequence[Vector], count: int, context: Context) -> tuple[list[Vector], Failures | None]:
-        batch = Batch(columns, count, context)
+        batch = RowBatch(columns, count, context)
         if count == 0:
             empty = np.zeros(0, np.int64)
             return [Vector(empty) for _ in runs], None
@@ -266,10 +266,10 @@ def _finished(run: Run, parts: Sequence[_Node], immutable: bool, safe: bool, vol
 
 
 def _fixed(run: Run) -> Run:
-    def run_once(batch: Batch) -> Vector:
+    def run_once(batch: RowBatch) -> Vector:
         if batch.count == 1:
             return run(batch)
-        one = Batch((), 1, batch.context)
+        one = RowBatch((), 1, batch.context)
         vector = run(one)
         return _spread(batch, vector, one.failed[0][1] if one.failed else None)
 
@@ -279,11 +279,11 @@ def _fixed(run: Run) -> Run:
 def _folded(run: Run) -> Run:
     known: tuple[int, Vector, SqlError | None] = (0, Vector(np.zeros(1, np.int64)), None)
 
-    def run_once(batch: Batch) -> Vector:
+    def run_once(batch: RowBatch) -> Vector:
         nonlocal known
         serial, vector, error = known
         if serial != batch.context.dictionary.serial:
-            one = Batch((), 1, batch.context)
+            one = RowBatch((), 1, batch.context)
             vector = run(one)
             error = one.failed[0][1] if one.failed else None
             known = (batch.context.dictionary.serial, vector, error)
@@ -292,7 +292,7 @@ def _folded(run: Run) -> Run:
     return run_once
 
 
-def _spread(batch: Batch, vector: Vector, error: SqlError | None) -> Vector:
+def _spread(batch: RowBatch, vector: Vector, error: SqlError | None) -> Vector:
     """Broadcasts one row's value to all rows with stride 0."""
     if error is not None:
         batch.failed.append((np.arange(batch.count), error))
@@ -307,7 +307,7 @@ def _tried(node: _Node) -> _Node:
 
 
 def _shared(run: Run, number: int) -> Run:
-    def look(batch: Batch) -> Vector:
+    def look(batch: RowBatch) -> Vector:
         vector = batch.shared.get(number)
         if vector is None:
             vector = batch.shared[number] = run(batch)
@@ -329,7 +329,7 @@ def _literal(literal: Literal) -> Run:
         return lambda batch: _null_vector(batch.count)
     known = (0, Vector(np.zeros(1, np.int64)))
 
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         nonlocal known
         serial, vector = known
         dictionary = batch.context.dictionary
@@ -342,7 +342,7 @@ def _literal(literal: Literal) -> Run:
 
 
 def _parameter(parameter: Parameter) -> Run:
-    def run(batch: Batch) -> Vector:
+    def run(batch: RowBatch) -> Vector:
         datum = batch.context.parameters[parameter.index - 1]
         if datum is None:
             return _null_vector(batch.count)

@@ -15,11 +15,11 @@ from ivm.errors import SqlError
 from ivm.words import FLOAT8, INTERVAL, Kind, SqlType
 from planner.expr.functions.datetime.operators import interval_minus, interval_plus, interval_times
 from planner.expr.functions.table import ANYARRAY, ANYELEMENT, per_value
+from storage.types.interval_output import Interval
 
 T = TypeVar("T")
 _FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
 _INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
-Interval = tuple[int, int, int]
 _Pick = Callable[[Sequence[Any], float], Any]
 
 

@@ -128,7 +128,7 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
     return Expansion(source, [Vector(values)], failures)
 
 
-Rows = Callable[..., Sequence[Any]]
+RowsFunction = Callable[..., Sequence[Any]]
 
 
 def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementation:

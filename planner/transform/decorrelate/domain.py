@@ -10,23 +10,23 @@ from planner.expr.functions.internal.subquery import SAME_WORD
 from planner.expr.scalar import Call, Column, Scalar
 from planner.logical.nodes import Rel, Values
 
-Token = tuple[int, int]
-"""(scope, column): a column of a row that a query's expressions see. Each such row has its own scope number."""
+ScopedColumn = tuple[int, int]
+"""(scope, position): a column of a row that a query's expressions see. Each such row has its own scope number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A set of outer bindings. ``rel`` has one column for each token, in order, and each binding once."""
+    """A set of outer bindings. ``rel`` has these columns, in order, and each binding once."""
 
     rel: Rel
-    tokens: tuple[Token, ...]
+    columns: tuple[ScopedColumn, ...]
 
     @property
     def width(self) -> int:
-        return len(self.tokens)
+        return len(self.columns)
 
-    def position(self, token: Token) -> int:
-        return self.tokens.index(token)
+    def position(self, column: ScopedColumn) -> int:
+        return self.columns.index(column)
 
 
 UNIT = Domain(Values(((),), ()), ())
@@ -37,7 +37,7 @@ Scopes = tuple[int, ...]
 class Decorrelation(Protocol):
     """What ``Lifter`` needs of the decorrelator: the recursion into plans."""
 
-    def tokens_in(self, rel: Rel, scopes: Scopes) -> frozenset[Token]:
+    def outer_columns_in(self, rel: Rel, scopes: Scopes) -> frozenset[ScopedColumn]:
         """The outer columns that the plan refers to."""
         ...
 
@@ -46,7 +46,7 @@ class Decorrelation(Protocol):
         ...
 
     def closed_plan(self, rel: Rel, scopes: Scopes) -> Rel:
-        """Decorrelates a plan that refers to no token of a domain."""
+        """Decorrelates a plan that refers to no column of a domain."""
         ...
 
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:

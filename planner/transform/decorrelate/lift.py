@@ -50,7 +50,15 @@ from planner.logical.traversal import (
     with_children,
 )  # fmt: skip
 from planner.transform.decorrelate import mentions, pull_up
-from planner.transform.decorrelate.domain import UNIT, Decorrelation, Domain, Scopes, Token, raw_columns, same_words
+from planner.transform.decorrelate.domain import (
+    UNIT,
+    Decorrelation,
+    Domain,
+    ScopedColumn,
+    Scopes,
+    raw_columns,
+    same_words,
+)
 
 Guards = tuple[Scalar, ...]
 """Conditions over the lifted row that all hold for the rows on which an expression is evaluated."""
@@ -64,15 +72,15 @@ class Lifter:
         self.base = rel
         self.width = len(schema(rel)) - domain.width
 
-    def position(self, token: Token) -> int:
-        """The position of a token's value in ``rel``."""
-        if token[0] == self.scopes[0]:
-            return self.domain.width + token[1]
-        return self.domain.position(token)
+    def position(self, column: ScopedColumn) -> int:
+        """The position of a column's value in ``rel``."""
+        if column[0] == self.scopes[0]:
+            return self.domain.width + column[1]
+        return self.domain.position(column)
 
-    def domain_of(self, tokens: frozenset[Token], guards: Guards) -> Domain:
-        """The distinct bindings of some tokens, among the rows that meet the guards."""
-        known = sorted(t for t in tokens if t[0] == self.scopes[0] or t in self.domain.tokens)
+    def domain_of(self, columns: frozenset[ScopedColumn], guards: Guards) -> Domain:
+        """The distinct bindings of some columns, among the rows that meet the guards."""
+        known = sorted(t for t in columns if t[0] == self.scopes[0] or t in self.domain.columns)
         if not known:
             return UNIT
         # Earlier lifts neither add nor drop rows, so the bindings can be taken from the base unless a guard reads a
@@ -128,7 +136,7 @@ class Lifter:
         return replace(expr, arms=tuple(arms), otherwise=self.lift(expr.otherwise, guards))
 
     def _applied(self, rel: Rel, guards: Guards) -> tuple[Domain, Rel]:
-        domain = self.domain_of(self.parent.tokens_in(rel, self.scopes), guards)
+        domain = self.domain_of(self.parent.outer_columns_in(rel, self.scopes), guards)
         if domain is UNIT:
             closed = self.parent.closed_plan(rel, self.scopes)
             return domain, gated(closed, Filter(self.rel, conjunction(guards))) if guards else closed
@@ -146,13 +154,13 @@ class Lifter:
             Aggregate("count(*)", (), INT8, False),
             Aggregate("any_value(anyelement)", (column,), expr.type, True),
         )
-        count, value = self._join_back(domain, Reduce(applied, keys, aggregates), not domain.tokens)
+        count, value = self._join_back(domain, Reduce(applied, keys, aggregates), not domain.columns)
         return Call(SINGLE_ROW, (count, value), expr.type, True)
 
     def _exists(self, rel: Rel, guards: Guards) -> Scalar:
         domain, applied = self._applied(rel, guards)
         keys = own_columns(schema(applied))[: domain.width]
-        if not domain.tokens:
+        if not domain.columns:
             counted = Reduce(applied, (), (Aggregate("count(*)", (), INT8, False),))
             (count,) = self._join_back(domain, counted, True)
             return Call(">(int8,int8)", (count, Literal(0, INT8)), BOOL, False)
@@ -167,7 +175,7 @@ class Lifter:
         each row has exactly one match, so an inner join will do.
         """
         row, width = schema(self.rel), len(schema(self.rel))
-        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens))
+        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.columns))
         joined = Join(JoinKind.INNER if exact else JoinKind.LEFT, self.rel, rel, conjunction(on))
         own = own_columns(schema(joined))
         self.rel = Project(joined, (*own[:width], *own[width + domain.width :])) if domain.width else joined
@@ -177,18 +185,18 @@ class Lifter:
         """The rows of ``self.rel`` for which the subquery has a row (``negated``: has none)."""
         kind = JoinKind.ANTI if negated else JoinKind.SEMI
         plain, conditions = pull_up.split(rel)
-        mine = {t for t in self.parent.tokens_in(plain, self.scopes) if self._knows(t)}
+        mine = {t for t in self.parent.outer_columns_in(plain, self.scopes) if self._knows(t)}
         if not mine:
             closed = self.parent.closed_plan(plain, self.scopes)
             return Join(kind, self.rel, closed, conjunction(tuple(self._over_pair(c) for c in conditions)))
         domain, applied = self._applied(rel, ())
         keys = own_columns(schema(applied))[: domain.width]
         row, width = schema(self.rel), len(schema(self.rel))
-        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.tokens))
+        on = tuple(same_words(self.position(t), width + i, row[self.position(t)]) for i, t in enumerate(domain.columns))
         return Join(kind, self.rel, Distinct(Project(applied, keys)), conjunction(on))
 
-    def _knows(self, token: Token) -> bool:
-        return token[0] == self.scopes[0] or token in self.domain.tokens
+    def _knows(self, column: ScopedColumn) -> bool:
+        return column[0] == self.scopes[0] or column in self.domain.columns
 
     def _over_pair(self, condition: Scalar) -> Scalar:
         """A condition of the subquery over (outer row, subquery row)."""
@@ -198,8 +206,8 @@ class Lifter:
             if isinstance(part, Column):
                 return replace(part, index=part.index + width)
             if isinstance(part, OuterColumn):
-                token = (self.scopes[part.level - 1], part.index)
-                return Column(self.position(token), part.type, part.nullable)
+                column = (self.scopes[part.level - 1], part.index)
+                return Column(self.position(column), part.type, part.nullable)
             return None
 
         return rewrite(condition, change)

@@ -53,7 +53,7 @@ from planner.logical.traversal import (
     with_scalars,
 )  # fmt: skip
 from planner.transform.decorrelate import mentions, pull_up
-from planner.transform.decorrelate.domain import UNIT, Domain, Scopes, Token, same_words
+from planner.transform.decorrelate.domain import UNIT, Domain, ScopedColumn, Scopes, same_words
 from planner.transform.decorrelate.lift import Lifter
 
 
@@ -68,15 +68,15 @@ class Decorrelator:
     def __init__(self) -> None:
         self._next = 0
         self._closed: dict[int, tuple[Rel, Rel]] = {}
-        self.bindings: dict[int, tuple[tuple[Token, ...], Schema]] = {}
-        """Recursive bindings that were applied to a domain: its tokens, and the whole row of a reference."""
+        self.bindings: dict[int, tuple[tuple[ScopedColumn, ...], Schema]] = {}
+        """Recursive bindings that were applied to a domain: its columns, and the whole row of a reference."""
 
     def scope(self) -> int:
         """A new scope number."""
         self._next += 1
         return self._next
 
-    def tokens_in(self, rel: Rel, scopes: Scopes) -> frozenset[Token]:
+    def outer_columns_in(self, rel: Rel, scopes: Scopes) -> frozenset[ScopedColumn]:
         """The outer columns that a plan refers to, including those of the recursive bindings that it reads."""
         found = {(scopes[level - 1], index) for level, index in mentions.outer_columns(rel) if level <= len(scopes)}
         for binding in mentions.references(rel):
@@ -85,7 +85,7 @@ class Decorrelator:
 
     def apply(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
         """For each row of the domain, its columns, then those of each row of the plan under that binding."""
-        if not self.tokens_in(rel, scopes) & set(domain.tokens):
+        if not self.outer_columns_in(rel, scopes) & set(domain.columns):
             return self._product(domain, self.closed_plan(rel, scopes))
         match rel:
             case Get():
@@ -161,18 +161,18 @@ class Decorrelator:
 
     @staticmethod
     def _product(domain: Domain, rel: Rel) -> Rel:
-        return rel if not domain.tokens else Join(JoinKind.INNER, domain.rel, rel, TRUE)
+        return rel if not domain.columns else Join(JoinKind.INNER, domain.rel, rel, TRUE)
 
     def _reference(self, rel: Reference, domain: Domain) -> Rel:
         """A reference to a binding that has a domain of its own: joined with this domain on the columns of that one."""
-        tokens, row = self.bindings[rel.binding]
+        columns, row = self.bindings[rel.binding]
         whole = Reference(rel.binding, row)
-        if tokens == domain.tokens:
+        if columns == domain.columns:
             return whole
-        on = [same_words(domain.position(t), domain.width + i, row[i]) for i, t in enumerate(tokens)]
+        on = [same_words(domain.position(t), domain.width + i, row[i]) for i, t in enumerate(columns)]
         joined = Join(JoinKind.INNER, domain.rel, whole, conjunction(tuple(on)))
         own = own_columns(schema(joined))
-        return Project(joined, (*own[: domain.width], *own[domain.width + len(tokens) :]))
+        return Project(joined, (*own[: domain.width], *own[domain.width + len(columns) :]))
 
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
         """An expression over (domain, own row): own columns shifted behind the domain, outer ones read from it."""
@@ -209,7 +209,7 @@ class Decorrelator:
 
     def _filter(self, rel: Filter, domain: Domain, scopes: Scopes) -> Rel:
         """Plain conjuncts first; EXISTS and NOT EXISTS become semi- and antijoins; other subqueries are lifted."""
-        applied = self.apply(rel.input, domain, scopes) if domain.tokens else self.closed_plan(rel.input, scopes)
+        applied = self.apply(rel.input, domain, scopes) if domain.columns else self.closed_plan(rel.input, scopes)
         row = own_columns(schema(applied))
         parts = [p for c in conjuncts(rel.predicate) for p in conjuncts(mentions.simplify_truth(c))]
         plain = tuple(self.outer(p, domain, scopes) for p in parts if not has_subquery(p))
@@ -234,16 +234,16 @@ class Decorrelator:
         return Project(lifted, (*kept, *exprs))
 
     def _input(self, rel: Rel, domain: Domain, scopes: Scopes) -> Rel:
-        return self.apply(rel, domain, scopes) if domain.tokens else self.closed_plan(rel, scopes)
+        return self.apply(rel, domain, scopes) if domain.columns else self.closed_plan(rel, scopes)
 
     def _join(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
         if has_subquery(rel.on):
             return self._join_with_subquery(rel, domain, scopes)
-        left_open = bool(self.tokens_in(rel.left, scopes) & set(domain.tokens))
-        right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
+        left_open = bool(self.outer_columns_in(rel.left, scopes) & set(domain.columns))
+        right_open = bool(self.outer_columns_in(rel.right, scopes) & set(domain.columns))
         on_open = any(isinstance(p, OuterColumn) for p in mentions.parts(rel.on))
         left_kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-        if not domain.tokens:
+        if not domain.columns:
             left, right = self.closed_plan(rel.left, scopes), self.closed_plan(rel.right, scopes)
             return replace(rel, left=left, right=right, on=self.outer(rel.on, domain, scopes))
         if rel.kind in left_kinds and not right_open:
@@ -304,7 +304,7 @@ class Decorrelator:
         If the right side depends on it too, the domain's columns become keys.
         """
         width, count = domain.width, len(schema(rel.left))
-        right_open = bool(self.tokens_in(rel.right, scopes) & set(domain.tokens))
+        right_open = bool(self.outer_columns_in(rel.right, scopes) & set(domain.columns))
         left = self.apply(rel.left, domain, scopes)
         by = width if right_open else 0
         right = self.apply(rel.right, domain, scopes) if right_open else self.closed_plan(rel.right, scopes)
@@ -320,7 +320,7 @@ class Decorrelator:
         count = len(schema(rel.left))
         pairs = Filter(both, rel.on)
         if rel.kind is JoinKind.INNER:
-            return self.apply(pairs, domain, scopes) if domain.tokens else self._filter(pairs, domain, scopes)
+            return self.apply(pairs, domain, scopes) if domain.columns else self._filter(pairs, domain, scopes)
         return self._input(pull_up.outer_from_pairs(rel, pairs, count), domain, scopes)
 
     def _lateral(self, rel: Join, domain: Domain, scopes: Scopes) -> Rel:
@@ -331,7 +331,7 @@ class Decorrelator:
         count = len(schema(left)) - domain.width
         inner = (self.scope(), *scopes)
         lifter = Lifter(self, left, domain, inner)
-        inner_domain = lifter.domain_of(self.tokens_in(rel.right, inner), ())
+        inner_domain = lifter.domain_of(self.outer_columns_in(rel.right, inner), ())
         right = self._input(rel.right, inner_domain, inner)
         width = inner_domain.width
 
@@ -348,7 +348,7 @@ class Decorrelator:
         row = schema(left)
         meet = [
             same_words(lifter.position(t), len(row) + i, row[lifter.position(t)])
-            for i, t in enumerate(inner_domain.tokens)
+            for i, t in enumerate(inner_domain.columns)
         ]
         joined = Join(rel.kind, left, right, conjunction((*meet, rewrite(rel.on, place))))
         if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -363,7 +363,7 @@ class Decorrelator:
         new = with_scalars(replace(rel, input=lifted), exprs)
         assert isinstance(new, Reduce)
         grouped = replace(new, keys=(*kept, *new.keys))
-        if rel.keys or not domain.tokens:
+        if rel.keys or not domain.columns:
             return grouped
         return _default_rows(domain, grouped)
 
@@ -394,14 +394,14 @@ class Decorrelator:
     def _recursive(self, rel: Recursive, domain: Domain, scopes: Scopes) -> Rel:
         row = (*schema(domain.rel), *rel.schema)
         base = self.apply(rel.base, domain, scopes)
-        self.bindings[rel.binding] = (domain.tokens, row)
+        self.bindings[rel.binding] = (domain.columns, row)
         step = self.apply(rel.step, domain, scopes)
         return replace(rel, base=base, step=step, schema=row)
 
     def _letrec(self, rel: LetRec, domain: Domain, scopes: Scopes) -> Rel:
         rows = tuple((*schema(domain.rel), *row) for row in rel.schemas)
         for (binding, _), row in zip(rel.bindings, rows, strict=True):
-            self.bindings[binding] = (domain.tokens, row)
+            self.bindings[binding] = (domain.columns, row)
         bindings = tuple((b, self.apply(value, domain, scopes)) for b, value in rel.bindings)
         priorities = tuple(None if p is None else shift(p, domain.width) for p in rel.priorities)
         body = self.apply(rel.body, domain, scopes)

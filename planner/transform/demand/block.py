@@ -43,9 +43,9 @@ def block_demand(rel: LetRec, may_enter: Callable[[Scalar], bool], plain: Callab
             for child in children(current):
                 if isinstance(child, Reference) and child.binding in bound:
                     conditions = conjuncts(current.predicate) if isinstance(current, Filter) else ()
-                    told = {plain(p): p for p in conditions if may_enter(p)}
-                    known = found.get(child.binding, told)
-                    found[child.binding] = {k: p for k, p in known.items() if k in told}
+                    pushable = {plain(p): p for p in conditions if may_enter(p)}
+                    known = found.get(child.binding, pushable)
+                    found[child.binding] = {k: p for k, p in known.items() if k in pushable}
                 elif id(child) not in seen:
                     seen.add(id(child))
                     todo.append(child)
@@ -64,10 +64,10 @@ def block_demand(rel: LetRec, may_enter: Callable[[Scalar], bool], plain: Callab
         asked = found
     if not any(asked.values()):
         return None
-    known = {b: frozenset(told) for b, told in asked.items()}
+    known = {b: frozenset(conditions) for b, conditions in asked.items()}
     bindings = tuple((b, _without(values[b], known, plain)) for b, _ in rel.bindings)
-    told = tuple((b, tuple(asked[b].values())) for b, _ in rel.bindings if asked.get(b))
-    return replace(rel, bindings=bindings, body=_without(rel.body, known, plain), demanded=told)
+    demanded = tuple((b, tuple(asked[b].values())) for b, _ in rel.bindings if asked.get(b))
+    return replace(rel, bindings=bindings, body=_without(rel.body, known, plain), demanded=demanded)
 
 
 def _restricted(value: Rel, asked: dict[Scalar, Scalar]) -> Rel:

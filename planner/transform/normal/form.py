@@ -127,18 +127,18 @@ class Ranks:
         """The least of several ways to write one plan, with the positions of all ways that are equal to it."""
         if len(forms) == 1:
             return forms[0]
-        told = [(([order(e) for e in scalars(form.rel)], self.of(form.rel)), form) for form in forms]
-        first = min(key for key, _ in told)
-        same = [form for key, form in told if key == first]
+        keyed = [(([order(e) for e in scalars(form.rel)], self.of(form.rel)), form) for form in forms]
+        first = min(key for key, _ in keyed)
+        same = [form for key, form in keyed if key == first]
         return alike(same[0].rel, (places for form in same for places in form.every))
 
     def _of(self, rel: Rel) -> Rank:
         below = [self.of(c) for c in children(rel)]
-        told = (type(rel).__name__, self._own(rel), [order(e) for e in scalars(rel)], below)
+        described = (type(rel).__name__, self._own(rel), [order(e) for e in scalars(rel)], below)
         first = min((f for f, _ in below), default=2**62)
         if isinstance(rel, Get):
             first = rel.relation
-        return first, blake2b(repr(told).encode(), digest_size=16).hexdigest()
+        return first, blake2b(repr(described).encode(), digest_size=16).hexdigest()
 
     def _own(self, rel: Rel) -> object:
         """The node's own attributes, without its inputs and expressions."""
@@ -173,8 +173,8 @@ class Ranks:
             case Recursive():
                 return rel.all, rel.schema
             case LetRec():
-                told = [None if e is None else order(e) for e in rel.priorities]
-                return rel.schemas, rel.limit, rel.return_at_limit, rel.names, told, rel.automatic
+                priorities = [None if e is None else order(e) for e in rel.priorities]
+                return rel.schemas, rel.limit, rel.return_at_limit, rel.names, priorities, rel.automatic
             case _:
                 assert_never(rel)
 

@@ -101,12 +101,12 @@ def _sorted(ways: list[Joined], ranks: Ranks) -> list[Joined]:
     found = [way.reordered(chosen) for way in ways for chosen in orders(way, ranks)]
     if len(found) == 1:
         return found
-    told = [(_told(way, ranks), way) for way in found]
-    least = min(key for key, _ in told)
-    return [way for key, way in told if key == least]
+    keyed = [(_sort_key(way, ranks), way) for way in found]
+    least = min(key for key, _ in keyed)
+    return [way for key, way in keyed if key == least]
 
 
-def _told(found: Joined, ranks: Ranks) -> Order:
+def _sort_key(found: Joined, ranks: Ranks) -> Order:
     known, others = classes(found.predicates)
     own = sorted(tuple(c.index for c in same.members) for same in known)
     return [ranks.of(rel) for rel in found.inputs], own, [order(p) for p in others], sorted(found.places)

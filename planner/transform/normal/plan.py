@@ -214,15 +214,15 @@ class _Normal:
         return found.through(lambda own: tuple(own[p] for p in places))
 
     def _chain(self, base: Form, asked: tuple[Join, ...]) -> Rel:
-        told = {}
+        by_key = {}
         for join in asked:
             ways = [_joined(join, base, right) for right in self.form(join.right).each()]
             semi = self.ranks.least([_unrepeated(way) for way in ways]).rel
             assert isinstance(semi, Join)
-            told[(self.ranks.of(semi.right), semi.kind.value, order(semi.on))] = semi
+            by_key[(self.ranks.of(semi.right), semi.kind.value, order(semi.on))] = semi
         out = base.rel
-        for key in sorted(told):
-            out = self.ranks.one(replace(told[key], left=out))
+        for key in sorted(by_key):
+            out = self.ranks.one(replace(by_key[key], left=out))
         return out
 
     def _reduce(self, rel: Reduce) -> Form:
@@ -296,10 +296,10 @@ class _Normal:
 
     def _columns(self, rel: SetOperation, arms: Sequence[Form]) -> list[tuple[int, ...]]:
         """The order of the columns, by their positions in the arms; several orders where that leaves ties."""
-        told = [(self.ranks.of(a.rel), a.places) for a in arms]
-        key = {c: sorted((rank, p[c]) for rank, p in told) for c in range(len(schema(rel)))}
+        ranked = [(self.ranks.of(a.rel), a.places) for a in arms]
+        key = {c: sorted((rank, p[c]) for rank, p in ranked) for c in range(len(schema(rel)))}
         groups = [tuple(g) for _, g in groupby(sorted(key, key=key.__getitem__), key.__getitem__)]
-        same = [len({tuple(p[c] for _, p in told) for c in g}) == 1 for g in groups]
+        same = [len({tuple(p[c] for _, p in ranked) for c in g}) == 1 for g in groups]
         ways = product(*([g] if s else permutations(g) for g, s in zip(groups, same, strict=True)))
         return [tuple(c for g in way for c in g) for way in islice(ways, MOST)]
 
@@ -379,10 +379,10 @@ def _values(rel: Values) -> Values:
 
 
 def _aggregates_in_order(aggregates: tuple[Aggregate, ...]) -> tuple[Aggregate, ...]:
-    def told(a: Aggregate) -> tuple[object, ...]:
+    def sort_key(a: Aggregate) -> tuple[object, ...]:
         return a.function, a.distinct, len(a.args), tuple(map(order, aggregate_scalars(a))), repr(a)
 
     once = tuple(dict.fromkeys(aggregates))
     free = orderless(tuple(e for a in once for e in aggregate_scalars(a)))
     safe = [a for a in once if free or not any(map(can_raise, aggregate_scalars(a)))]
-    return (*sorted(safe, key=told), *(a for a in once if a not in safe))
+    return (*sorted(safe, key=sort_key), *(a for a in once if a not in safe))

@@ -70,7 +70,7 @@ def in_order(parts: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 def orderless(exprs: tuple[Scalar, ...]) -> bool:
     """Whether the order of evaluation cannot be observed: at most one can raise, or all raise the same error."""
     raising = [e for e in exprs if can_raise(e)]
-    return len(raising) < 2 or (None not in (told := {error_of(e) for e in raising}) and len(told) == 1)
+    return len(raising) < 2 or (None not in (errors := {error_of(e) for e in raising}) and len(errors) == 1)
 
 
 def _ordered(expr: And | Or) -> Scalar:

@@ -8,7 +8,7 @@ from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes.queries import TableName
 
 
-class Cursor:
+class TokenCursor:
     """A position in the tokens of one statement. The tokens' offsets count in ``text``."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from sql.catalog.sequence_options import NoBound, SequenceOptions
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 
 
-def sequence_options(cursor: Cursor) -> SequenceOptions:
+def sequence_options(cursor: TokenCursor) -> SequenceOptions:
     """The options up to the end or a closing parenthesis. Raises 42601 for an unknown or repeated one."""
     options = SequenceOptions()
     while not (cursor.at_end() or cursor.is_symbol(")")):
@@ -22,7 +22,7 @@ def sequence_options(cursor: Cursor) -> SequenceOptions:
     return options
 
 
-def _option(cursor: Cursor) -> tuple[str, object]:
+def _option(cursor: TokenCursor) -> tuple[str, object]:
     token = cursor.token
     word = cursor.advance().value if token.kind is TokenKind.WORD else ""
     match word:
@@ -61,11 +61,11 @@ def _option(cursor: Cursor) -> tuple[str, object]:
             raise cursor.error(token)
 
 
-def _type(cursor: Cursor) -> str:
+def _type(cursor: TokenCursor) -> str:
     return cursor.dotted()[-1]
 
 
-def _number(cursor: Cursor) -> int:
+def _number(cursor: TokenCursor) -> int:
     sign = -1 if cursor.accept_symbol("-") else 1
     if sign == 1:
         cursor.accept_symbol("+")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.keywords import COLUMN_ONLY, RESERVED
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes.queries import Cast, String, TypeName
@@ -19,7 +19,7 @@ TYPE_WORDS: Final = frozenset(
 _INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
 
 
-class TypeGrammar(Cursor):
+class TypeGrammar(TokenCursor):
     """A type keeps its name as written, folded to lower case."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:

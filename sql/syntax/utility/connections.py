@@ -10,7 +10,7 @@ from sql.catalog.catalog import RelationKind
 from sql.catalog.connection import Connection, Options, OptionValue
 from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
 from sql.statements.rename import Renaming
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.utility.renaming import renaming
 from storage.types.text import parse_datum
@@ -21,12 +21,12 @@ LEAST_TRIGGER: Final = 100_000
 _DAY: Final = 86_400_000_000
 
 
-def is_connection_statement(cursor: Cursor) -> bool:
+def is_connection_statement(cursor: TokenCursor) -> bool:
     """Whether CREATE or ALTER SOURCE is next."""
     return cursor.is_word("create", "source") or cursor.is_word("alter", "source")
 
 
-def connection_statement(cursor: Cursor) -> ConnectionStatement | Renaming:
+def connection_statement(cursor: TokenCursor) -> ConnectionStatement | Renaming:
     """The whole statement. Raises 42601, 22023."""
     if cursor.accept("alter", "source"):
         return _alter(cursor)
@@ -48,7 +48,7 @@ def connection_statement(cursor: Cursor) -> ConnectionStatement | Renaming:
     )  # fmt: skip
 
 
-def _alter(cursor: Cursor) -> ConnectionStatement | Renaming:
+def _alter(cursor: TokenCursor) -> ConnectionStatement | Renaming:
     exists = cursor.accept("if", "exists")
     name = cursor.table_name()
     renamed = renaming(cursor, "source", name, exists)
@@ -60,7 +60,7 @@ def _alter(cursor: Cursor) -> ConnectionStatement | Renaming:
     return SetPaused(RelationKind.SOURCE, name.schema_name, name.name, word == "pause", exists)
 
 
-def options(cursor: Cursor) -> Options:
+def options(cursor: TokenCursor) -> Options:
     """``(name [=] value, …)``: a value is a string, a number, a word, names in parentheses, or absent for true.
 
     Names are as they are written in quotes, and in lower case otherwise. Raises 42601 for one that comes twice.
@@ -80,7 +80,7 @@ def options(cursor: Cursor) -> Options:
     return tuple(found.items())
 
 
-def _value(cursor: Cursor) -> OptionValue:
+def _value(cursor: TokenCursor) -> OptionValue:
     token = cursor.token
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         return True
@@ -93,7 +93,7 @@ def _value(cursor: Cursor) -> OptionValue:
     return cursor.advance().value
 
 
-def _with(cursor: Cursor, connection: Connection) -> Connection:
+def _with(cursor: TokenCursor, connection: Connection) -> Connection:
     at = cursor.token.start
     envelope, key, trigger = "none", connection.key, connection.trigger
     for name, value in options(cursor):

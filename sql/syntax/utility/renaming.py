@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import TableName
 
 _ME = ("current_user", "current_role", "session_user")
 
 
-def renaming(cursor: Cursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
+def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
     """The rest of the statement after the name; None if another change is next."""
     target = Named(kind, table.schema_name, table.name, if_exists)
     if cursor.accept("rename"):
@@ -25,7 +25,7 @@ def renaming(cursor: Cursor, kind: str, table: TableName, if_exists: bool) -> Re
     return None
 
 
-def _rename(cursor: Cursor, target: Named) -> Rename:
+def _rename(cursor: TokenCursor, target: Named) -> Rename:
     if cursor.accept("to"):
         return Rename(target, "relation", target.name, cursor.name())
     if target.kind in ("index", "sequence", "source", "sink"):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from ivm.errors import unsupported
 from sql.statements import definitions
 from sql.statements.rename import Renaming
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.grammar.sequences import sequence_options
 from sql.syntax.utility.renaming import renaming
 
 
-def is_sequence_statement(cursor: Cursor) -> bool:
+def is_sequence_statement(cursor: TokenCursor) -> bool:
     """Whether CREATE or ALTER SEQUENCE is next."""
     if cursor.is_word("alter", "sequence") or cursor.is_word("create", "sequence"):
         return True
     return any(cursor.is_word("create", word, "sequence") for word in ("temp", "temporary", "unlogged"))
 
 
-def sequence_statement(cursor: Cursor) -> definitions.CreateSequence | definitions.AlterSequence | Renaming:
+def sequence_statement(cursor: TokenCursor) -> definitions.CreateSequence | definitions.AlterSequence | Renaming:
     """The whole statement."""
     if cursor.accept("alter", "sequence"):
         exists = cursor.accept("if", "exists")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ivm.errors import unsupported
 from sql.statements.rename import Renaming
 from sql.statements.sinks import AlterSink, CreateSink, SinkOption
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.utility.renaming import renaming
 
@@ -13,12 +13,12 @@ _ACTIONS = ("pause", "resume", "restart")
 _CLAUSES = ("format", "envelope")
 
 
-def is_sink_statement(cursor: Cursor) -> bool:
+def is_sink_statement(cursor: TokenCursor) -> bool:
     """Whether CREATE or ALTER SINK is next."""
     return any(cursor.is_word(verb, "sink") for verb in ("create", "alter"))
 
 
-def sink_statement(cursor: Cursor) -> CreateSink | AlterSink | Renaming:
+def sink_statement(cursor: TokenCursor) -> CreateSink | AlterSink | Renaming:
     """The whole statement."""
     if cursor.accept("create", "sink"):
         return _create(cursor)
@@ -26,7 +26,7 @@ def sink_statement(cursor: Cursor) -> CreateSink | AlterSink | Renaming:
     return _alter(cursor)
 
 
-def _create(cursor: Cursor) -> CreateSink:
+def _create(cursor: TokenCursor) -> CreateSink:
     exists = cursor.accept("if", "not", "exists")
     name = cursor.table_name()
     cursor.expect("from")
@@ -48,7 +48,7 @@ def _create(cursor: Cursor) -> CreateSink:
     return CreateSink(name.schema_name, name.name, named, uri, tuple(options), exists)
 
 
-def _options(cursor: Cursor) -> list[SinkOption]:
+def _options(cursor: TokenCursor) -> list[SinkOption]:
     options: list[SinkOption] = []
     cursor.expect_symbol("(")
     while True:
@@ -64,7 +64,7 @@ def _options(cursor: Cursor) -> list[SinkOption]:
     return options
 
 
-def _value(cursor: Cursor) -> str | bool | tuple[str, ...]:
+def _value(cursor: TokenCursor) -> str | bool | tuple[str, ...]:
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         return True
     if cursor.is_symbol("("):
@@ -77,7 +77,7 @@ def _value(cursor: Cursor) -> str | bool | tuple[str, ...]:
     raise cursor.error()
 
 
-def _alter(cursor: Cursor) -> AlterSink | Renaming:
+def _alter(cursor: TokenCursor) -> AlterSink | Renaming:
     exists = cursor.accept("if", "exists")
     table = cursor.table_name()
     at = cursor.token.start

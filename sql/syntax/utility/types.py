@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from ivm.errors import unsupported
 from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
-from sql.syntax.grammar.cursor import Cursor
+from sql.syntax.grammar.cursor import TokenCursor
 
 
-def is_type_statement(cursor: Cursor) -> bool:
+def is_type_statement(cursor: TokenCursor) -> bool:
     """Whether CREATE, ALTER or DROP TYPE is next."""
     return any(cursor.is_word(verb, "type") for verb in ("create", "alter", "drop"))
 
 
-def type_statement(cursor: Cursor) -> TypeStatement:
+def type_statement(cursor: TokenCursor) -> TypeStatement:
     """The whole statement. Raises 0A000 for any type but an enum."""
     if cursor.accept("create", "type"):
         return _create(cursor)
@@ -22,7 +22,7 @@ def type_statement(cursor: Cursor) -> TypeStatement:
     return _alter(cursor)
 
 
-def _create(cursor: Cursor) -> CreateEnum:
+def _create(cursor: TokenCursor) -> CreateEnum:
     at = cursor.token.start
     name = cursor.table_name()
     if not cursor.accept("as", "enum"):
@@ -37,7 +37,7 @@ def _create(cursor: Cursor) -> CreateEnum:
     return CreateEnum(name.schema_name, name.name, tuple(labels))
 
 
-def _alter(cursor: Cursor) -> AddLabel | RenameLabel | RenameType:
+def _alter(cursor: TokenCursor) -> AddLabel | RenameLabel | RenameType:
     name = cursor.table_name()
     at = cursor.token.start
     if cursor.accept("add", "value"):
@@ -55,7 +55,7 @@ def _alter(cursor: Cursor) -> AddLabel | RenameLabel | RenameType:
     raise unsupported("such an ALTER TYPE", "ADD VALUE, RENAME VALUE and RENAME TO are there.", at + 1)
 
 
-def _drop(cursor: Cursor) -> DropType:
+def _drop(cursor: TokenCursor) -> DropType:
     exists = cursor.accept("if", "exists")
     names = [cursor.table_name()]
     while cursor.accept_symbol(","):

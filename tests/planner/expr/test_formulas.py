@@ -22,7 +22,7 @@ from planner.aggregates.reducers import result_formula as finishing
 from planner.expr.context import Context
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
-from planner.physical.nodes import Program
+from planner.physical.nodes import RowProgram
 from planner.physical.row_formulas import formula_of
 from planner.physical.row_programs import MapFilter
 from storage.dictionary import Dictionary
@@ -173,7 +173,7 @@ def by_three(source: Block, like: Block, formula: Words) -> Block:
     return target
 
 
-def check(program: Program, given: Words) -> str:
+def check(program: RowProgram, given: Words) -> str:
     """Runs both and compares them; gives the outcome."""
     formula = formula_of(program, CONTEXT)
     assert formula is not None

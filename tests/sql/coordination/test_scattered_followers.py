@@ -132,7 +132,7 @@ def test_verify_tells_what_differs(server: Server) -> None:
     relation = client.session.state.coordinator.engine.catalog.names["public", "orders"].id
     rows, _ = server.coordinator.engine.published.rows(relation, epoch(server))
     wrong = History(rows[:1], np.array([epoch(server)]), np.array([1]))
-    view.note(epoch(server), {relation: wrong})
+    view.add(epoch(server), {relation: wrong})
     found = client.rows("VERIFY MATERIALIZED VIEW v")
     assert sorted(str(row[-1]) for row in found) == ["-1", "1"]
 
@@ -152,7 +152,7 @@ def test_verify_is_computed_by_spark_where_the_server_has_no_room(server: Server
     view = next(v for v in server.coordinator.scattered.views.values() if v.relation.name == "most")
     halves = server.coordinator.engine.catalog.names["public", "halves"].id
     rows, _ = server.coordinator.engine.published.rows(halves, epoch(server))
-    view.note(epoch(server), {halves: History(rows[:1], np.array([epoch(server)]), np.array([1]))})
+    view.add(epoch(server), {halves: History(rows[:1], np.array([epoch(server)]), np.array([1]))})
     client.run("CREATE TABLE another (a int)")  # the next commit lets the job begin
     found = client.rows("VERIFY MATERIALIZED VIEW most")
     assert sorted(str(row[-1]) for row in found) == ["-1", "1"]

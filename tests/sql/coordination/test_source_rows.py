@@ -19,13 +19,13 @@ from planner.expr.context import Context
 from sql.catalog.connection import Connection
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Extent, Transaction
-from sql.session.ingest import Batch, ingest, target_of
-from sql.session.source_progress import Progress
+from sql.session.ingest import SourceBatch, ingest, target_of
+from sql.session.source_progress import SourceProgress
 from sql.session.source_streams import file_format
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn, load_schema
-from storage.load.source import Block
+from storage.load.source import ColumnBlock
 from storage.streams.arrived import arrived_rows
 from storage.streams.encoded import ENTRY, ROW, encoder, stream_schema
 from storage.streams.files import FilesDecoder
@@ -38,7 +38,9 @@ SECRET = b"0123456789abcdef"
 ID, NAME, PRICE = LoadColumn("id", INT4), LoadColumn("name", TEXT), LoadColumn("price", NUMERIC)
 
 
-def datums(blocks: Sequence[Block], columns: Sequence[LoadColumn], dictionary: Dictionary) -> list[tuple[object, ...]]:
+def datums(
+    blocks: Sequence[ColumnBlock], columns: Sequence[LoadColumn], dictionary: Dictionary
+) -> list[tuple[object, ...]]:
     """Blocks' rows as Python values; under an envelope with the flag at the end."""
     found: list[tuple[object, ...]] = []
     for block in blocks:
@@ -274,13 +276,13 @@ def client(tmp_path: Path) -> Iterator[Client]:
     server.close()
 
 
-def give(client: Client, source: str, query: str, number: int, rows: list[tuple[object, ...]]) -> Progress:
+def give(client: Client, source: str, query: str, number: int, rows: list[tuple[object, ...]]) -> SourceProgress:
     """Gives a batch as a source does; with an envelope, each row ends in a flag."""
     from storage.types.codec import encode
 
     coordinator = client.server.coordinator
 
-    async def work() -> Progress:
+    async def work() -> SourceProgress:
         catalog = coordinator.engine.published.catalog
         target = target_of(catalog.names["public", source], catalog)
         columns = encoded_columns(target.rows)
@@ -289,7 +291,7 @@ def give(client: Client, source: str, query: str, number: int, rows: list[tuple[
         words: Words = pack(vectors, load_schema(columns), len(rows))
         context = Context(dictionary, hold=dictionary.generation)
         transaction = Transaction(coordinator.jobs, 0, Extent.STATEMENT)
-        batch = Batch(query, number, words)
+        batch = SourceBatch(query, number, words)
         return await transaction.write(lambda writer: ingest(writer, coordinator.keys, context, target, batch))
 
     return client.server.run(work())
@@ -337,7 +339,7 @@ def test_a_batch_of_a_source_or_table_that_is_another_now_is_not_taken(client: C
     async def work() -> None:
         transaction = Transaction(coordinator.jobs, 0, Extent.STATEMENT)
         context = Context(coordinator.engine.dictionary)
-        batch = Batch("q", 0, np.zeros((0, 3), np.int64))
+        batch = SourceBatch("q", 0, np.zeros((0, 3), np.int64))
         await transaction.write(lambda writer: ingest(writer, coordinator.keys, context, target, batch))
 
     with pytest.raises(StaleError):

@@ -239,6 +239,19 @@ def test_types_change(client: Client) -> None:
     assert client.rows("SELECT c || '!' FROM t WHERE a = 9") == [("5!",)]
 
 
+def test_subqueries_are_refused(client: Client) -> None:
+    """Written or from a function's body, which replaces its call; the first two as PostgreSQL says it."""
+    client.run("CREATE FUNCTION most() RETURNS int LANGUAGE sql AS 'SELECT max(a) FROM t'")
+    client.run("PREPARE p AS SELECT $1::int + 1")
+    transform = ("0A000", "cannot use subquery in transform expression", None)
+    parameter = ("0A000", "cannot use subquery in EXECUTE parameter", None)
+    for expr in ("(SELECT 1)", "most()"):
+        assert fails(client, f"ALTER TABLE t ALTER c TYPE bigint USING {expr}") == transform
+        assert fails(client, f"EXECUTE p({expr})") == parameter
+    added = fails(client, "ALTER TABLE t ADD COLUMN d int DEFAULT most()")
+    assert added == ("0A000", "ADD COLUMN with a DEFAULT that reads tables is not supported", None)
+
+
 def test_null_and_default(client: Client) -> None:
     client.run("INSERT INTO t VALUES (1, NULL, 1)")
     client.run("CREATE MATERIALIZED VIEW v AS SELECT a, b FROM t")

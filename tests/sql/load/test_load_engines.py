@@ -33,7 +33,7 @@ from storage.load.infer_spark import columns_by_spark
 from storage.load.json_rows import JsonFormat
 from storage.load.paths import LocalFiles, RemoteFiles, locate
 from storage.load.rejects import Rejects
-from storage.load.source import Source, read_here
+from storage.load.source import LoadSource, read_here
 from storage.load.spark import read_with_spark
 from storage.load.text import TextFormat
 from storage.load.text_source import TextSource
@@ -388,7 +388,7 @@ def test_what_only_spark_reads(server: Server, client: Client, folder: Path) -> 
     csv = TextSource("t", (), columns, mapped, remote=RemoteFiles(f"file:{folder}/c"))
     parquet = ColumnarSource(ColumnarFormat.PARQUET, (), columns, remote=RemoteFiles(f"file:{folder}/p/*/*.parquet"))
 
-    def loaded(source: Source) -> Counter[Any]:
+    def loaded(source: LoadSource) -> Counter[Any]:
         dictionary = Dictionary(SECRET)
         return Counter(
             decoded(list(read_with_spark(server.coordinator.spark.session(), source, dictionary)), columns, dictionary)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from storage.load.engine import Choice, Costs, choose_engine
+from storage.load.engine import Costs, EngineChoice, choose_engine
 from storage.load.paths import LocalFiles
 from storage.spark.costs import START_SECONDS
 from tests.support.loading import outcome, write
@@ -403,8 +403,8 @@ def test_auto_takes_the_engine_that_is_quicker(tmp_path: Path) -> None:
         with path.open("wb") as file:
             file.truncate(size)  # no bytes are written
         assert choose_engine("auto", location, costs, cores).spark is spark, (size, cores)
-    assert choose_engine("spark", location, costs, 2) == Choice(True, "as the statement asks")
-    assert choose_engine("local", location, costs, 64) == Choice(False, "as the statement asks")
+    assert choose_engine("spark", location, costs, 2) == EngineChoice(True, "as the statement asks")
+    assert choose_engine("local", location, costs, 64) == EngineChoice(False, "as the statement asks")
 
 
 def test_a_secret_in_a_uri_is_shown_nowhere(client: Client) -> None:

@@ -15,8 +15,8 @@ import pytest
 from ivm.errors import SqlError
 from sql.engine import loads
 from sql.session import copy_files
-from storage.load.collector import KeyOrder, RowCollector, Sorted
-from storage.record import CommitRecord, Update, decode_record, encode_record, opened
+from storage.load.collector import KeyOrder, RowCollector, SortedLoad
+from storage.record import CommitRecord, RelationUpdate, decode_record, encode_record, opened
 from storage.row_file import FROM_ROWS
 from tests.support.program import Program
 from tests.support.sessions import Client, Server
@@ -310,10 +310,12 @@ def test_a_record_with_rows_in_a_file(tmp_path: Path) -> None:
     for start in (0, 2, 4):
         collector.add(np.arange(start * 2, start * 2 + 4).reshape(2, 2))
     found = collector.finish()
-    assert isinstance(found, Sorted)
+    assert isinstance(found, SortedLoad)
     rows, file = found.rows, found.file
     assert rows.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
-    record = CommitRecord(5, (Update(7, rows, np.ones(6, np.int64), file), Update(8, rows[:1], np.array([3]))))
+    record = CommitRecord(
+        5, (RelationUpdate(7, rows, np.ones(6, np.int64), file), RelationUpdate(8, rows[:1], np.array([3])))
+    )
     text = encode_record(record)
     found = decode_record(text, tmp_path / "loads")
     assert {u.relation: opened(u).rows.tolist() for u in found.updates} == {7: rows.tolist(), 8: [[0, 1]]}

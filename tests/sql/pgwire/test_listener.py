@@ -131,7 +131,7 @@ def test_no_user_is_refused(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
         plain.sendall(opening.Startup(0, (("database", "x"),)).encode())
         answer = plain.makefile("rb").read()
-        assert back.Report.decode("E", answer[5:]).sqlstate == "28000"
+        assert back.Diagnostic.decode("E", answer[5:]).sqlstate == "28000"
 
 
 def test_simple_queries(raw: Raw) -> None:
@@ -204,14 +204,14 @@ def test_bad_messages_are_errors_not_ends(raw: Raw) -> None:
     assert [kind for kind, _ in raw.until_ready()] == ["E", "Z"]
     raw.send(front.FunctionCall(b""))
     report = raw.until_ready()[0]
-    assert back.Report.decode("E", report[1]).sqlstate == "0A000"
+    assert back.Diagnostic.decode("E", report[1]).sqlstate == "0A000"
     raw.socket.sendall(b"?\0\0\0\4")
     assert [kind for kind, _ in raw.until_ready()] == ["E", ""]
 
 
 def test_an_unexpected_exception_is_an_internal_error(raw: Raw) -> None:
     raw.send(front.Query("crash"))
-    report = back.Report.decode("E", raw.until_ready()[0][1])
+    report = back.Diagnostic.decode("E", raw.until_ready()[0][1])
     assert report.sqlstate == "XX000"
     assert raw.kinds(front.Query("select 1")) == "TDCZ"
 
@@ -302,6 +302,6 @@ def test_closing_the_server_tells_the_clients() -> None:
     running = Running()
     connection = Raw(running)
     running.stop()
-    assert back.Report.decode("E", connection.until_ready()[0][1]).sqlstate == "57P01"
+    assert back.Diagnostic.decode("E", connection.until_ready()[0][1]).sqlstate == "57P01"
     assert running.sessions[0].closed
     connection.close()

@@ -42,7 +42,7 @@ FRONTEND = st.one_of(
     st.builds(front.FunctionCall, st.binary(max_size=9)),
 )
 FIELDS = st.builds(
-    back.Field, STRINGS, st.integers(0, 2**32 - 1), st.integers(0, 99), st.integers(0, 2**32 - 1),
+    back.FieldDescription, STRINGS, st.integers(0, 2**32 - 1), st.integers(0, 99), st.integers(0, 2**32 - 1),
     st.integers(-2, 64), st.integers(-1, 2**31 - 1), st.sampled_from([0, 1]),
 )  # fmt: skip
 BACKEND = st.one_of(
@@ -95,8 +95,8 @@ def test_backend_messages_round_trip(message: back.ParameterStatus) -> None:
 @given(STRINGS, STRINGS, st.one_of(st.none(), STRINGS), st.one_of(st.none(), st.integers(1, 99)))
 def test_reports_round_trip(state: str, message: str, detail: str | None, position: int | None) -> None:
     subject = None if detail is None else Subject("public", detail, constraint=message)
-    report = back.Report("E", "ERROR", state, message, detail, None, position, subject)
-    assert back.Report.decode("E", report.encode()[5:]) == report
+    report = back.Diagnostic("E", "ERROR", state, message, detail, None, position, subject)
+    assert back.Diagnostic.decode("E", report.encode()[5:]) == report
 
 
 @given(st.lists(st.tuples(STRINGS.filter(bool), STRINGS), max_size=4).map(tuple))

@@ -26,7 +26,7 @@ from storage.load.columnar import ColumnarFormat, ColumnarSource, ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.entries import replace_ids, take_entries
 from storage.load.rejects import Rejects
-from storage.load.source import Block, read_here
+from storage.load.source import ColumnBlock, read_here
 from storage.load.spark import read_with_spark
 from storage.spark import session as spark_session
 from storage.spark.errors import ConnectorError, spark_error
@@ -95,10 +95,10 @@ class Sleep:
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         for batch in batches:
             time.sleep(600)
-            yield Block([], batch.num_rows)
+            yield ColumnBlock([], batch.num_rows)
 
 
 class Slow(ColumnarSource):
@@ -135,7 +135,7 @@ class Halting:
 
     def __call__(
         self, batches: Iterable[pa.RecordBatch], dictionary: Dictionary, rejects: Rejects | None = None
-    ) -> Iterator[Block]:
+    ) -> Iterator[ColumnBlock]:
         for i, block in enumerate(self.decode(batches, dictionary, rejects)):
             while i == 5 and not self.go_on.exists():
                 time.sleep(0.1)

@@ -13,7 +13,7 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import INT4, ColumnType, SqlType
 from storage.dictionary import Dictionary
-from storage.sinks.envelope import Field, Nested
+from storage.sinks.envelope import Nested, SinkField
 from storage.sinks.lines import csv_header, csv_lines, json_lines
 from storage.types import codec
 from storage.types.text import format_text
@@ -22,8 +22,8 @@ from tests.storage.sinks.test_sink_arrow import CASES, TEXTS
 TYPES = [(type_, values) for type_, values, *_ in [*CASES, *TEXTS]]
 
 
-def field(type_: SqlType, values: list[Any], dictionary: Dictionary, name: str = "c") -> Field:
-    return Field(name, ColumnType(type_), codec.encode(type_, values, dictionary))
+def field(type_: SqlType, values: list[Any], dictionary: Dictionary, name: str = "c") -> SinkField:
+    return SinkField(name, ColumnType(type_), codec.encode(type_, values, dictionary))
 
 
 @pytest.mark.parametrize(("type_", "values"), TYPES, ids=lambda v: str(v)[:40])

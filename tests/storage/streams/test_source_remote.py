@@ -20,7 +20,7 @@ from storage.load.columnar import ColumnDecoder
 from storage.load.columns import LoadColumn
 from storage.load.source import Decode
 from storage.streams.arrived import arrived_rows
-from storage.streams.remote import OPEN, REFUSED, TAKEN, Handover, Inbox, run_remote
+from storage.streams.remote import OPEN, REFUSED, TAKEN, Handover, RunFolder, run_remote
 from tests.support.source_waits import until
 
 SECRET = b"0123456789abcdef"
@@ -102,7 +102,7 @@ def hand_over(folder: Path, rows: Rows, errors: list[BaseException]) -> threadin
     return thread
 
 
-def offered(inbox: Inbox) -> dict[str, Any]:
+def offered(inbox: RunFolder) -> dict[str, Any]:
     found = until(inbox.offer, lambda offer: offer is not None, 20)
     assert found is not None
     return found
@@ -111,7 +111,7 @@ def offered(inbox: Inbox) -> dict[str, Any]:
 def test_a_batch_is_offered_taken_and_done(folder: Path) -> None:
     errors: list[BaseException] = []
     thread = hand_over(folder, ROWS, errors)
-    inbox = Inbox(folder, Typed())
+    inbox = RunFolder(folder, Typed())
     offer = offered(inbox)
     assert offer["number"] == 7
     dictionary = Dictionary(SECRET)
@@ -128,7 +128,7 @@ def test_a_batch_is_offered_taken_and_done(folder: Path) -> None:
 def test_a_batch_that_is_refused_is_not_done(folder: Path) -> None:
     errors: list[BaseException] = []
     thread = hand_over(folder, ROWS, errors)
-    inbox = Inbox(folder, Typed())
+    inbox = RunFolder(folder, Typed())
     inbox.answer(offered(inbox), REFUSED)
     thread.join(20)
     assert isinstance(errors[0], InterruptedError)
@@ -137,7 +137,7 @@ def test_a_batch_that_is_refused_is_not_done(folder: Path) -> None:
 def test_ids_that_clash_have_the_batch_encoded_by_one_task(folder: Path) -> None:
     errors: list[BaseException] = []
     thread = hand_over(folder, ROWS, errors)
-    inbox = Inbox(folder, Typed())
+    inbox = RunFolder(folder, Typed())
     offer = offered(inbox)
     assert len(list((folder / offer["name"]).glob("part-*"))) == 2
     inbox.rows(offer)
@@ -152,7 +152,7 @@ def test_an_executors_error_is_the_batchs(folder: Path) -> None:
     errors: list[BaseException] = []
     thread = hand_over(folder, Rows((((1 << 40, "a"),),)), errors)
     with pytest.raises(SqlError) as raised:
-        offered(Inbox(folder, Typed()))
+        offered(RunFolder(folder, Typed()))
     assert raised.value.sqlstate == "22003"
     thread.join(20)
     assert isinstance(errors[0], InterruptedError)
@@ -161,7 +161,7 @@ def test_an_executors_error_is_the_batchs(folder: Path) -> None:
 def test_a_run_that_nobody_wants_any_more_ends(folder: Path) -> None:
     errors: list[BaseException] = []
     thread = hand_over(folder, ROWS, errors)
-    offered(Inbox(folder, Typed()))
+    offered(RunFolder(folder, Typed()))
     (folder / OPEN).unlink()
     thread.join(20)
     assert isinstance(errors[0], InterruptedError)

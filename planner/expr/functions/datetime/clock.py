@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time as clock
 
+from ivm.errors import SqlError
 from ivm.words import DATE, INT4, INT8, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import DAY, EPOCH_DAYS, to_local, to_utc
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 from storage.types.time_output import round_micros
 
 _UNIX: int = EPOCH_DAYS * DAY
@@ -17,6 +18,13 @@ _UNIX: int = EPOCH_DAYS * DAY
 
 def _today(site: CallSite) -> int:
     return to_local(site.context.now, site.context.timezone) // DAY
+
+
+def _rounded(stamp: int, precision: int, zone: str) -> int:
+    """The stamp to that many digits of a second, as for a type: more than 6 count as 6. 22023: less than 0."""
+    if precision < 0:
+        raise SqlError("22023", f"TIMESTAMP({precision}) {zone} precision must not be negative")
+    return round_micros(stamp, precision)
 
 
 @per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True)
@@ -38,7 +46,7 @@ def now(site: CallSite) -> int:
 
 @per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
 def now_rounded(site: CallSite, precision: int) -> int:
-    return round_micros(site.context.now, precision)
+    return _rounded(site.context.now, precision, "WITH TIME ZONE")
 
 
 @per_value("statement_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
@@ -63,7 +71,7 @@ def localtimestamp(site: CallSite) -> int:
 
 @per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)
 def localtimestamp_rounded(site: CallSite, precision: int) -> int:
-    return round_micros(localtimestamp(site), precision)
+    return _rounded(localtimestamp(site), precision, "WITHOUT TIME ZONE")
 
 
 @per_value("current_date", (), DATE, volatility="stable", needs_site=True)

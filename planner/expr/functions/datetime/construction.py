@@ -32,7 +32,8 @@ from storage.types.calendar import (
     days_in_month,
     to_utc,
 )
-from storage.types.text_interval import Interval, checked_interval
+from storage.types.interval_output import Interval
+from storage.types.text_interval import checked_interval
 
 
 @per_value("make_date", (INT4, INT4, INT4), DATE)

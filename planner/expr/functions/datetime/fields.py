@@ -12,8 +12,8 @@ from ivm.errors import SqlError
 from planner.expr.functions.datetime.intervals import is_infinite, truncate
 from planner.expr.functions.numbers.division import divide, division_scale
 from storage.types.calendar import DAY, EPOCH_DAYS, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
+from storage.types.interval_output import Interval
 from storage.types.numeric import WIDE, from_parts
-from storage.types.text_interval import Interval
 
 _ALIASES: Final[dict[str, str]] = {
     alias: unit

@@ -18,7 +18,8 @@ from storage.types.calendar import (
     to_local,
     to_utc,
 )  # fmt: skip
-from storage.types.text_interval import Interval, checked_interval
+from storage.types.interval_output import Interval
+from storage.types.text_interval import checked_interval
 
 MONTH_DAYS: Final = 30
 

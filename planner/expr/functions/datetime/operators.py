@@ -53,7 +53,8 @@ from storage.types.calendar import (
     to_utc,
     utc_offset,
 )  # fmt: skip
-from storage.types.text_interval import Interval, checked_interval
+from storage.types.interval_output import Interval
+from storage.types.text_interval import checked_interval
 
 _UNIX: int = EPOCH_DAYS * DAY
 

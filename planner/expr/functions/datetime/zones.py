@@ -7,7 +7,7 @@ from ivm.words import INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
 from planner.expr.functions.table import per_value
 from storage.types.calendar import SECOND, parse_iso_offset, to_local, to_utc
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 
 
 def _offset_text(zone: str) -> int | None:

@@ -7,19 +7,19 @@ from decimal import Decimal
 
 from ivm.words import DATE, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
-from planner.expr.functions.formatting.moment import format_moment, moment_of_interval, moment_of_stamp
+from planner.expr.functions.formatting.format_datetime import fields_of_interval, fields_of_stamp, format_datetime
 from planner.expr.functions.formatting.number import describe, format_number, parse_number
-from planner.expr.functions.formatting.parse_moment import parse_moment
+from planner.expr.functions.formatting.parse_datetime import parse_datetime
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 
 
 @per_value("to_char", (TIMESTAMP, TEXT), TEXT)
 def to_char_stamp(stamp: int, template: str) -> str | None:
     if is_infinite(stamp) or not template:
         return None
-    return format_moment(moment_of_stamp(stamp, None, ""), template)
+    return format_datetime(fields_of_stamp(stamp, None, ""), template)
 
 
 @per_value("to_char", (TIMESTAMPTZ, TEXT), TEXT, volatility="settings", needs_site=True)
@@ -28,7 +28,7 @@ def to_char_zoned(site: CallSite, stamp: int, template: str) -> str | None:
         return None
     offset = utc_offset(stamp, site.context.timezone)
     name = _abbreviation(stamp, site.context.timezone)
-    return format_moment(moment_of_stamp(stamp + offset * SECOND, offset, name), template)
+    return format_datetime(fields_of_stamp(stamp + offset * SECOND, offset, name), template)
 
 
 def _abbreviation(stamp: int, timezone: str) -> str:
@@ -37,7 +37,7 @@ def _abbreviation(stamp: int, timezone: str) -> str:
 
 @per_value("to_char", (INTERVAL, TEXT), TEXT)
 def to_char_interval(interval: Interval, template: str) -> str | None:
-    return format_moment(moment_of_interval(interval), template) if template else None
+    return format_datetime(fields_of_interval(interval), template) if template else None
 
 
 @per_value("to_char", (INT4, TEXT), TEXT)
@@ -79,12 +79,12 @@ def to_number(text: str, template: str) -> Decimal | None:
 
 @per_value("to_date", (TEXT, TEXT), DATE)
 def to_date(text: str, template: str) -> int:
-    return parse_moment(text, template)[0] // DAY
+    return parse_datetime(text, template)[0] // DAY
 
 
 @per_value("to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, volatility="settings", needs_site=True)
 def to_timestamp(site: CallSite, text: str, template: str) -> int:
-    local, offset = parse_moment(text, template)
+    local, offset = parse_datetime(text, template)
     if offset is not None:
         return checked_stamp(local - offset * SECOND)
     return checked_stamp(to_utc(local, site.context.timezone))

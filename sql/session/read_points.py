@@ -1,4 +1,4 @@
-"""Moments: which state of the database a query reads."""
+"""Read points: which state of the database a query reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MILLISECONDS: Final = range(10**11, 10**14)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class ReadPoint:
     """What a query reads: a published state as of one of its ordinals, or (``history``) the store as of an epoch."""
 
     published: Published
@@ -32,15 +32,15 @@ class Moment:
     history: bool = False
 
 
-def present(published: Published) -> Moment:
-    """The newest moment of a published state."""
-    return Moment(published, published.ordinal, published.epoch)
+def present(published: Published) -> ReadPoint:
+    """The newest read point of a published state."""
+    return ReadPoint(published, published.ordinal, published.epoch)
 
 
-async def moment_of(
+async def read_point_of(
     jobs: Jobs, published: Published, inputs: Iterable[int], epoch: int, at_least: bool = False
-) -> Moment:
-    """The moment of AS OF. ``at_least``: the oldest one if ``epoch`` is older. 22023: in the future, or too old."""
+) -> ReadPoint:
+    """The read point of AS OF. ``at_least``: the oldest one if ``epoch`` is older. 22023: in the future, or too old."""
     now = jobs.engine.clock.now()
     if epoch > now:
         hint = f"The present is {now}: epochs are microseconds since 1970."
@@ -54,8 +54,8 @@ async def moment_of(
         raise _too_old(epoch, oldest, published.epoch)
     ordinal = jobs.engine.timeline.ordinal(epoch)
     if ordinal is not None and ordinal >= published.since:
-        return Moment(published, ordinal, epoch)
-    return Moment(published, 0, epoch, history=True)
+        return ReadPoint(published, ordinal, epoch)
+    return ReadPoint(published, 0, epoch, history=True)
 
 
 def _too_old(epoch: int, oldest: int, newest: int) -> SqlError:

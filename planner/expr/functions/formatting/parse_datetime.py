@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ivm.errors import SqlError, unsupported
-from planner.expr.functions.formatting.moment import DAYS, MONTHS, Token, tokens
+from planner.expr.functions.formatting.format_datetime import DAYS, MONTHS, FormatToken, tokens
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, days_in_month
 from storage.types.text_time import out_of_range
 
@@ -47,7 +47,7 @@ class _Reader:
             else:
                 self.at += self.at < len(self.text)
 
-    def _one(self, token: Token, adjacent: bool) -> None:
+    def _one(self, token: FormatToken, adjacent: bool) -> None:
         key = token.key
         if key in ("MONTH", "MON", "DAY", "DY"):
             names = MONTHS if key.startswith("MON") else DAYS
@@ -99,7 +99,7 @@ class _Reader:
     def _bad(self, key: str) -> SqlError:
         return SqlError("22007", f'invalid value "{self.text[self.at :]}" for "{key}"', "Value must be an integer.")
 
-    def _digits(self, token: Token, adjacent: bool) -> None:
+    def _digits(self, token: FormatToken, adjacent: bool) -> None:
         key = token.key
         widths = {"HH24": 2, "HH12": 2, "MS": 3, "US": 6, "SSSS": 5, "Y,YYY": 5, "J": 7, "DDD": 3, "IDDD": 3}
         width = widths.get(key, int(key[2]) if key.startswith("FF") else len(key))
@@ -136,7 +136,7 @@ def _full_year(value: int, width: int, digits: int) -> int:
     return value + 1900 if value < 100 else value
 
 
-def parse_moment(text: str, template: str) -> tuple[int, int | None]:
+def parse_datetime(text: str, template: str) -> tuple[int, int | None]:
     """to_timestamp: (µs since 2000 of the wall clock, seconds east of Greenwich or None)."""
     reader = _Reader(text, template)
     reader.read()

@@ -12,7 +12,7 @@ from planner.expr.functions.datetime.fields import date_field, iso_week
 from planner.expr.functions.datetime.intervals import truncate
 from planner.expr.functions.formatting.number import ordinal
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
-from storage.types.text_interval import Interval
+from storage.types.interval_output import Interval
 from storage.types.time_output import format_offset
 
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -33,7 +33,7 @@ _TOKEN: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class FormatToken:
     """A pattern (``key`` upper case, ``text`` as written), or text to copy (``key`` empty)."""
 
     key: str
@@ -43,27 +43,27 @@ class Token:
 
 
 @lru_cache(1024)
-def tokens(template: str) -> tuple[Token, ...]:
+def tokens(template: str) -> tuple[FormatToken, ...]:
     """Splits a template into patterns and texts."""
-    out: list[Token] = []
+    out: list[FormatToken] = []
     fill = False
     for match in _TOKEN.finditer(template):
         if match["prefix"]:
             fill = match["prefix"].upper() == "FM"
             continue
         if match["key"]:
-            out.append(Token(match["key"].upper(), match["key"], fill, match["suffix"] or ""))
+            out.append(FormatToken(match["key"].upper(), match["key"], fill, match["suffix"] or ""))
         elif match["quoted"] is not None:
-            out.append(Token("", re.sub(r"\\(.)", r"\1", match["quoted"])))
+            out.append(FormatToken("", re.sub(r"\\(.)", r"\1", match["quoted"])))
         else:
             plain = match["plain"]
-            out.append(Token("", plain[1:] if len(plain) == 2 and plain[1] == '"' else plain))
+            out.append(FormatToken("", plain[1:] if len(plain) == 2 and plain[1] == '"' else plain))
         fill = False
     return tuple(out)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BrokenDownTime:
     """A broken-down time. ``days``: None for an interval; ``offset``: seconds east, None without a zone."""
 
     year: int
@@ -75,26 +75,26 @@ class Moment:
     zone: str = ""
 
 
-def moment_of_stamp(local: int, offset: int | None, zone: str) -> Moment:
+def fields_of_stamp(local: int, offset: int | None, zone: str) -> BrokenDownTime:
     """The fields of a wall-clock timestamp."""
     days, micros = divmod(local, DAY)
     year, month, day = civil_from_days(days)
-    return Moment(year, month, day, micros, days, offset, zone)
+    return BrokenDownTime(year, month, day, micros, days, offset, zone)
 
 
-def moment_of_interval(interval: Interval) -> Moment:
+def fields_of_interval(interval: Interval) -> BrokenDownTime:
     """The fields of an interval; they have no calendar."""
     months, days, micros = interval
     years = truncate(months, 12)
-    return Moment(years, months - years * 12, days, micros, None)
+    return BrokenDownTime(years, months - years * 12, days, micros, None)
 
 
-def format_moment(moment: Moment, template: str) -> str:
+def format_datetime(time: BrokenDownTime, template: str) -> str:
     """The template with its patterns filled in; 22007 for a pattern that an interval has no value for."""
-    return "".join(_write(moment, token) if token.key else token.text for token in tokens(template))
+    return "".join(_write(time, token) if token.key else token.text for token in tokens(template))
 
 
-def _write(m: Moment, token: Token) -> str:
+def _write(m: BrokenDownTime, token: FormatToken) -> str:
     if m.days is None and token.key in _CALENDAR:
         raise SqlError("22007", "invalid format specification for an interval value",
                        hint="Intervals are not tied to specific calendar dates.")  # fmt: skip
@@ -126,7 +126,7 @@ def _cased(name: str, text: str, fill: bool, width: int) -> str:
     return name if fill else name.ljust(width)
 
 
-def _name(m: Moment, token: Token) -> str | None:
+def _name(m: BrokenDownTime, token: FormatToken) -> str | None:
     key, text = token.key, token.text
     match key:
         case "AM" | "PM" | "A.M." | "P.M.":
@@ -167,7 +167,7 @@ def _name(m: Moment, token: Token) -> str | None:
     return None
 
 
-def _number(m: Moment, key: str) -> tuple[int, int]:
+def _number(m: BrokenDownTime, key: str) -> tuple[int, int]:
     hours = truncate(m.micros, HOUR)
     rest = abs(m.micros) % HOUR
     sign = -1 if m.micros < 0 else 1
@@ -206,13 +206,13 @@ def truncate_remainder(value: int, unit: int) -> int:
     return value - truncate(value, unit) * unit
 
 
-def _century(m: Moment) -> int:
+def _century(m: BrokenDownTime) -> int:
     if m.days is None:
         return truncate(m.year, 100)
     return (m.year + 99) // 100 if m.year > 0 else -((99 - (m.year - 1)) // 100)
 
 
-def _year_or_calendar(m: Moment, key: str) -> tuple[int, int]:
+def _year_or_calendar(m: BrokenDownTime, key: str) -> tuple[int, int]:
     shown = m.year if m.days is None or m.year > 0 else 1 - m.year
     if key in ("Y,YYY", "YYYY", "YYY", "YY", "Y"):
         width = 4 if key == "Y,YYY" else len(key)
