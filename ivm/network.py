@@ -73,6 +73,7 @@ from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.replay import replay
 from ivm.runtime.watched import Watched
+from ivm.specs import inputs
 from ivm.time import all_bits, check_ordinal
 from ivm.trace.pages import small_pages
 
@@ -228,7 +229,7 @@ class Network:
                 inner = self._innermost((left, right))
                 return AsOfOperator(context, inner, self._arranged(left), self._arranged(right), spec)
             case DeltaJoin(paths):
-                inner = self._innermost(spec.nodes)
+                inner = self._innermost(inputs(spec))
                 arranged = [DeltaPath(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
                 return DeltaJoinOperator(context, inner, arranged, len(paths[0].gather.words))
             case Lock(left, right):
