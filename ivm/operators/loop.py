@@ -13,12 +13,12 @@ from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.memory import address
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
-from ivm.kernels.times import all_bits
 from ivm.operators.base import UnaryOperator
 from ivm.rows import Mask, Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import IN_RUNNING_LOOP, Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
+from ivm.time import all_bits
 from ivm.trace.batch import BIG, Block
 from ivm.trace.shards import copied, sort_into, sorted_block
 
