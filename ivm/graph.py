@@ -390,7 +390,7 @@ class DeltaJoin(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class Lock(Spec):
+class Lock(Keyed):
     """Each left row [key | row] with the right rows that its key had when it arrived; later changes on the right do not
     affect it.
 
