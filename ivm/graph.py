@@ -212,8 +212,38 @@ class FirstWords:
         return Reduced(np.arange(len(keys)), ~out if self.complement else out)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spec:
+    """What a node is. ``ivm.specs`` finds its inputs from its fields."""
+
+
+class Linear(Spec):
+    """Works on each row alone: what it makes of parts of its inputs adds up to what it makes of the whole."""
+
+    __slots__ = ()
+
+
+class Unchanged(Linear):
+    """Its rows are its inputs' rows, with other times or diffs; so are their widths. It reads no words that its
+    parameters do not name."""
+
+    __slots__ = ()
+
+
+class Keyed(Spec):
+    """Reads arrangements by one key, and works on each key alone."""
+
+    __slots__ = ()
+
+
+class Arranged(Keyed):
+    """Is itself an arrangement, by the key of the one it reads."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Input:
+class Input(Spec):
     """A source of updates, fed from outside; at depth 0."""
 
     width: int
@@ -221,7 +251,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Spec):
     """Rows that hold at every time, each with diff 1."""
 
     width: int
@@ -229,7 +259,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Linear):
     """Each row through a ``Gather``."""
 
     input: NodeId
@@ -237,7 +267,7 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class FlatMap:
+class FlatMap(Linear):
     """Each row through a ``RowFunction``: filter, compute, expand, weigh."""
 
     input: NodeId
@@ -245,28 +275,28 @@ class FlatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Linear):
     """The error rows (width 1) of a FlatMap or Reduce node."""
 
     input: NodeId
 
 
 @dataclass(frozen=True, slots=True)
-class Concat:
+class Concat(Unchanged):
     """The sum of collections of one width."""
 
     inputs: tuple[NodeId, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Negate:
+class Negate(Unchanged):
     """The collection with every diff negated."""
 
     input: NodeId
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidate:
+class Consolidate(Unchanged):
     """The same collection, with the diffs of equal updates of one step added up."""
 
     input: NodeId
@@ -281,7 +311,7 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrange:
+class Arrange(Spec):
     """The collection, gathered to [key | val] and kept sorted. ``order`` is empty (all WORD) or one for each word."""
 
     input: NodeId
@@ -291,7 +321,7 @@ class Arrange:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Keyed):
     """Pairs of rows with equal keys of two arrangements, gathered from [key | left val | right val]."""
 
     left: NodeId
@@ -300,7 +330,7 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class AsOf:
+class AsOf(Keyed):
     """Each left row with its match in the right arrangement, gathered from [key | left val | right val].
 
     Both arrangements begin with the same ``prefix`` words in one order: the key, then a row's *point*. The match is the
@@ -349,7 +379,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaJoin:
+class DeltaJoin(Spec):
     """Combinations of one row of each input, with no state but the inputs' own arrangements.
 
     Path i starts from input i, visits every other input, and defines the combinations completely. All arrangements of
@@ -358,17 +388,9 @@ class DeltaJoin:
 
     paths: tuple[Path, ...]
 
-    @property
-    def nodes(self) -> tuple[NodeId, ...]:
-        """What it reads."""
-        found = dict.fromkeys(path.start for path in self.paths)
-        for path in self.paths:
-            found |= dict.fromkeys(lookup.node for stage in path.stages for lookup in stage)
-        return tuple(found)
-
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Keyed):
     """Each left row [key | row] with the right rows that its key had when it arrived; later changes on the right do not
     affect it.
 
@@ -393,7 +415,7 @@ class Keep(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Arranged):
     """A function of each row's count, over an arrangement without values; itself an arrangement of the same layout."""
 
     input: NodeId
@@ -401,7 +423,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduce:
+class Reduce(Arranged):
     """Each key's group through a ``Reducer``; itself an arrangement [key | out vals]."""
 
     input: NodeId
@@ -409,7 +431,7 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Linear):
     """A loop's variable: empty at round 0, then at round r + 1 what ``connect``'s body is at round r."""
 
     scope: ScopeId
@@ -426,7 +448,7 @@ class Priority(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(Unchanged):
     """A loop's collection whose rows are introduced only at round priority · stride; before that, nothing sees them.
 
     Rows whose round would be past the loop's last come at the last round, or never if the loop returns at its limit.
@@ -439,14 +461,14 @@ class Delay:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Unchanged):
     """A loop's collection outside of the loop: its sum over all rounds."""
 
     input: NodeId
 
 
 @dataclass(frozen=True, slots=True)
-class Overflow:
+class Overflow(Linear):
     """Outside of a loop, how a variable's body differs after the last round that the loop's limit allows from the
     round before: empty if that variable had reached its fixpoint by then."""
 
@@ -454,14 +476,14 @@ class Overflow:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(Spec):
     """A collection kept for readers, key = the whole row, whose changes are drained after each step."""
 
     input: NodeId
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Spec):
     """Rows that hold at every time, loaded once: rows int64[n, width], diffs int64[n]. Compared by identity."""
 
     rows: Words
@@ -469,7 +491,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scan:
+class Scan(Spec):
     """All rows of a published ``Version`` as of an ordinal, delivered once; compared by identity."""
 
     version: Version
@@ -477,7 +499,7 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Static:
+class Static(Spec):
     """An arrangement with a published ``Version``'s contents as of an ordinal. It emits nothing; only the other side of
     a Join looks it up. Compared by identity."""
 
@@ -485,7 +507,10 @@ class Static:
     at: int
 
 
-NodeSpec = (
-    Input | Constant | Project | FlatMap | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin
-    | Lock | Threshold | Reduce | Variable | Delay | Leave | Overflow | Output | Rows | Scan | Static
+PlainSpec = (
+    Project | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave
+    | Overflow
 )  # fmt: skip
+"""Specs of plain data over other nodes: no functions, no rows and nothing of one dataflow. So plans may hold them."""
+
+NodeSpec = PlainSpec | Input | Constant | FlatMap | Lock | Reduce | Variable | Output | Rows | Scan | Static

@@ -3,63 +3,54 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import count
-from typing import assert_never
+from pkgutil import iter_modules
+from typing import Final
 
 import numpy as np
 
+from ivm import operators
 from ivm.arena import Arena
 from ivm.graph import (
     Arrange,
-    AsOf,
     Concat,
-    Consolidate,
     Constant,
-    Delay,
     DeltaJoin,
     Errors,
-    FlatMap,
     Input,
     Join,
+    Keyed,
     Leave,
-    Lock,
-    Negate,
     NodeId,
     NodeSpec,
     Order,
     Output,
     Overflow,
     Path,
-    Project,
     Reduce,
     Rows,
     Scan,
     ScopeId,
+    Spec,
     Static,
     Threshold,
     Variable,
 )  # fmt: skip
 from ivm.kernels.memory import address
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
-from ivm.operators.asof import AsOfOperator
 from ivm.operators.base import FailingOperator
 from ivm.operators.delta_join import DeltaJoinOperator, DeltaPath
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
     ConcatOperator,
-    ConsolidateOperator,
     ErrorsOperator,
-    FlatMapOperator,
     InputOperator,
-    NegateOperator,
-    ProjectOperator,
     SourceOperator,
 )  # fmt: skip
-from ivm.operators.lock import LockOperator
 from ivm.operators.loop import (
     DelayedOperator,
-    DelayOperator,
     EnterOperator,
     FeedbackOperator,
     LeaveOperator,
@@ -73,8 +64,19 @@ from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.replay import replay
 from ivm.runtime.watched import Watched
+from ivm.specs import inputs, parameters
 from ivm.time import all_bits, check_ordinal
 from ivm.trace.pages import small_pages
+
+
+def _by_spec() -> dict[type[Spec], Callable[..., Operator]]:
+    modules = [import_module(f"{operators.__name__}.{module.name}") for module in iter_modules(operators.__path__)]
+    kinds = [kind for module in modules for kind in vars(module).values() if isinstance(kind, type)]
+    return {vars(kind)["SPEC"]: kind for kind in kinds if issubclass(kind, Operator) and vars(kind).get("SPEC")}
+
+
+OPERATORS: Final = _by_spec()
+"""The operators that name their spec."""
 
 
 class Network:
@@ -199,12 +201,6 @@ class Network:
                 return StaticOperator(context, self._root, version, at)
             case Variable(scope, width):
                 return VariableOperator(context, self._scopes[scope], width)
-            case Project(node, gather):
-                source = self._find(node)
-                return ProjectOperator(context, source.scope, source, gather)
-            case FlatMap(node, function):
-                source = self._find(node)
-                return FlatMapOperator(context, source.scope, source, function)
             case Errors(node):
                 source = self._failing(node)
                 assert isinstance(source, FailingOperator), "only a function's rows may fail"
@@ -212,37 +208,22 @@ class Network:
             case Concat(nodes):
                 inner = self._innermost(nodes)
                 return ConcatOperator(context, inner, [self._inside(node, inner) for node in nodes])
-            case Negate(node):
-                source = self._find(node)
-                return NegateOperator(context, source.scope, source)
-            case Consolidate(node):
-                source = self._find(node)
-                return ConsolidateOperator(context, source.scope, source)
             case Arrange(node, gather, key_width, order):
                 source = self._find(node)
                 return ArrangeOperator(context, source.scope, source, gather, key_width, self._order(order))
             case Join(left, right, gather):
                 inner = self._innermost((left, right))
                 return JoinOperator(context, inner, self._side(left, inner), self._side(right, inner), gather)
-            case AsOf(left, right):
-                inner = self._innermost((left, right))
-                return AsOfOperator(context, inner, self._arranged(left), self._arranged(right), spec)
             case DeltaJoin(paths):
-                inner = self._innermost(spec.nodes)
+                inner = self._innermost(inputs(spec))
                 arranged = [DeltaPath(i, path, self._sides(path, inner)) for i, path in enumerate(paths)]
                 return DeltaJoinOperator(context, inner, arranged, len(paths[0].gather.words))
-            case Lock(left, right):
-                inner = self._innermost((left, right))
-                return LockOperator(context, inner, self._arranged(left), self._arranged(right), spec)
             case Threshold(node, keep):
                 source = self._arranged(node)
                 return ThresholdOperator(context, source.scope, source, keep)
             case Reduce(node, reducer):
                 source = self._arranged(node)
                 return ReduceOperator(context, source.scope, source, reducer)
-            case Delay(node):
-                source = self._find(node)
-                return DelayOperator(context, source.scope, source, spec)
             case Leave(node):
                 source = self._find(node)
                 assert source.scope.parent is not None, "only a loop can be left"
@@ -257,7 +238,14 @@ class Network:
             case Output(node):
                 return OutputOperator(context, self._root, self._find(node))
             case _:
-                assert_never(spec)
+                return self._built(spec)
+
+    def _built(self, spec: NodeSpec) -> Operator:
+        """An operator that names its spec."""
+        read = inputs(spec)
+        inner = self._innermost(read)
+        given = (self._arranged(i) if isinstance(spec, Keyed) else self._inside(i, inner) for i in read)
+        return OPERATORS[type(spec)](self._context, inner, *given, *parameters(spec))
 
     def _innermost(self, nodes: Sequence[NodeId]) -> Scope:
         return max((self._find(node).scope for node in nodes), key=lambda scope: scope.depth)

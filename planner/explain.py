@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import assert_never
 
 from ivm.graph import (
     Arrange,
     AsOf,
     Concat,
-    Consolidate,
     Delay,
     DeltaJoin,
-    Errors,
     Gather,
     Join,
-    Leave,
-    Negate,
     NodeId,
     Order,
-    Overflow,
     Path,
+    PlainSpec,
     Priority,
-    Project,
-    Threshold,
 )  # fmt: skip
+from ivm.specs import inputs, parameters
 from planner.aggregates.aggregate_reducers import (
     AccumulateFold,
     BasicFold,
@@ -70,7 +66,6 @@ from planner.physical.nodes import (
     RowProgram,
     Table,
     TableErrors,
-    inputs,
 )  # fmt: skip
 from planner.physical.row_programs import MapFilter, Pad
 from planner.physical.table_programs import Expand
@@ -315,16 +310,6 @@ class _Physical:
                 limit = self.plan.scopes[node.scope].limit
                 rounds = "" if limit in (None, DEFAULT_LIMIT) else f", {limit} rounds at most"
                 return f"Variable {node.number} of loop {node.scope}{rounds}"
-            case Project():
-                return f"Project {_gather(node.gather)}"
-            case Errors():
-                return "Errors"
-            case Concat():
-                return "Concat"
-            case Negate():
-                return "Negate"
-            case Consolidate():
-                return "Consolidate"
             case Arrange():
                 return self._arrange(node, self.plan.stored[number])
             case Join():
@@ -338,16 +323,10 @@ class _Physical:
             case DeltaJoin():
                 met = any(len(stage) > 1 for path in node.paths for stage in path.stages)
                 return f"Join {'wco' if met else 'delta'} of {len(node.paths)} inputs"
-            case Threshold():
-                return f"Threshold {node.keep.value}"
             case Delay():
                 return _delay(node)
-            case Leave():
-                return "Leave"
-            case Overflow():
-                return "Overflow"
             case _:
-                assert_never(node)
+                return _plain(node)
 
     def _users(self, number: NodeId) -> str:
         """Names the relations that use the node already."""
@@ -363,6 +342,21 @@ class _Physical:
     def _is_shared(self, stored: tuple[int, tuple[int, ...]] | None) -> bool:
         """Whether the relation has this arrangement already."""
         return stored is not None and self.indexes is not None and stored[1] in self.indexes.keys(stored[0])
+
+
+def _plain(node: PlainSpec) -> str:
+    """The name of a node's kind, and its parameters."""
+    return " ".join([type(node).__name__, *map(_parameter, parameters(node))])
+
+
+def _parameter(value: object) -> str:
+    match value:
+        case Gather():
+            return _gather(value)
+        case Enum():
+            return str(value.value)
+        case _:
+            return str(value)
 
 
 def _delay(node: Delay) -> str:

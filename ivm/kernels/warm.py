@@ -2,93 +2,65 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, Final, TypeVar, get_type_hints
 
 from numba.core import types
 from numba.core.caching import IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
 
-from ivm.kernels.accumulate import accumulate_total
-from ivm.kernels.arrange import arrange
-from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
-from ivm.kernels.blocks import extract, gather, least_vector, transfer
 from ivm.kernels.cache import base_folder
-from ivm.kernels.delay import delay
-from ivm.kernels.delta_join import delta_join
-from ivm.kernels.formula import map_block
-from ivm.kernels.interesting import reduce_partial
-from ivm.kernels.join import join
-from ivm.kernels.lock import lock
-from ivm.kernels.memory import freeze, lay_out, where
-from ivm.kernels.merge import compact, fill_fence, fill_filter, insert_small, merge, uniform
-from ivm.kernels.rank import extend_ranks
-from ivm.kernels.read import collect, lookup
-from ivm.kernels.reduce import (
-    count_differences,
-    counts_total,
-    differences_partial,
-    differences_total,
-    segments_total,
-)
+from ivm.kernels.reduce import differences_partial, differences_total
 from ivm.kernels.run import run_program
-from ivm.kernels.shards import close_gaps, cut_merge, in_order, key_place, key_start
-from ivm.kernels.sort import sort_block
-from ivm.kernels.threshold import threshold_total
-from ivm.kernels.windows import changes_total, windows_total
 from ivm.rows import Words
 
 T = TypeVar("T")
 
-# The kernels called from Python; the rest is compiled as part of these. The parts of run_program come before it, the
-# others after it: it takes longest, and they are compiled in parallel with it.
-KERNELS: Final[tuple[Any, ...]] = (
-    lay_out,
-    freeze,
-    where,
-    transfer,
-    gather,
-    extract,
-    least_vector,
-    sort_block,
-    arrange,
-    insert_small,
-    compact,
-    merge,
-    fill_fence,
-    fill_filter,
-    uniform,
-    join,
-    delta_join,
-    threshold_total,
-    reduce_partial,
-    count_differences,
-    counts_total,
-    segments_total,
-    differences_total,
-    differences_partial,
-    map_block,
-    accumulate_total,
-    delay,
-    run_program,
-    collect,
-    lookup,
-    asof_left,
-    asof_right,
-    times_of,
-    in_time_order,
-    lock,
-    extend_ranks,
-    windows_total,
-    changes_total,
-    key_start,
-    key_place,
-    in_order,
-    close_gaps,
-    cut_merge,
-)
+
+def imported() -> list[Any]:
+    """The kernels that modules of ``ivm`` outside of this folder import, by their sources."""
+    found: dict[Any, None] = {}
+    for path in sorted(set(_FOLDER.parent.rglob("*.py")) - set(_FOLDER.glob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ivm.kernels."):
+                values = vars(import_module(node.module))
+                found |= dict.fromkeys(values[name.name] for name in node.names if _is_kernel(values[name.name]))
+    return list(found)
+
+
+def with_parts(kernel: Any) -> list[Any]:
+    """A kernel and all that it calls, callees first."""
+    found: dict[Any, None] = {}
+
+    def visit(one: Any) -> None:
+        names, values = one.py_func.__code__.co_names, one.py_func.__globals__
+        for part in (values[name] for name in names if name in values):
+            if _is_kernel(part) and part not in found:
+                visit(part)
+        found[one] = None
+
+    visit(kernel)
+    return list(found)
+
+
+def _is_kernel(value: object) -> bool:
+    return isinstance(value, Dispatcher)
+
+
+def _ordered(kernels: list[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys([part for part in with_parts(run_program) if part in kernels] + kernels))
+
+
+_FOLDER: Final = Path(__file__).parent
+KERNELS: Final = _ordered(imported())
+"""The kernels called from Python; the rest is compiled as part of these. The parts of run_program come before it, the
+others after it: it takes longest, and they are compiled in parallel with it."""
 
 
 def signature(kernel: Any) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import AsOf
+from ivm.graph import AsOf, Gather
 from ivm.kernels.asof import asof_left, asof_right, in_time_order, times_of
 from ivm.kernels.memory import address
 from ivm.operators.base import LARGE, check_gather, program
@@ -23,19 +23,24 @@ class AsOfOperator(Operator):
 
     __slots__ = ("_none", "_prefix", "_program", "_strict", "left", "right")
 
-    def __init__(self, context: FlowContext, scope: Scope, left: Operator, right: Operator, spec: AsOf) -> None:
-        super().__init__(context, scope, len(spec.gather.words))
+    SPEC = AsOf
+
+    def __init__(
+        self, context: FlowContext, scope: Scope, left: Operator, right: Operator, gather: Gather, prefix: int,
+        strict: bool, none: tuple[int, ...] | None,
+    ) -> None:  # fmt: skip
+        super().__init__(context, scope, len(gather.words))
         if scope.depth:
             raise SqlError("0A000", "an ASOF JOIN of what a recursion changes is not supported", _IN_LOOPS)
-        assert left.key_width == right.key_width <= spec.prefix <= min(left.width, right.width)
+        assert left.key_width == right.key_width <= prefix <= min(left.width, right.width)
         assert left.diff_width == right.diff_width == 1
-        check_gather(spec.gather, left.width + right.width - left.key_width)
+        check_gather(gather, left.width + right.width - left.key_width)
         self.left = left
         self.right = right
-        self._program = program(spec.gather, left.width, left.key_width)
-        self._prefix = spec.prefix
-        self._strict = spec.strict
-        self._none = None if spec.none is None else np.array(spec.none, np.int64)
+        self._program = program(gather, left.width, left.key_width)
+        self._prefix = prefix
+        self._strict = strict
+        self._none = None if none is None else np.array(none, np.int64)
         assert self._none is None or len(self._none) == right.width
 
     def inputs(self) -> list[Operator]:

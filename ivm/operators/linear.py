@@ -7,7 +7,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from ivm.graph import FormulaFunction, Gather, RowFunction
+from ivm.graph import Consolidate, FlatMap, FormulaFunction, Gather, Negate, Project, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
@@ -137,6 +137,7 @@ class ProjectOperator(UnaryOperator):
 
     __slots__ = ("_program",)
 
+    SPEC = Project
     LINEAR = True
 
     def __init__(self, context: FlowContext, scope: Scope, source: Operator, how: Gather) -> None:
@@ -171,6 +172,7 @@ class FlatMapOperator(FailingOperator):
 
     __slots__ = ("_asked", "_formula", "_function", "_own")
 
+    SPEC = FlatMap
     LINEAR = True
 
     def __init__(self, context: FlowContext, scope: Scope, source: Operator, function: RowFunction) -> None:
@@ -379,6 +381,7 @@ class NegateOperator(UnaryOperator):
 
     __slots__ = ()
 
+    SPEC = Negate
     LINEAR = True
 
     def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:
@@ -400,6 +403,7 @@ class ConsolidateOperator(UnaryOperator):
 
     __slots__ = ()
 
+    SPEC = Consolidate
     LINEAR = True
 
     def __init__(self, context: FlowContext, scope: Scope, source: Operator) -> None:

@@ -36,9 +36,14 @@ class LockOperator(Operator):
 
     __slots__ = ("_at", "_emitted", "_held", "_kept", "_none", "_waiting", "_words", "left", "right")
 
+    SPEC = Lock
     ARRANGED = True
 
-    def __init__(self, context: FlowContext, scope: Scope, left: Operator, right: Operator, spec: Lock) -> None:
+    def __init__(
+        self, context: FlowContext, scope: Scope, left: Operator, right: Operator, name: int, none: tuple[int, ...],
+        waiting: bool,
+    ) -> None:  # fmt: skip
+        """``name`` is not read: it keeps nodes apart."""
         self._words = left.width - left.key_width
         super().__init__(context, scope, self._words + 2 + right.width - right.key_width)
         if scope.depth:
@@ -52,9 +57,9 @@ class LockOperator(Operator):
         self._at = -1
         self._kept = Block(left.width)
         self._emitted = Block(self.width)
-        self._waiting = spec.waiting
-        self._none = np.array(spec.none, np.int64)
-        assert len(spec.none) == right.width - right.key_width
+        self._waiting = waiting
+        self._none = np.array(none, np.int64)
+        assert len(none) == right.width - right.key_width
         self._held: tuple[Words, Words] | None = None
 
     def load(self, rows: Words, diffs: Words) -> None:

@@ -8,17 +8,17 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError, unsupported
-from ivm.graph import Delay
+from ivm.graph import Delay, Priority
 from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME
 from ivm.kernels.delay import delay
 from ivm.kernels.memory import address
 from ivm.kernels.program import DELAY, ENTERING, FEEDBACK, LEAVING, R_SOURCE, TAP, VARIABLE
-from ivm.kernels.times import all_bits
 from ivm.operators.base import UnaryOperator
 from ivm.rows import Mask, Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import IN_RUNNING_LOOP, Held, Later, Operator, Scope
 from ivm.runtime.program import Instruction, Program
+from ivm.time import all_bits
 from ivm.trace.batch import BIG, Block
 from ivm.trace.shards import copied, sort_into, sorted_block
 
@@ -149,16 +149,18 @@ class DelayOperator(UnaryOperator):
 
     __slots__ = ("_how",)
 
+    SPEC = Delay
     later: Later
 
-    def __init__(self, context: FlowContext, scope: Scope, source: Operator, spec: Delay) -> None:
+    def __init__(
+        self, context: FlowContext, scope: Scope, source: Operator, word: int, priority: Priority, stride: int
+    ) -> None:  # fmt: skip
         super().__init__(context, scope, source.width, source, source.diff_width)
         assert scope.depth, "only in a loop"
-        assert 0 <= spec.word < source.width
-        assert spec.stride > 0
+        assert 0 <= word < source.width
+        assert stride > 0
         self.later = Later(self, self.width, self.diff_width)
-        words = [spec.word, spec.priority.value, spec.stride, scope.last_round, scope.return_at_limit]
-        self._how = np.array(words, np.int64)
+        self._how = np.array([word, priority.value, stride, scope.last_round, scope.return_at_limit], np.int64)
         for block in self.blocks():
             block.reserve(ROOM)  # with less, a program leaves the work to Python
 

@@ -13,7 +13,7 @@ from heapq import heappush
 from typing import ClassVar, Self
 
 from ivm.errors import SqlError, unsupported
-from ivm.graph import Gather, NodeId
+from ivm.graph import Gather, NodeId, Spec
 from ivm.kernels.blocks import extract, least_vector
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext
@@ -31,10 +31,10 @@ class Operator:
 
     ``spine`` is set on arrangements; then ``out`` is sorted and consolidated, and the spine holds it already.
 
-    A new kind of operator overrides ``run``, and those of the other methods that apply to it: ``inputs`` and ``rebind``
-    (or derives from ``UnaryOperator``), ``needs`` and ``contents`` if it reads traces, ``instruction`` to run in
-    compiled programs, ``blocks`` and ``spines`` if it owns more than ``out`` and ``spine``. No other code depends on
-    the kind.
+    A new kind of operator names its ``SPEC``, and overrides ``run`` and those of the other methods that apply to it:
+    ``inputs`` and ``rebind`` (or derives from ``UnaryOperator``), ``needs`` and ``contents`` if it reads traces,
+    ``instruction`` to run in compiled programs, ``blocks`` and ``spines`` if it owns more than ``out`` and ``spine``.
+    No other code depends on the kind.
     """
 
     __slots__ = (
@@ -42,6 +42,9 @@ class Operator:
         "rank", "scope", "spine", "width",
     )  # fmt: skip
 
+    SPEC: ClassVar[type[Spec] | None] = None
+    """The kind of spec that it runs, if it is built from its inputs' operators (arranged if the spec is ``Keyed``) and
+    the spec's parameters, in their order."""
     ARRANGED: ClassVar[bool] = False
     """Whether it can be read as an arrangement (some only once ``arrange`` was called)."""
     LINEAR: ClassVar[bool] = False

@@ -19,25 +19,23 @@ from typing import Final
 from ivm.errors import unsupported
 from ivm.graph import (
     Arrange,
-    AsOf,
+    Arranged,
     Concat,
-    Consolidate,
-    Delay,
     Errors,
     Gather,
-    Join,
+    Keyed,
     Leave,
-    Negate,
+    Linear,
     NodeId,
     Order,
     Overflow,
     Project,
-    Threshold,
+    Unchanged,
 )  # fmt: skip
+from ivm.specs import inputs, with_inputs
 from planner import gathers
 from planner.physical.nodes import (
     Constants,
-    Group,
     LoopVariable,
     Map,
     Node,
@@ -47,13 +45,9 @@ from planner.physical.nodes import (
     TableErrors,
     arranged_by,
     innermost_loops,
-    inputs,
-    with_inputs,
-)  # fmt: skip
+)
 
-Linear = Map | Project | Errors | Concat | Negate | Consolidate | LoopVariable | Leave | Delay | Overflow
 Source = Table | TableErrors | Constants
-Keyed = Group | Threshold | Join | AsOf
 
 FIRST: Final = 0
 """The number of the fragment that takes the sources' rows."""
@@ -200,9 +194,9 @@ class _Cutting:
                 return 0
             case Arrange():
                 return self._collected(node.input) + 1
-            case Group() | Threshold() | Join() | AsOf():
+            case Keyed():
                 return max(self.levels[i] for i in inputs(node))
-            case Map() | Project() | Errors() | Concat() | Negate() | Consolidate() | Delay():
+            case Linear():
                 return max(self._collected(i) for i in inputs(node))
         raise unsupported(f"keeping a {type(node).__name__} in parts by key")
 
@@ -226,10 +220,8 @@ class _Cutting:
                 return self.weights.get(number, 1)
             case Map():
                 return node.program.diff_width
-            case Arrange() | Project() | Negate() | Consolidate() | Leave() | Delay():
-                return self.diff_widths[node.input]
-            case Concat():
-                return self.diff_widths[node.inputs[0]]
+            case Arrange() | Project() | Unchanged():
+                return self.diff_widths[inputs(node)[0]]
         return 1
 
     # -- grouping keyed nodes into fragments ---------------------------------------------------------------------
@@ -267,7 +259,7 @@ class _Cutting:
         node, width = self.plan.nodes[number], self.plan.widths[number]
         if isinstance(node, Arrange):
             return Port(number, width, node.key_width, self.diff_widths[number], node.order, self.scopes[number])
-        assert isinstance(node, Group | Threshold), node
+        assert isinstance(node, Arranged), node
         below = arranged_by(self.plan, number)
         order = (*below.order[: below.key_width], *(Order.WORD for _ in range(width - below.key_width)))
         order = order if set(order) != {Order.WORD} else ()

@@ -12,23 +12,7 @@ import numpy as np
 
 from ivm import graph
 from ivm.contents import dispose
-from ivm.graph import (
-    Arrange,
-    AsOf,
-    Concat,
-    Consolidate,
-    Delay,
-    Errors,
-    Join,
-    Leave,
-    Negate,
-    NodeId,
-    NodeSpec,
-    Overflow,
-    Project,
-    ScopeId,
-    Threshold,
-)  # fmt: skip
+from ivm.graph import Arrange, Keyed, Linear, NodeId, NodeSpec, Project, ScopeId
 from ivm.partial import Layers, Piece
 from ivm.time import last_width
 from ivm.trace.batch import Block
@@ -165,13 +149,11 @@ def _spec(node: Node, context: Context, scopes: Sequence[ScopeId]) -> NodeSpec:
     match node:
         case LoopVariable():
             return graph.Variable(scopes[node.scope], node.width)
-        case Leave() | Delay() | Overflow():
-            return node
         case Map():
             return graph.FlatMap(node.input, Bound(node.program, context))
         case Group():
             return graph.Reduce(node.input, node.fold.bind(context))
-        case Project() | Errors() | Concat() | Negate() | Consolidate() | Threshold() | Join() | AsOf():
+        case Linear() | Keyed():
             return node
     raise AssertionError(node)
 

@@ -16,10 +16,11 @@ from ivm.graph import Errors, NodeId
 from ivm.hydration.adopt import Contents, Standing, fill, keeping, standing
 from ivm.hydration.detached import Detached
 from ivm.rows import Words
+from ivm.specs import inputs
 from ivm.trace.batch import Block
 from planner.distributed.render_spark import Hydration, Progress
 from planner.expr.context import Context
-from planner.physical.nodes import Constants, LoopVariable, Plan, inputs, reached
+from planner.physical.nodes import Constants, LoopVariable, Plan, reached
 from planner.render.dataflow import Installed, constant_rows
 from storage.spark.session import SparkSession
 

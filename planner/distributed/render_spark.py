@@ -22,8 +22,9 @@ from typing import Any, Final
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import AsOf, Join, NodeId, Threshold
+from ivm.graph import Arranged, Keyed, NodeId
 from ivm.hydration.adopt import Contents, Standing
+from ivm.specs import inputs
 from ivm.time import unpack
 from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST, Cut, Fragment, cut
@@ -41,7 +42,7 @@ from planner.distributed.spark_work import (
 )
 from planner.distributed.unfold import Unfolded, unfold
 from planner.expr.context import Context
-from planner.physical.nodes import Group, Plan, innermost_loops, inputs
+from planner.physical.nodes import Group, Plan, innermost_loops
 from planner.physical.required_words import required_words
 from storage.dictionary import Dictionary, Entries
 from storage.load.paths import spark_path
@@ -347,7 +348,7 @@ class Hydration:
         """Describes a step: its operators, and the rounds of the loops that contain it, outermost first."""
         if fragments[0].number == FIRST:
             return "read"
-        kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, _SHOWN))
+        kinds = dict.fromkeys(type(n).__name__ for f in fragments for _, n in f.nodes if isinstance(n, Keyed))
         what, loop = ", ".join(kinds) or "Arrange", self._loops[due[0].node] if due else None
         if loop is None:
             return what
@@ -407,11 +408,8 @@ def traced(fragment: Fragment, loops: Sequence[int | None]) -> list[NodeId]:
     A reduce in a loop has two traces; the second holds its errors.
     """
     found = [port.node for port in fragment.ports if fragment.keyed]
-    read = {i for _, n in fragment.nodes if isinstance(n, Join | AsOf | Group | Threshold) for i in inputs(n)}
+    read = {i for _, n in fragment.nodes if isinstance(n, Keyed) for i in inputs(n)}
     for number, node in fragment.nodes:
-        if isinstance(node, Group | Threshold) and (loops[number] is not None or number in read):
+        if isinstance(node, Arranged) and (loops[number] is not None or number in read):
             found += [number] * (1 + (isinstance(node, Group) and loops[number] is not None))
     return found
-
-
-_SHOWN: Final = (Join, AsOf, Group, Threshold)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import InitVar, dataclass, field
 
-from ivm.graph import Arrange, NodeId
+from ivm.graph import Arrange, Keyed, NodeId
+from ivm.specs import inputs
 from ivm.time import all_bits
-from planner.distributed.fragment import Cut, Fragment, Keyed
-from planner.physical.nodes import Plan, Scope, innermost_loops, inputs
+from planner.distributed.fragment import Cut, Fragment
+from planner.physical.nodes import Plan, Scope, innermost_loops
 
 Loop = int | None
 """A loop of the plan; None: outside of all loops."""

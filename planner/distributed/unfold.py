@@ -12,8 +12,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from ivm.graph import Arrange, DeltaJoin, Errors, Gather, Join, Lookup, NodeId, Order, Path, Project, Threshold
+from ivm.specs import inputs, with_inputs
 from planner import gathers
-from planner.physical.nodes import Constants, Group, Node, Plan, Table, arranged_by, inputs, reached, with_inputs
+from planner.physical.nodes import Constants, Group, Node, Plan, Table, arranged_by, reached
 from planner.physical.uniqueness import tells_apart
 
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold
 from ivm.rows import Words
+from ivm.specs import inputs
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
 from planner.peek.keyed import is_keyed, run_keyed
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
-from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors, inputs
+from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors
 from planner.render.dataflow import constant_rows
 
 Counted = tuple[Words, Words]

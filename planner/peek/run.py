@@ -14,11 +14,12 @@ from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, Join, NodeId
 from ivm.rows import RowSet, Words
+from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
-from planner.physical.nodes import Node, Plan, Table, TableErrors, inputs
+from planner.physical.nodes import Node, Plan, Table, TableErrors
 from planner.render.dataflow import Renderer, Rendering
 
 

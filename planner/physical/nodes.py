@@ -10,30 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, assert_never
+from typing import Protocol
 
 from ivm.graph import (
     Arrange,
-    AsOf,
+    Arranged,
     Concat,
-    Consolidate,
-    Delay,
     DeltaJoin,
     Errors,
     Gather,
     Join,
     Leave,
+    Linear,
     Mapped,
-    Negate,
     NodeId,
     Order,
     Overflow,
     Path,
+    PlainSpec,
     Project,
     Reducer,
+    Spec,
     Threshold,
 )
 from ivm.rows import Words
+from ivm.specs import inputs, with_inputs
 from ivm.time import deeper, last_width, max_round
 from ivm.words import Schema
 from planner import gathers
@@ -65,7 +66,7 @@ class Fold(Hashable, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Spec):
     """A stored relation's rows."""
 
     relation: int
@@ -73,14 +74,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class TableErrors:
+class TableErrors(Spec):
     """The error rows of a stored relation (a materialized view); none for a table."""
 
     relation: int
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class Constants(Spec):
     """Rows of expressions without columns."""
 
     rows: tuple[tuple[Scalar, ...], ...]
@@ -88,7 +89,7 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class Map(Linear):
     """Applies a program to each row."""
 
     input: NodeId
@@ -96,7 +97,7 @@ class Map:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Group(Arranged):
     """Applies a fold to each key's group of an arrangement; the result is arranged as [key | out vals]."""
 
     input: NodeId
@@ -104,7 +105,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class Lock(Spec):
     """A locked join of two arrangements.
 
     Its matches are stored as rows of ``schema``: ``gather`` makes such rows, ``back`` turns them back.
@@ -120,7 +121,7 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopVariable:
+class LoopVariable(Linear):
     """A variable of the plan's loop ``scope``; ``number`` distinguishes a scope's variables."""
 
     scope: int
@@ -128,10 +129,7 @@ class LoopVariable:
     width: int
 
 
-Node = (
-    Table | TableErrors | Constants | Map | Group | LoopVariable | Project | Errors | Concat | Negate | Consolidate
-    | Arrange | Join | AsOf | Lock | DeltaJoin | Threshold | Delay | Leave | Overflow
-)  # fmt: skip
+Node = Table | TableErrors | Constants | Map | Group | Lock | LoopVariable | PlainSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,30 +166,10 @@ class Plan:
     stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
 
 
-def inputs(node: Node) -> tuple[NodeId, ...]:
-    """The nodes that a node reads, without a loop variable's body."""
-    match node:
-        case Table() | TableErrors() | Constants() | LoopVariable():
-            return ()
-        case Concat():
-            return node.inputs
-        case Join() | AsOf() | Lock():
-            return (node.left, node.right)
-        case DeltaJoin():
-            return node.nodes
-        case (
-            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
-            | Delay() | Overflow()
-        ):  # fmt: skip
-            return (node.input,)
-        case _:
-            assert_never(node)
-
-
 def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
     """The arrangement that determines the key of a node's rows: the node itself, or a reduce's or threshold's input."""
     node = plan.nodes[arranged]
-    while isinstance(node, Group | Threshold):
+    while isinstance(node, Arranged):
         node = plan.nodes[node.input]
     assert isinstance(node, Arrange), node
     return node
@@ -249,7 +227,7 @@ class Flow:
         """The nodes that the collection is computed from."""
         if isinstance(self.source, Pair):
             return self.source.left, self.source.right
-        return DeltaJoin(self.source.paths).nodes if isinstance(self.source, Many) else (self.source,)
+        return inputs(DeltaJoin(self.source.paths)) if isinstance(self.source, Many) else (self.source,)
 
 
 @dataclass(slots=True)
@@ -439,28 +417,3 @@ def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, tuple[int, ...]] 
     if any(not 0 <= c < len(table.schema) for c in columns):
         return None
     return (table.relation, columns) if table_layout(table.schema, columns).gather == node.gather else None
-
-
-def _placed(path: Path, place: dict[NodeId, NodeId]) -> Path:
-    stages = tuple(tuple(replace(k, node=place[k.node]) for k in stage) for stage in path.stages)
-    return Path(place[path.start], stages, path.gather)
-
-
-def with_inputs(node: Node, place: dict[NodeId, NodeId]) -> Node:
-    """The same node with its inputs renumbered by a map."""
-    match node:
-        case Table() | TableErrors() | Constants() | LoopVariable():
-            return node
-        case Concat():
-            return Concat(tuple(place[i] for i in node.inputs))
-        case Join() | AsOf() | Lock():
-            return replace(node, left=place[node.left], right=place[node.right])
-        case DeltaJoin():
-            return DeltaJoin(tuple(_placed(path, place) for path in node.paths))
-        case (
-            Map() | Group() | Project() | Errors() | Negate() | Consolidate() | Arrange() | Threshold() | Leave()
-            | Delay() | Overflow()
-        ):  # fmt: skip
-            return replace(node, input=place[node.input])
-        case _:
-            assert_never(node)

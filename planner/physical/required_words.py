@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from typing import Final
 
-from ivm.graph import Arrange, Concat, Consolidate, Errors, Gather, Join, Negate, NodeId, Project
+from ivm.graph import Arrange, Errors, Gather, Join, NodeId, Project, Unchanged
+from ivm.specs import inputs, parameters
 from ivm.words import Schema
 from planner.expr.scalar import Column
 from planner.physical.arrangement_programs import Keyed, Weigh
-from planner.physical.nodes import Map, Plan, RowProgram, arranged_by, inputs
+from planner.physical.nodes import Map, Plan, RowProgram, arranged_by
 from planner.physical.row_programs import SHOWN_COLUMNS, MapFilter
 
 _NOTHING: Final[frozenset[int]] = frozenset()
@@ -39,7 +40,7 @@ def _read(plan: Plan, number: NodeId, given: NodeId, wanted: Set[int]) -> Set[in
             return _gathered(node.gather, wanted)
         case Map():
             return _by_program(node.program, width, wanted)
-        case Concat() | Negate() | Consolidate():
+        case Unchanged() if not parameters(node):
             return wanted
         case Errors():
             return _NOTHING

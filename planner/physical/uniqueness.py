@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from ivm.graph import Arrange, Consolidate, Delay, Gather, Keep, Leave, NodeId, Project, Threshold
+from ivm.graph import Arrange, Concat, Gather, Keep, NodeId, Project, Threshold, Unchanged
+from ivm.specs import inputs
 from planner.aggregates.aggregate_reducers import (
     AccumulateFold,
     BasicFold,
@@ -37,8 +38,10 @@ def tells_apart(plan: Plan, number: NodeId, words: Set[int], clear: Bits = froze
         case Arrange() | Project():
             clear = _cleared(node.gather, clear)
             return tells_apart(plan, node.input, _gathered(node.gather, words), clear)
-        case Map(program=MapFilter(exprs=None)) | Consolidate() | Delay() | Leave():
-            return tells_apart(plan, node.input, words, clear)
+        case Concat():
+            return False
+        case Map(program=MapFilter(exprs=None)) | Unchanged():
+            return tells_apart(plan, inputs(node)[0], words, clear)
         case Threshold():
             whole = node.keep is Keep.DISTINCT and words >= set(range(plan.widths[number]))
             return whole or tells_apart(plan, node.input, words, clear)

@@ -8,33 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
 
 import numpy as np
 
 from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import (
-    Arrange,
-    AsOf,
-    Concat,
-    Consolidate,
-    Delay,
-    DeltaJoin,
-    Errors,
-    Gather,
-    Join,
-    Leave,
-    Negate,
-    NodeId,
-    NodeSpec,
-    Overflow,
-    Project,
-    ScopeId,
-    Threshold,
-)
+from ivm.graph import Arrange, Concat, Errors, Gather, NodeId, NodeSpec, PlainSpec, Project, ScopeId
 from ivm.rows import Mask, Vector, Words, pack
+from ivm.specs import inputs, with_inputs
 from ivm.time import last_width
 from ivm.words import Schema, SqlType
 from planner import gathers
@@ -56,8 +38,6 @@ from planner.physical.nodes import (
     Table,
     TableErrors,
     innermost_loops,
-    inputs,
-    with_inputs,
 )  # fmt: skip
 from planner.render.programs import Bound
 from storage.types import codec
@@ -385,23 +365,13 @@ class Rendering:
                 return renderer.add(graph.Reduce(self.at(node.input), node.fold.bind(renderer.context)))
             case Errors() if node.input in self.failures or isinstance(self.plan.nodes[node.input], Constants):
                 return self.failures.get(node.input)
-            case (
-                Project() | Errors() | Negate() | Consolidate() | Arrange() | Join() | AsOf() | DeltaJoin()
-                | Threshold() | Delay() | Leave() | Overflow()
-            ):  # fmt: skip
-                return self._made(node)
             case _:
-                assert_never(node)
+                return self._made(node)
 
-    def _made(self, node: Simple) -> NodeId | None:
+    def _made(self, node: PlainSpec) -> NodeId | None:
         if any(self.places[i] is None for i in inputs(node)):
             return None
-        return self.renderer.add(self._moved(node))
-
-    def _moved(self, node: Simple) -> NodeSpec:
-        moved = with_inputs(node, {i: self.at(i) for i in inputs(node)})
-        assert not isinstance(moved, Table | TableErrors | Constants | LoopVariable | Map | Group | Lock)
-        return moved
+        return self.renderer.add(with_inputs(node, {i: self.at(i) for i in inputs(node)}))
 
     def _constants(self, number: NodeId, node: Constants) -> NodeId:
         words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
@@ -411,11 +381,6 @@ class Rendering:
             self.failures[number] = add(graph.Constant(1, rows))
         return add(graph.Constant(gathers.width(node.schema), tuple(tuple(r) for r in words.tolist())))
 
-
-Simple = (
-    Project | Errors | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave | Overflow
-)
-"""Plan nodes that are the engine's own specs, over the plan's numbers."""
 
 _ABSENT = NodeId(-(10**9))
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId, NodeSpec
 from ivm.inspect import nodes
 from ivm.runtime.operator import Operator
+from ivm.specs import inputs
 from planner.render.dataflow import Stored
 
 Nodes = Mapping[NodeId, tuple[NodeSpec, Operator]]
@@ -104,12 +104,12 @@ class _Holdings:
             match spec:
                 case graph.Project() | graph.Arrange():
                     node, word = spec.input, spec.gather.words[word]
-                case graph.Threshold() | graph.Consolidate() | graph.Negate() | graph.Delay() | graph.Leave():
+                case graph.Threshold():
                     node = spec.input
+                case graph.Unchanged():
+                    node = inputs(spec)[0]
                 case graph.Reduce() if word < self.key_width(spec.input):
                     node = spec.input
-                case graph.Concat():
-                    node = spec.inputs[0]
                 case graph.Join():
                     node, word = self._side(spec, spec.gather.words[word])
                 case _:
@@ -129,28 +129,6 @@ class _Holdings:
 
 
 def _kind(spec: NodeSpec) -> str:
-    match spec:
-        case graph.Threshold():
-            return "Distinct" if spec.keep is graph.Keep.DISTINCT else "Threshold"
-        case _:
-            return type(spec).__name__
-
-
-def inputs(spec: NodeSpec) -> tuple[NodeId, ...]:
-    """The nodes that a node reads, without a loop variable's body."""
-    match spec:
-        case graph.Input() | graph.Constant() | graph.Rows() | graph.Scan() | graph.Static() | graph.Variable():
-            return ()
-        case graph.Concat():
-            return spec.inputs
-        case graph.Join() | graph.AsOf() | graph.Lock():
-            return (spec.left, spec.right)
-        case graph.DeltaJoin():
-            return spec.nodes
-        case (
-            graph.Project() | graph.FlatMap() | graph.Errors() | graph.Negate() | graph.Consolidate() | graph.Arrange()
-            | graph.Threshold() | graph.Reduce() | graph.Delay() | graph.Leave() | graph.Overflow() | graph.Output()
-        ):  # fmt: skip
-            return (spec.input,)
-        case _:
-            assert_never(spec)
+    if isinstance(spec, graph.Threshold) and spec.keep is graph.Keep.DISTINCT:
+        return "Distinct"
+    return type(spec).__name__

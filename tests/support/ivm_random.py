@@ -35,6 +35,7 @@ from ivm.graph import (
     Threshold,
     Variable,
 )  # fmt: skip
+from ivm.specs import inputs
 from tests.support.ivm_model import Collection, Count, Least, Loop, Members, Model, Twist, Two, clean
 from tests.support.ivm_patterns import random_join
 
@@ -188,7 +189,7 @@ class Pair:
     def delta(self, pool: list[NodeId]) -> NodeId:
         """A delta join of some of the pool's collections."""
         spec = random_join(self.rng, pool, self._arranged)
-        scope = self.deeper(*spec.nodes)
+        scope = self.deeper(*inputs(spec))
         node = self.add(spec, scope)
         # Diffs multiply: with many inputs, or round after round, they would overflow a word.
         many = scope is not None or len(spec.paths) > 3
