@@ -41,6 +41,7 @@ from ivm.graph import (
 from ivm.kernels.memory import address
 from ivm.operators.arrange import ArrangeOperator, OutputOperator, StaticOperator
 from ivm.operators.base import FailingOperator
+from ivm.operators.count import CountOperator, counts
 from ivm.operators.delta_join import DeltaJoinOperator, DeltaPath
 from ivm.operators.join import JoinOperator, Side
 from ivm.operators.linear import (
@@ -57,8 +58,9 @@ from ivm.operators.loop import (
     OverflowOperator,
     VariableOperator,
 )  # fmt: skip
+from ivm.operators.loop_reduce import LoopReduceOperator
 from ivm.operators.reduce import ReduceOperator
-from ivm.operators.threshold import ThresholdOperator
+from ivm.operators.threshold import LoopThresholdOperator, ThresholdOperator
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
@@ -220,10 +222,14 @@ class Network:
                 return DeltaJoinOperator(context, inner, arranged, len(paths[0].gather.words))
             case Threshold(node, keep):
                 source = self._arranged(node)
-                return ThresholdOperator(context, source.scope, source, keep)
+                keeping = LoopThresholdOperator if source.scope.depth else ThresholdOperator
+                return keeping(context, source.scope, source, keep)
             case Reduce(node, reducer):
                 source = self._arranged(node)
-                return ReduceOperator(context, source.scope, source, reducer)
+                if counts(source, reducer):
+                    return CountOperator(context, source.scope, source)
+                reducing = LoopReduceOperator if source.scope.depth else ReduceOperator
+                return reducing(context, source.scope, source, reducer)
             case Leave(node):
                 source = self._find(node)
                 assert source.scope.parent is not None, "only a loop can be left"

@@ -8,11 +8,12 @@ from typing import Final, Self
 import numpy as np
 
 from ivm.graph import Gather
-from ivm.kernels.memory import B_COUNT
+from ivm.kernels.memory import B_COUNT, address
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext
 from ivm.runtime.operator import Operator, Scope
 from ivm.trace.batch import Block
+from ivm.trace.spine import Spine
 
 LARGE: Final = 1 << 20
 """From this many rows on, a block grows only after a check of memory and cancellation; in a query, a slice ends
@@ -37,6 +38,45 @@ class UnaryOperator(Operator):
         self.source = find(self.source)
 
 
+class KeyedOperator(UnaryOperator):
+    """An operator that turns an arrangement into another one of the same keys, which it keeps only if asked to."""
+
+    __slots__ = ()
+
+    ARRANGED = True
+
+    def arrange(self) -> None:
+        """Keeps an output spine from now on."""
+        if self.spine is None:
+            self.scope.changed(self)
+            self.spine = self.spine_of(self.width)
+
+    def spine_of(self, width: int) -> Spine:
+        """An empty spine of rows [key | values]: keys in the order of its input, values as integers."""
+        order = self.read.order_words
+        if order is not None:
+            order = np.concatenate([order[: 1 + self.key_width], np.zeros(width - self.key_width, np.int64)])
+            if not order[1:].any():
+                order = None
+        context, scope = self.context, self.scope
+        return Spine(width, self.key_width, scope.shape, 1, order, context.since_of(scope.depth))
+
+    @property
+    def read(self) -> Spine:
+        """Its input's spine."""
+        assert self.source.spine is not None
+        return self.source.spine
+
+    def traces(self) -> list[int]:
+        """The words of its row that lead to its input's trace and its own (0: none)."""
+        return [address(self.read.cell), 0 if self.spine is None else address(self.spine.cell)]
+
+    def keep(self) -> None:
+        """Inserts ``out`` into its spine, if it has one."""
+        if self.out.n and self.spine is not None:
+            self.spine.insert(self.out)
+
+
 class FailingOperator(UnaryOperator):
     """An operator whose function may fail for some rows: ``errors`` holds the error rows (width 1) of the pass."""
 
@@ -52,6 +92,14 @@ class FailingOperator(UnaryOperator):
         twin = super().twin()
         twin.errors = Block(1)
         return twin
+
+    def clear(self) -> None:
+        super().clear()
+        self.errors.clear()
+
+    def settle(self) -> None:
+        super().settle()
+        self.errors.clear()
 
 
 def program(gather: Gather, left_width: int, key_width: int) -> Words:

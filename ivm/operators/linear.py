@@ -271,14 +271,9 @@ class FlatMapOperator(FailingOperator):
         row = [address(formula), len(formula), address(self.errors.d)]
         return Instruction(MAP, program.row(self.source), None, row)
 
-    def settle(self) -> None:
-        super().settle()
-        self.errors.clear()
-
     def clear(self) -> None:
         self.out = self._own
-        self.out.clear()
-        self.errors.clear()
+        super().clear()
 
 
 def _joined(parts: list[Block]) -> Block:

@@ -185,7 +185,8 @@ class Spine:
         self.watch: list[Spine] | None = None
         self.order_words = order
         self.order = 0 if order is None else address(order)
-        self.fenced = width > 0 and (order is None or order[1] == 0)
+        # Without keys there is nothing to search for, and a position found by fences would skip rows.
+        self.fenced = key_width > 0 and (order is None or order[1] == 0)
         self._levels: list[Level] = []
         self._paid = 0
         self._unpaid = 0

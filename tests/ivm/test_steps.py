@@ -34,7 +34,7 @@ from ivm.graph import (
 )  # fmt: skip
 from ivm.kernels.memory import address
 from ivm.kernels.program import R_OUT
-from ivm.operators.reduce import ReduceOperator
+from ivm.operators.count import CountOperator
 from ivm.operators.threshold import ThresholdOperator
 from ivm.runtime import program_run as running
 from ivm.runtime.compile import Compiled
@@ -77,7 +77,7 @@ def test_counts_and_distinct_rows_stay_in_the_kernel(seed: int, number: int, mon
     """Insertions and retractions of duplicates, several ordinals a step, and steps that are large."""
     monkeypatch.setattr(running, "PASSES", 1 + 15 * (seed % 2))
     calls = Counter[type]()
-    for kind in (ReduceOperator, ThresholdOperator):
+    for kind in (CountOperator, ThresholdOperator):
         real = kind.run
 
         def watched(self: Any, vector: int, real: Any = real) -> bool:
@@ -120,7 +120,7 @@ def test_counts_and_distinct_rows_stay_in_the_kernel(seed: int, number: int, mon
             assert (diffs == 1).all()
             assert set(map(tuple, root[distinct].rows_at(ordinal)[0].tolist())) == rows_then
     workers.use(1)
-    assert 0 < calls[ReduceOperator] < steps / 2
+    assert 0 < calls[CountOperator] < steps / 2
     assert calls[ThresholdOperator] < steps / 2
 
 
