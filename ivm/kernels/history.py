@@ -23,9 +23,6 @@ from ivm.kernels.memory import (
     L_TIME_STRIDE,
     L_TIMES,
     LAYER_WORDS,
-    T_ORDER,
-    T_SHAPE,
-    T_WIDTH,
     load,
 )
 from ivm.kernels.order import compare
@@ -144,23 +141,4 @@ def put_times(block: Words, start: int, stop: int, now: Words, count: int) -> in
     """Adds the distinct times of a block's updates ``start`` … ``stop`` - 1 to a list with room. Returns its count."""
     for i in range(start, stop):
         count = put(now, count, load(block[B_TIMES] + 8 * i))
-    return count
-
-
-@kernel
-def put_history_times(
-    table: Words, layers: int, trace: Words, key: int, key_width: int, since: int, times: Words, count: int
-) -> int:  # fmt: skip
-    """Adds the distinct times, raised to ``since``, of a key's rows in a table of layers to a list. Returns its new
-    count, -1 if it is full. Cost: a search from the start of each layer."""
-    width, order, shape = trace[T_WIDTH], trace[T_ORDER], trace[T_SHAPE]
-    for k in range(layers):
-        at = k * LAYER_WORDS
-        rows, total = table[at + L_ROWS], table[at + L_COUNT]
-        p = seek(rows, total, width, table[at + L_FENCE], 0, key, key_width, order)
-        while p < total and compare(rows + 8 * width * p, key, 0, key_width, 0) == 0:
-            if count == len(times):
-                return -1
-            count = put(times, count, advance(load(table[at + L_TIMES] + table[at + L_TIME_STRIDE] * p), since, shape))
-            p += 1
     return count

@@ -50,7 +50,9 @@ step with loop vector w. The trace holds the delta already.
    what was emitted belong to the history that the new times are joined with: if O(t) has changed, an update d of
    the step is <= t, and if O(t) was not 0, t itself was emitted, and d v t = t. (If O(t) was 0 and is not, use 4,
    with the slots that vanish below t beside the others.) Mixed differences would be wrong there, since O(t) is not 0 at
-   first: tactics then subtract what was emitted (THRESHOLDS, SEGMENTS) or are not used (FIRSTS, SUMS).
+   first: tactics then subtract what was emitted (THRESHOLDS, SEGMENTS) or are not used (FIRSTS, SUMS). Of a row that
+   only one update of the pass knows, all else has been retracted, by passes to which this applied: what was emitted
+   for it has cancelled out, or is owed by them, and need not be read.
 7. **Rolling back.** A pass appends behind the counts of ``out``, ``offsets``, ``vals`` and ``owed_out`` and writes
    nothing else; the output's trace gets ``out`` at the very end, at once or not at all. Words behind a count mean
    nothing. So setting the counts back undoes a pass at any point, and the pass can run again with more room.
@@ -69,7 +71,7 @@ from ivm.kernels.arrange import put_small
 from ivm.kernels.cache import inlined, kernel
 from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.first import emit_firsts, first_history
-from ivm.kernels.history import put, put_history_times, put_times, rows_from, sort_few
+from ivm.kernels.history import gather_history, put, put_times, rows_from, sort_few
 from ivm.kernels.join import S_HISTORY, S_SEEKS, S_SEGMENTS
 from ivm.kernels.memory import (
     B_COUNT,
@@ -151,16 +153,20 @@ def _close(
 
 
 @kernel
-def _lists(room: Words, count: int, diff_width: int) -> tuple[Words, Words, Words, Words, Words, Words]:
-    """Six lists in one array: now, later, seen, rows and times of ``count`` words, diffs of ``diff_width`` times
-    that."""
+def _lists(
+    room: Words, count: int, diff_width: int
+) -> tuple[Words, Words, Words, Words, Words, Words, Words, Words]:  # fmt: skip
+    """Eight lists in one array: now, later, seen, rows and times of ``count`` words, diffs of ``diff_width`` times
+    that, and the times and diffs of what was emitted, of twice that: ``correct_row`` appends to them."""
     return (
         part(room, 0, count),
         part(room, count, count),
         part(room, 2 * count, count),
         part(room, 3 * count, count),
         part(room, 4 * count, count),
-        part(room, 5 * count, count * diff_width),
+        part(room, 5 * count, 2 * count),
+        part(room, 7 * count, 2 * count),
+        part(room, 9 * count, count * diff_width),
     )
 
 
@@ -184,12 +190,9 @@ def _history(
 
 
 @inlined
-def _times_to_join(
-    tactic: int, again: bool, output: Words, given: Words, nothing: Words, key: int, key_width: int, since: int,
-    times: Words, count: int, seen: Words,
-) -> int:  # fmt: skip
-    """Lists in ``seen`` the times to join with: the history's and, where an ordinal is fed again, those of what was
-    emitted. Returns how many; -1 when ``seen`` is full."""
+def _times_to_join(tactic: int, times: Words, count: int, emitted_times: Words, emitted: int, seen: Words) -> int:
+    """Lists in ``seen`` the times to join with: the history's and those of what was emitted. Returns how many; -1 when
+    ``seen`` is full."""
     if count > len(seen):
         return -1
     found = count
@@ -200,40 +203,73 @@ def _times_to_join(
     else:
         for k in range(count):
             seen[k] = times[k]
-    if again:
-        for k in range(2 if tactic == SEGMENTS else 1):
-            trace = output if k == 0 else given
-            table, layer_count = layers(trace, nothing, nothing)
-            found = put_history_times(table, layer_count, trace, key, key_width, since, seen, found)
-            if found < 0:
-                return -1
+    for k in range(emitted):
+        if found == len(seen):
+            return -1
+        found = put(seen, found, emitted_times[k])
+    return found
+
+
+@inlined
+def _emitted(
+    tactic: int, output: Words, table: Words, count: int, cursors: Words, given: Words, failed: Words,
+    failed_count: int, failed_cursors: Words, key: int, key_width: int, since: int, times: Words, diffs: Words,
+    most: int, stats: Words,
+) -> int:  # fmt: skip
+    """Lists the updates that were emitted for a key, their times raised to ``since``. Returns how many; what is beyond
+    ``most`` is not listed.
+
+    ``table``: layers of ``output``; ``failed``: for SEGMENTS, layers of ``given``, else none.
+    """
+    shape = output[T_SHAPE]
+    found = gather_history(
+        table, count, cursors, output[T_WIDTH], key_width, output[T_ORDER], key, since, shape, times, diffs
+    )
+    if tactic == SEGMENTS and failed_count != 0 and found <= most:
+        found += gather_history(
+            failed, failed_count, failed_cursors, given[T_WIDTH], key_width, given[T_ORDER], key, since, shape,
+            part(times, found, most), part(diffs, found, most),
+        )  # fmt: skip
+    stats[S_SEEKS] += count + failed_count
+    stats[S_HISTORY] += found
     return found
 
 
 @inlined
 def _interesting(
-    tactic: int, again: bool, trace: Words, output: Words, given: Words, nothing: Words, table: Words, count: int,
-    cursors: Words, key: int, vector: int, now: Words, n_now: int, later: Words, seen: Words, rows: Words, times: Words,
-    diffs: Words,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """A key's history and interesting times: (entries of the history, updates visited, times in ``now``, in ``later``).
+    tactic: int, again: bool, trace: Words, output: Words, given: Words, table: Words, count: int, cursors: Words,
+    emitted: Words, emitted_count: int, emitted_cursors: Words, failed: Words, failed_count: int, failed_cursors: Words,
+    key: int, alone: int, vector: int, now: Words, n_now: int, later: Words, seen: Words, rows: Words, times: Words,
+    diffs: Words, emitted_times: Words, emitted_diffs: Words, stats: Words,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """A key's history and interesting times: (entries of the history, updates visited, times in ``now``, in ``later``,
+    entries in ``emitted_times``).
 
     ``now`` has the pass's times for the key. The first is -1 when a list is too short: then longer ones are needed, and
-    ``now`` still begins with what was given.
+    ``now`` still begins with what was given. ``alone``: the diff of the pass's only update of the key; 0: it has
+    others.
     """
     shape = trace[T_SHAPE]
-    key_width = trace[T_KEY_WIDTH]
     since = _least_ordinal(now, n_now, shape) - 1
     n, visited = _history(tactic, trace, table, count, cursors, key, since, rows, times, diffs)
     if n < 0:
-        return -1, visited, 0, 0
-    n_seen = _times_to_join(tactic, again, output, given, nothing, key, key_width, since, times, n, seen)
+        return -1, visited, 0, 0, 0
+    n_emitted = 0
+    fresh = tactic == THRESHOLDS and alone != 0 and visited == 1 and times[0] == now[0] and diffs[0] == alone
+    if emitted_count + failed_count != 0 and not fresh:
+        n_emitted = _emitted(
+            tactic, output, emitted, emitted_count, emitted_cursors, given, failed, failed_count, failed_cursors, key,
+            trace[T_KEY_WIDTH], since, emitted_times, emitted_diffs, len(now), stats,
+        )  # fmt: skip
+        if n_emitted > len(now):
+            return -1, visited, 0, 0, 0
+    n_seen = _times_to_join(tactic, times, n, emitted_times, n_emitted if again else 0, seen)
     if n_seen < 0:
-        return -1, visited, 0, 0
+        return -1, visited, 0, 0, 0
     counts = _close(now, n_now, later, seen, n_seen, shape, vector)
     if counts < 0:
-        return -1, visited, 0, 0
-    return n, visited, counts & 0xFFFFFFFF, counts >> 32
+        return -1, visited, 0, 0, 0
+    return n, visited, counts & 0xFFFFFFFF, counts >> 32, n_emitted
 
 
 @inlined
@@ -307,15 +343,18 @@ def _drive(
     per_time = corners if tactic == FIRSTS else int(tactic != SUMS)
     corrects = tactic == THRESHOLDS and (again or shape >> WIDTH_BITS != 0)
     own_table, count = layers(trace, nothing, nothing)
-    own_emitted, emitted_count = own_table, 0
-    if corrects:
+    own_emitted, emitted_count, own_failed, failed_count = own_table, 0, own_table, 0
+    if corrects or (again and tactic == SEGMENTS):
         own_emitted, emitted_count = layers(output, nothing, nothing)
-    table, emitted = borrowed(own_table), borrowed(own_emitted)
-    own_places = np.zeros(3 * count + emitted_count, np.int64)
+    if again and tactic == SEGMENTS:
+        own_failed, failed_count = layers(given, nothing, nothing)
+    table, emitted, failed = borrowed(own_table), borrowed(own_emitted), borrowed(own_failed)
+    own_places = np.zeros(3 * count + emitted_count + failed_count, np.int64)
     cursors, emitted_cursors = part(own_places, 0, 3 * count), part(own_places, 3 * count, emitted_count)
+    failed_cursors = part(own_places, 3 * count + emitted_count, failed_count)
     room = _LIST
-    own_lists = np.empty((5 + diff_width) * room, np.int64)
-    now, later, seen, rows, times, diffs = _lists(own_lists, room, diff_width)
+    own_lists = np.empty((9 + diff_width) * room, np.int64)
+    now, later, seen, rows, times, emitted_times, emitted_diffs, diffs = _lists(own_lists, room, diff_width)
     n_heads, head_room = 0, delta[B_COUNT] + owed[B_COUNT] + 8 if tactic == SUMS else 2
     own_heads = np.empty(head_room * (2 + sums_width), np.int64)
     heads, sums = _heads(own_heads, head_room, sums_width)
@@ -331,18 +370,20 @@ def _drive(
             window = aim(table, count, width, delta, i, key_width, ahead, window, cursors)
         first, i = i, rows_from(delta, i, key, width, key_width)
         first_owed, j = j, rows_from(owed, j, key, key_width, key_width)
-        n, visited, n_now, n_later = -1, 0, 0, 0
+        alone = load(delta[B_DIFFS] + 8 * first) if i == first + 1 and j == first_owed else 0
+        n, visited, n_now, n_later, n_emitted = -1, 0, 0, 0, 0
         while n < 0:
             if i - first + j - first_owed <= room:
                 n_now = put_times(owed, first_owed, j, now, put_times(delta, first, i, now, 0))
-                n, visited, n_now, n_later = _interesting(
-                    tactic, again, trace, output, given, nothing, table, count, cursors, key, vector, now, n_now, later,
-                    seen, rows, times, diffs,
+                n, visited, n_now, n_later, n_emitted = _interesting(
+                    tactic, again, trace, output, given, table, count, cursors, emitted, emitted_count, emitted_cursors,
+                    failed, failed_count, failed_cursors, key, alone, vector, now, n_now, later, seen, rows, times,
+                    diffs, emitted_times, emitted_diffs, stats,
                 )  # fmt: skip
             if n < 0:
                 room *= 2
-                own_lists = np.empty((5 + diff_width) * room, np.int64)
-                now, later, seen, rows, times, diffs = _lists(own_lists, room, diff_width)
+                own_lists = np.empty((9 + diff_width) * room, np.int64)
+                now, later, seen, rows, times, emitted_times, emitted_diffs, diffs = _lists(own_lists, room, diff_width)
         stats[S_SEEKS] += count
         stats[S_HISTORY] += visited
         segments += n_now
@@ -356,12 +397,9 @@ def _drive(
             sum_corners(key, now, n_now, times, diffs, n, trace, n_heads, heads, sums)
             n_heads += n_now
         elif tactic == THRESHOLDS and corrects:
-            alone = visited == 1 and i == first + 1 and j == first_owed
-            fresh = alone and times[0] == now[0] and diffs[0] == load(delta[B_DIFFS] + 8 * first)
             correct_row(
-                out, key, now, n_now, times, diffs, n, option, trace, emitted, emitted_count, emitted_cursors, fresh,
-                stats,
-            )  # fmt: skip
+                out, key, now, n_now, times, diffs, n, option, width, shape, emitted_times, emitted_diffs, n_emitted
+            )
         elif not _emit(
             tactic, out, offsets, vals, key, now, n_now, rows, times, diffs, n, trace, table, count, cursors, given,
             option, sums, output[T_ORDER], stats,
@@ -375,7 +413,8 @@ def _drive(
     stats[S_SEGMENTS] += 0 if tactic == THRESHOLDS else segments
     result = _commit(tactic, output, out, owed_out)
     # The arrays behind the views live until their last mention.
-    return result + 0 * (len(own_table) + len(own_emitted) + len(own_places) + len(own_lists) + len(own_heads))
+    kept = len(own_table) + len(own_emitted) + len(own_failed) + len(own_places) + len(own_lists) + len(own_heads)
+    return result + 0 * kept
 
 
 @kernel

@@ -16,7 +16,7 @@ from ivm.kernels.join import S_HISTORY, S_SEEKS
 from ivm.kernels.memory import B_COUNT, B_DIFFS, B_ROWS, B_TIMES, T_ORDER, T_SHAPE, T_WIDTH, copy_words, load, store
 from ivm.kernels.order import compare
 from ivm.kernels.seek import layers
-from ivm.kernels.times import all_bits, below
+from ivm.kernels.times import below
 from ivm.rows import Words
 
 DISTINCT: Final = 0
@@ -92,29 +92,14 @@ def threshold_history(
 
 @kernel
 def correct_row(
-    out: Words, row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, keep: int, trace: Words,
-    emitted: Words, emitted_count: int, cursors: Words, fresh: bool, stats: Words,
+    out: Words, row: int, now: Words, n_now: int, times: Words, diffs: Words, n: int, keep: int, width: int, shape: int,
+    earlier_times: Words, earlier: Words, found: int,
 ) -> None:  # fmt: skip
     """Appends f(input) minus what was emitted before, for one row at each time of ``now``, ascending.
 
-    ``times``, ``diffs``: the row's history, n entries. ``emitted``: the output's layers; ``fresh``: their updates of
-    the row are none, or cancel out.
+    ``times``, ``diffs``: the row's history, n entries. ``earlier_times``, ``earlier``: the ``found`` updates emitted
+    before, with room for as many more as ``now`` has; they are appended to.
     """
-    width, shape = trace[T_WIDTH], trace[T_SHAPE]
-    since = (now[0] >> all_bits(shape)) - 1
-    order = trace[T_ORDER]
-    earlier_times, earlier = np.empty(32 + n_now, np.int64), np.empty(32 + n_now, np.int64)
-    found = 0 if fresh else len(earlier)
-    while found + n_now > len(earlier):
-        found = gather_history(
-            emitted, emitted_count, cursors, width, width, order, row, since, shape, earlier_times, earlier
-        )
-        if found + n_now > len(earlier):
-            earlier_times, earlier = np.empty(2 * (found + n_now), np.int64), np.empty(2 * (found + n_now), np.int64)
-            found = len(earlier)
-    if not fresh:
-        stats[S_SEEKS] += emitted_count
-        stats[S_HISTORY] += found
     for e in range(n_now):
         time = now[e]
         total = 0
