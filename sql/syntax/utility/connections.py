@@ -40,7 +40,7 @@ def connection_statement(cursor: Cursor) -> ConnectionStatement | Renaming:
     about = options(cursor) if cursor.is_symbol("(") else ()
     cursor.expect("into")
     table = cursor.table_name()
-    columns = tuple(column for column, _ in cursor.names()) if cursor.is_symbol("(") else ()
+    columns = cursor.enclosed(cursor.name) if cursor.is_symbol("(") else ()
     connection = _with(cursor, Connection(system, about, columns)) if cursor.accept("with") else None
     return CreateSource(
         name.schema_name, name.name, connection or Connection(system, about, columns),
@@ -85,7 +85,7 @@ def _value(cursor: Cursor) -> OptionValue:
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         return True
     if cursor.is_symbol("("):
-        return tuple(name for name, _ in cursor.names())
+        return cursor.enclosed(cursor.name)
     if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
         return cursor.advance().value in ("true", "on")
     if token.kind in (TokenKind.END, TokenKind.SYMBOL, TokenKind.PARAMETER):
