@@ -32,7 +32,7 @@ from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.writes import Writes
-from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
+from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
@@ -41,23 +41,18 @@ from sql.statements.definitions import (
     CreateSequence,
     CreateTable,
     CreateView,
+    Definition,
     Drop,
     DropIndex,
     DropSchema,
 )
 from sql.statements.partitions import Attach, Detach
-from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
+from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
 from sql.statements.routines import CreateFunction, DropFunction
-from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
+from sql.statements.sinks import SinkStatement
 from sql.statements.statements import Insert
-from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
-
-Definition = (
-    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
-    | SinkStatement | ConnectionStatement
-)  # fmt: skip
+from sql.statements.types import TypeStatement
 
 
 class Definitions:
@@ -124,6 +119,15 @@ class Definitions:
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
         definer = self.definer(writer, prepared, notify)
+        if isinstance(statement, TypeStatement):
+            alter = partial(self._alter, definer, request=request)
+            alone = not self._session.in_block
+            return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+        if isinstance(statement, SinkStatement):
+            return SinkDefiner(writer, notify, definer.names).run(statement)
+        if isinstance(statement, Renaming):
+            Renamer(writer, definer.names, notify, self._session.user).run(statement)
+            return f"ALTER {statement.target.kind.upper()}"
         match statement:
             case CreateTable(source=None):
                 definer.create_table(statement, self.changer(writer, request))
@@ -142,12 +146,6 @@ class Definitions:
             case DropFunction():
                 definer.drop_function(statement)
                 return statement.tag
-            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
-                alter = partial(self._alter, definer, request=request)
-                alone = not self._session.in_block
-                return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
-            case CreateSink() | AlterSink():
-                return SinkDefiner(writer, notify, definer.names).run(statement)
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"
@@ -168,9 +166,6 @@ class Definitions:
             case Detach():
                 detach(writer, definer.names, statement)
                 return "ALTER TABLE"
-            case Rename() | SetSchema() | SetOwner():
-                Renamer(writer, definer.names, notify, self._session.user).run(statement)
-                return f"ALTER {statement.target.kind.upper()}"
             case CreateSource():
                 create_source(definer, statement)
                 return "CREATE SOURCE"
