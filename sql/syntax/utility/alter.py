@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
+from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
 from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.alter import (
@@ -11,10 +12,7 @@ from sql.syntax.nodes.alter import (
     AddPrimaryKey,
     AlterTableStatement,
     Change,
-    DropColumn,
-    DropConstraint,
     SetDefault,
-    SetNotNull,
     SetType,
 )
 from sql.syntax.nodes.queries import TableName
@@ -82,7 +80,8 @@ class AlterGrammar(SchemaGrammar):
             if self.accept("constraint"):
                 if_exists = self.accept("if", "exists")
                 name = self.name()
-                return DropConstraint(name, if_exists, self.cascade())
+                self.cascade()
+                return DropConstraint(name, if_exists)
             self.accept("column")
             if_exists = self.accept("if", "exists")
             name = self.name()

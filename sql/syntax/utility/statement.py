@@ -75,8 +75,6 @@ class StatementGrammar(AlterGrammar):
 
     def utility(self) -> Statement:
         """A statement that neither changes rows nor defines anything."""
-        if is_connection_statement(self):
-            return Utility(connection_statement(self))
         word = self.token.value if self.token.kind is TokenKind.WORD else ""
         match word:
             case "copy":
