@@ -12,6 +12,7 @@ from sql.catalog.column_types import type_from_name
 from sql.catalog.keys import object_name
 from sql.catalog.search_path import Lookup
 from sql.catalog.sequence_options import SequenceOptions, altered, sequence_of, sequence_type
+from sql.ddl.dependents import dependents_error
 from sql.engine.writer import Writer
 from sql.statements.definitions import ColumnSequence, CreateTable
 
@@ -152,8 +153,6 @@ def release(writer: Writer, names: Lookup, sequences: list[Relation], gone: set[
             catalog = catalog.with_relation(replace(table, columns=columns), writer.engine.next_version())
     if needed and not cascade:
         what = f"sequence {names.shown(sequences[0])}" if len(sequences) == 1 else "desired object(s)"
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        message = f"cannot drop {what} because other objects depend on it"
-        raise SqlError("2BP01", message, "\n".join(needed), hint)
+        raise dependents_error(what, needed)
     writer.catalog = catalog
     return found
