@@ -58,11 +58,6 @@ def owner_of(catalog: Lookup, sequence: Relation, names: tuple[str, ...]) -> tup
     return table.oid, names[-1]
 
 
-def sequence_relation(id_: int, schema_name: str, name: str, created: int, sequence: Sequence) -> Relation:
-    """The sequence as a relation of the catalog."""
-    return Relation(id_, schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=created, sequence=sequence)
-
-
 def create_column_sequences(writer: Writer, table: Relation, statement: CreateTable) -> Relation:
     """Create the sequences of SERIAL and identity columns; the table that uses them."""
     columns = list(table.columns)
@@ -71,7 +66,8 @@ def create_column_sequences(writer: Writer, table: Relation, statement: CreateTa
         id_ = writer.engine.next_id(writer.catalog)
         sequence = new_sequence(writer, wanted.options, column.type, (table.oid, column.name), wanted.kind)
         name = _free_name(writer.catalog, table, column.name, wanted)
-        writer.create(sequence_relation(id_, table.schema_name, name, table.created, sequence), None)
+        made = Relation(id_, table.schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=table.created)
+        writer.create(replace(made, sequence=sequence), None)
         columns[wanted.column] = replace(column, nullable=False, generated=Generated(id_, wanted.kind))
     return replace(table, columns=tuple(columns))
 

@@ -11,9 +11,8 @@ from planner.render.dataflow import Stored
 from planner.render.holdings import Arrangement, Origin, arrangements, users
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup, SearchPath
+from sql.catalog.system.definitions import Datums
 from sql.engine.snapshot import Published
-
-Datums = tuple[object, ...]
 
 
 def shown_name(schema_name: str, name: str, path: SearchPath) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sql.catalog.search_path import Lookup
+from sql.catalog.system.definitions import Datums
 from sql.engine.loads import Load, LoadState
-
-Datums = tuple[object, ...]
 
 
 def load_rows(loads: Iterable[Load], names: Lookup) -> Iterator[Datums]:

@@ -13,6 +13,7 @@ from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup, SearchPath
+from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.hydration import Creation
 from sql.coordination.scattered import ScatteredViews
@@ -22,8 +23,6 @@ from sql.session.load_relations import load_rows, reject_rows
 from sql.session.sink_relations import sink_rows
 from sql.session.source_relations import source_rows
 from storage.dictionary import Dictionary
-
-Datums = tuple[object, ...]
 
 
 def own_rows(

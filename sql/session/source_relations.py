@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import Lookup
+from sql.catalog.system.definitions import Datums
 from sql.coordination.source_status import SourceStatus
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
 from sql.session.source_progress import progress_in
 from storage.dictionary import Dictionary
-
-Datums = tuple[object, ...]
 
 
 def source_rows(
