@@ -7,7 +7,6 @@ from functools import partial
 
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
-from planner.expr.context import Context
 from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import Lookup
@@ -27,7 +26,6 @@ from sql.engine.clock import timestamp_now
 from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
-from sql.session.information import SystemInformation
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -180,17 +178,13 @@ class Definitions:
                 return "DROP SCHEMA"
 
     def changer(self, writer: Writer, request: Request) -> Changer:
-        return Changer(writer, self._session.coordinator.keys, self._context(writer, request))
-
-    def _context(self, writer: Writer, request: Request) -> Context:
-        timeline = writer.engine.timeline
-        information = SystemInformation(self._session, writer.catalog)
-        return self._reads.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), information)
+        return Changer(writer, self._session.coordinator.keys, self._reads.writing(writer, request)[0])
 
     def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys
         writer.engine.check_room()
-        Alterer(writer, keys, self._context(writer, request), definer.notify, definer.names).alter(statement)
+        context, _ = self._reads.writing(writer, request)
+        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
         return "ALTER TABLE"
 
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
@@ -201,8 +195,7 @@ class Definitions:
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source
         assert query is not None
-        information = SystemInformation(self._session, writer.catalog)
-        context = self._context(writer, request)
+        context, information = self._reads.writing(writer, request)
         rows = self._writes.source(writer, view_rel(query), prepared, context, information)
         changer = Changer(writer, self._session.coordinator.keys, context)
         table = definer.create_table(statement, changer)

@@ -78,7 +78,6 @@ class Executor:
                 prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
-        """The dispatch table of statements."""
         session, reads, statement = self._session, self._reads, prepared.bound.statement
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)

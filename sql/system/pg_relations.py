@@ -62,7 +62,6 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def _persistence(relation: Relation) -> str:
-    """relpersistence: temporary or permanent."""
     return "t" if relation.temporary else "p"
 
 
@@ -91,7 +90,6 @@ def _attribute(
 
 
 def _identity(column: TableColumn) -> str:
-    """attidentity."""
     kinds = {"always": "a", "by default": "d"}
     return "" if column.generated is None else kinds.get(column.generated.kind, "")
 
