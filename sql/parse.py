@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ivm.errors import SqlError, too_deep
 from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
-from sql.syntax.nodes.queries import Expr, TypeName
+from sql.syntax.nodes.queries import Expr
 from sql.syntax.nodes.statements import Statement
 from sql.syntax.utility.statement import StatementGrammar
 
@@ -95,11 +95,3 @@ def parse_expression(text: str) -> Expr:
     expr = grammar.expression()
     grammar.end()
     return expr
-
-
-def parse_type_name(text: str) -> TypeName:
-    """A type as written in SQL."""
-    grammar = StatementGrammar(text, tokenize(text))
-    type_ = grammar.type_name()
-    grammar.end()
-    return type_

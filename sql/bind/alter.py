@@ -53,15 +53,15 @@ def _action(change: nodes_alter.Change) -> str:
     match change:
         case nodes_alter.AddPrimaryKey() | nodes_alter.AddConstraint():
             return "ADD CONSTRAINT"
-        case nodes_alter.DropConstraint():
+        case definitions.DropConstraint():
             return "DROP CONSTRAINT"
         case nodes_alter.AddColumn():
             return "ADD COLUMN"
-        case nodes_alter.DropColumn():
+        case definitions.DropColumn():
             return "DROP COLUMN"
         case nodes_alter.SetDefault():
             return "ALTER COLUMN ... SET DEFAULT"
-        case nodes_alter.SetNotNull():
+        case definitions.SetNotNull():
             return f"ALTER COLUMN ... {'SET' if change.not_null else 'DROP'} NOT NULL"
         case nodes_alter.SetType():
             return "ALTER COLUMN ... SET DATA TYPE"
@@ -90,18 +90,18 @@ def _change(
             return _add_key(change)
         case nodes_alter.AddConstraint():
             return _add_constraint(env, change.constraint)
-        case nodes_alter.DropConstraint():
-            return definitions.DropConstraint(change.name, change.if_exists)
+        case definitions.DropConstraint():
+            return change
         case nodes_alter.AddColumn():
             return _add_column(env, change)
-        case nodes_alter.DropColumn():
+        case definitions.DropColumn():
             _not_system(change.name, "drop")
-            return definitions.DropColumn(change.name, change.if_exists, change.cascade)
+            return change
         case nodes_alter.SetDefault():
             return _set_default(env, table, change)
-        case nodes_alter.SetNotNull():
+        case definitions.SetNotNull():
             _not_system(change.column, "alter")
-            return definitions.SetNotNull(change.column, change.not_null)
+            return change
         case nodes_alter.SetType():
             return _set_type(env, table, node.table, change)
         case _:

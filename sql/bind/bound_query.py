@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Final
 
 from ivm.words import ColumnType
@@ -62,14 +63,15 @@ def finished(bound: BoundQuery) -> Rel:
     return Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns[: bound.width])))
 
 
+def union_all(rels: Sequence[Rel]) -> Rel:
+    """UNION ALL of one or more relations."""
+    return reduce(partial(SetOperation, SetKind.UNION, True), rels)
+
+
 def values_rel(rows: Sequence[tuple[Scalar, ...]]) -> Rel:
     """The plan of VALUES, each of whose columns has one type; a union of projections where a row refers to an outer
     query."""
     if any(references(e) for row in rows for e in row):
-        members: list[Rel] = [Project(UNIT, row) for row in rows]
-        result = members[0]
-        for member in members[1:]:
-            result = SetOperation(SetKind.UNION, True, result, member)
-        return result
+        return union_all([Project(UNIT, row) for row in rows])
     columns = tuple(ColumnType(column[0].type, any(e.nullable for e in column)) for column in zip(*rows, strict=True))
     return Values(tuple(rows), columns)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INTERVAL, Kind, SqlType
+from ivm.words import Kind, SqlType
 from planner.distributed.hydration_choice import Hydrate
 from planner.expr.scalar import Scalar
 from sql.bind import sequences
@@ -26,9 +26,9 @@ from sql.statements.queries import Query
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.columns import ColumnDefinition
-from storage.types.text import parse_datum
+from storage.types.order import interval_total
+from storage.types.text_interval import parse_interval
 
-DAY: Final = 86_400_000_000
 _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
 
 
@@ -45,10 +45,7 @@ def retention(text: str | None) -> int | None:
 
 def duration(text: str, what: str) -> int:
     """An interval in microseconds, in which a month has 30 days. ``what`` names it in errors. Raises 22007, 22023."""
-    datum = parse_datum(INTERVAL, text)
-    assert isinstance(datum, tuple)
-    months, days, microseconds = datum
-    total = int(months) * 30 * DAY + int(days) * DAY + int(microseconds)
+    total = interval_total(parse_interval(text))
     if total < 0:
         raise SqlError("22023", f"{what} must not be negative")
     return total

@@ -181,7 +181,6 @@ class Environment:
         return array_of(type_) if name.array else type_
 
     def _own_type(self, name: nodes.TypeName) -> SqlType | None:
-        """A user-defined type of that name."""
         found = self.catalog.type(name.schema, name.name)
         if found is None and name.schema is not None:
             raise SqlError("42704", f'type "{name.schema}.{name.name}" does not exist', position=name.at + 1)

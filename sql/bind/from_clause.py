@@ -25,7 +25,7 @@ from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
 from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, using_condition
 from sql.bind.lookup import lookup
 from sql.bind.names import column_name
-from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, never_null, rename, shift, visible_columns
+from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
 from sql.bind.scope import NameScope
 from sql.bind.subquery import bind_subquery
 from sql.catalog.catalog import Relation, RelationKind
@@ -182,13 +182,9 @@ def _view(env: Environment, relation: Relation) -> Rel:
 
 def _named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None) -> Namespace:
     """The namespace of one table under its alias. Raises 42P10."""
-    alias = ref.alias or ref.name
-    if len(ref.columns) > len(visible):
-        message = f'table "{alias}" has {len(visible)} columns available but {len(ref.columns)} columns specified'
-        raise SqlError("42P10", message, position=ref.at + 1)
-    visible = tuple(replace(v, name=ref.columns[i]) if i < len(ref.columns) else v for i, v in enumerate(visible))
+    named = rename(Namespace(visible), ref.alias or ref.name, ref.columns, ref.at)
     schema_name = relation.schema_name if relation is not None and ref.alias is None else None
-    return Namespace(visible, (Range(alias, visible, schema_name, relation, never_null(visible)),))
+    return replace(named, ranges=(replace(named.ranges[0], schema_name=schema_name, relation=relation),))
 
 
 def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None) -> FromItem:

@@ -8,7 +8,8 @@ from typing import Final
 
 from ivm.words import OID
 from planner.expr.scalar import Column, Literal, Scalar
-from planner.logical.nodes import Get, Project, Rel, SetKind, SetOperation, schema
+from planner.logical.nodes import Get, Project, Rel, schema
+from sql.bind.bound_query import union_all
 from sql.bind.environment import Environment
 from sql.bind.namespace import Visible
 from sql.catalog.catalog import Relation
@@ -35,7 +36,7 @@ def inherited_rows(env: Environment, relation: Relation, *, only: bool) -> Rel:
     """The table's columns of its rows and those of the tables below it (``only``: ONLY is written), then the tableoid
     if the statement uses one."""
     parent, members = _members(env, relation, only)
-    return _union([_member(parent, member, (), env.oids)[0] for member in members])
+    return union_all([_member(parent, member, (), env.oids)[0] for member in members])
 
 
 def wide_rows(env: Environment, relation: Relation, *, only: bool) -> WideRows:
@@ -44,7 +45,7 @@ def wide_rows(env: Environment, relation: Relation, *, only: bool) -> WideRows:
     known = {c.name for c in parent.columns}
     others = tuple((m, i) for m in members for i, c in enumerate(m.columns) if c.name not in known)
     found = [_member(parent, member, others, True) for member in members]
-    return WideRows(_union([rel for rel, _ in found]), tuple(branch for _, branch in found))
+    return WideRows(union_all([rel for rel, _ in found]), tuple(branch for _, branch in found))
 
 
 def _members(env: Environment, relation: Relation, only: bool) -> tuple[Relation, tuple[Relation, ...]]:
@@ -52,13 +53,6 @@ def _members(env: Environment, relation: Relation, only: bool) -> tuple[Relation
     known = env.catalog.by_id(relation.id) or relation
     below = () if only else env.catalog.below(known)
     return known, tuple(r for r in (known, *below) if r.partitioning is None) or (known,)
-
-
-def _union(rels: Sequence[Rel]) -> Rel:
-    result = rels[0]
-    for rel in rels[1:]:
-        result = SetOperation(SetKind.UNION, True, result, rel)
-    return result
 
 
 def _member(

@@ -90,7 +90,6 @@ def _is_fixed(expr: Scalar) -> bool:
 
 
 def _type(b: Binder, expr: nodes.Expr) -> SqlType:
-    """The type of an aggregated expression."""
     inside, b.inside_aggregate = b.inside_aggregate, True
     try:
         return b.bind(expr).type

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from planner.expr.functions.library import FUNCTIONS
 from planner.expr.scalar import (
-    Call,
     Exists,
     Quantified,
     Scalar,
     ScalarSubquery,
     children,
 )
-from planner.logical import traversal as traverse
 from planner.logical.levels import relevel, relevel_rel
-from planner.logical.nodes import Get, Rel
+from planner.logical.nodes import Rel
 
 
 def references(expr: Scalar) -> set[tuple[int, int]]:
@@ -47,48 +42,3 @@ def has_subquery(expr: Scalar) -> bool:
     if isinstance(expr, ScalarSubquery | Exists | Quantified):
         return True
     return any(has_subquery(c) for c in children(expr))
-
-
-def _all_rels(rel: Rel) -> Iterator[Rel]:
-    yield rel
-    for child in traverse.children(rel):
-        yield from _all_rels(child)
-    for expr in traverse.scalars(rel):
-        for inner in _subqueries(expr):
-            yield from _all_rels(inner)
-
-
-def _subqueries(expr: Scalar) -> Iterator[Rel]:
-    if isinstance(expr, ScalarSubquery | Exists | Quantified):
-        yield expr.rel
-        if isinstance(expr, Quantified):
-            yield from _subqueries(expr.comparison)
-    for child in children(expr):
-        yield from _subqueries(child)
-
-
-def relations(rel: Rel) -> frozenset[int]:
-    """The ids of the stored relations that a plan reads."""
-    return frozenset(r.relation for r in _all_rels(rel) if isinstance(r, Get))
-
-
-def _calls(expr: Scalar) -> Iterator[Call]:
-    if isinstance(expr, Call):
-        yield expr
-    if isinstance(expr, Quantified):
-        yield from _calls(expr.comparison)
-    for child in children(expr):
-        yield from _calls(child)
-
-
-def volatile_functions(rel: Rel, *, stable: bool = False) -> frozenset[str]:
-    """The names of the volatile (with ``stable``: and stable) functions that a plan calls."""
-    kinds = ("volatile", "stable", "settings") if stable else ("volatile",)
-    found = set()
-    for node in _all_rels(rel):
-        for expr in traverse.scalars(node):
-            for call in _calls(expr):
-                function = FUNCTIONS.get(call.function)
-                if function is not None and function.volatility in kinds:
-                    found.add(function.name)
-    return frozenset(found)

@@ -75,7 +75,6 @@ def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOv
 
 
 def _placeholder(calls: list[WindowCall], call: WindowCall) -> Column:
-    """The placeholder for a call."""
     if call not in calls:
         calls.append(call)
     result = _result(call.function)

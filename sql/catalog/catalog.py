@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections import abc
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -14,29 +14,10 @@ from typing import Any, Final, Protocol
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from planner.options import DEFAULT, Joins, Late, Planning
-from sql.catalog.connection import Connection, connection_from_json, connection_to_json
+from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
-from sql.catalog.keys import (
-    INDEX_BASE,
-    Check,
-    ForeignKey,
-    Index,
-    check_from_json,
-    check_to_json,
-    foreign_key_from_json,
-    foreign_key_to_json,
-    index_from_json,
-    index_to_json,
-    object_name,
-)  # fmt: skip
-from sql.catalog.partitioning import (
-    PartitionBound,
-    Partitioning,
-    bound_from_json,
-    bound_to_json,
-    partitioning_from_json,
-    partitioning_to_json,
-)  # fmt: skip
+from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
+from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Enums, Routine, routine_from_json, routine_to_json, type_from_json, type_to_json
 
 
@@ -409,7 +390,7 @@ class Catalog:
 
     def from_json(self, data: bytes) -> Catalog:
         """The persisted catalog, with this one's internal relations."""
-        body = json.loads(data)
+        body = _with_tuples(json.loads(data))
         if body["format"] != 1:
             raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
         enums = {r["id"]: self._enum_from_json(r) for r in body["relations"] if "enum" in r}
@@ -469,50 +450,85 @@ def _redirected(relation: Relation, old: int, new: int) -> Relation:
     return replace(relation, dependencies=dependencies, references=references)
 
 
+_PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
+"""Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
+_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts")
+
+
 def _relation_to_json(relation: Relation) -> dict[str, object]:
-    columns = [_column_to_json(c) for c in relation.columns]
     newer: dict[str, object] = {
-        "key_name": relation.key_name,
-        "indexes": [index_to_json(i) for i in relation.indexes],
+        **{name: getattr(relation, name) for name in _PLAIN_IF_SET},
+        "indexes": [_without_defaults(i) for i in relation.indexes],
         "references": [_reference_to_json(r) for r in relation.references],
-        "first_id": relation.first_id,
-        "sequence": None if relation.sequence is None else _sequence_to_json(relation.sequence),
-        "routine": None if relation.routine is None else routine_to_json(relation.routine),
-        "enum": None if relation.enum is None else enum_to_json(relation.enum),
-        "checks": [check_to_json(c) for c in relation.checks],
-        "foreign_keys": [foreign_key_to_json(k) for k in relation.foreign_keys],
-        "parents": list(relation.parents),
-        "locks": list(relation.locks),
+        "sequence": _sequence_to_json(relation.sequence) if relation.sequence else None,
+        "routine": routine_to_json(relation.routine) if relation.routine else None,
+        "enum": enum_to_json(relation.enum) if relation.enum else None,
+        "checks": [astuple(c) for c in relation.checks],
+        "foreign_keys": [astuple(k) for k in relation.foreign_keys],
         "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
         "undemanding": not relation.planning.demanding,
         "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
-        "partitioning": None if relation.partitioning is None else partitioning_to_json(relation.partitioning),
-        "bound": None if relation.bound is None else bound_to_json(relation.bound),
-        "connection": None if relation.connection is None else connection_to_json(relation.connection),
-        "parts": relation.parts,
+        "partitioning": asdict(relation.partitioning) if relation.partitioning else None,
+        "bound": asdict(relation.bound) if relation.bound else None,
+        "connection": asdict(relation.connection) if relation.connection else None,
     }
     return {
         "id": relation.id,
         "schema": relation.schema_name,
         "name": relation.name,
         "kind": relation.kind.value,
-        "columns": columns,
-        "primary_key": list(relation.primary_key),
-        "definition": relation.definition,
-        "retain": relation.retain,
-        "created": relation.created,
-        "dependencies": list(relation.dependencies),
+        "columns": [_column_to_json(c) for c in relation.columns],
+        **{name: getattr(relation, name) for name in _PLAIN},
         **{name: value for name, value in newer.items() if value},
     }
 
 
+def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
+    """``data``: with tuples for lists."""
+    return Relation(
+        data["id"],
+        data["schema"],
+        data["name"],
+        RelationKind(data["kind"]),
+        tuple(_column_from_json(c, enums) for c in data["columns"]),
+        **{name: data[name] for name in (*_PLAIN, *_PLAIN_IF_SET) if name in data},
+        indexes=tuple(Index(**i) for i in data.get("indexes", ())),
+        references=tuple(RelationReference(*r) for r in data.get("references", ())),
+        sequence=_sequence_from_json(data["sequence"]) if "sequence" in data else None,
+        checks=tuple(Check(*c) for c in data.get("checks", ())),
+        foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
+        routine=routine_from_json(data["routine"], enums) if "routine" in data else None,
+        enum=enums.get(data["id"]),
+        partitioning=Partitioning(**data["partitioning"]) if "partitioning" in data else None,
+        bound=PartitionBound(**data["bound"]) if "bound" in data else None,
+        planning=Planning(
+            Joins(data.get("joins", Joins.AUTO.value)),
+            not data.get("undemanding", False),
+            Late(data.get("late", Late.AUTO.value)),
+        ),
+        connection=Connection(**data["connection"]) if "connection" in data else None,
+    )
+
+
+def _with_tuples(data: Any) -> Any:
+    """JSON with its lists as tuples."""
+    if isinstance(data, dict):
+        return {name: _with_tuples(value) for name, value in data.items()}
+    return tuple(map(_with_tuples, data)) if isinstance(data, list) else data
+
+
+def _without_defaults(index: Index) -> dict[str, object]:
+    values = {f.name: (getattr(index, f.name), f.default) for f in fields(index)}
+    return {name: value for name, (value, default) in values.items() if value != default}
+
+
 def _reference_to_json(reference: RelationReference) -> list[object]:
-    columns = (list(reference.columns),) if reference.columns else ()
-    return [reference.schema_name, reference.name, reference.relation, list(reference.places), *columns]
+    columns = (reference.columns,) if reference.columns else ()
+    return [reference.schema_name, reference.name, reference.relation, reference.places, *columns]
 
 
 def _column_to_json(column: TableColumn) -> list[object]:
-    generated = () if column.generated is None else ([column.generated.sequence, column.generated.kind],)
+    generated = () if column.generated is None else (astuple(column.generated),)
     return [column.name, type_to_json(column.type), column.nullable, column.default, *generated]
 
 
@@ -528,41 +544,4 @@ def _sequence_to_json(sequence: Sequence) -> dict[str, object]:
 
 
 def _sequence_from_json(data: Mapping[str, Any]) -> Sequence:
-    owner = None if data["owner"] is None else (data["owner"][0], data["owner"][1])
-    return Sequence(**{**data, "type": type_from_json(data["type"], {}), "owner": owner})
-
-
-def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
-    columns = tuple(_column_from_json(c, enums) for c in data["columns"])
-    return Relation(
-        data["id"],
-        data["schema"],
-        data["name"],
-        RelationKind(data["kind"]),
-        columns,
-        tuple(data["primary_key"]),
-        data["definition"],
-        data["retain"],
-        data["created"],
-        tuple(data["dependencies"]),
-        data.get("key_name"),
-        tuple(index_from_json(i) for i in data.get("indexes", ())),
-        tuple(RelationReference(s, n, i, *map(tuple, rest)) for s, n, i, *rest in data.get("references", ())),
-        data.get("first_id", 0),
-        _sequence_from_json(data["sequence"]) if "sequence" in data else None,
-        tuple(check_from_json(c) for c in data.get("checks", ())),
-        tuple(foreign_key_from_json(k) for k in data.get("foreign_keys", ())),
-        routine_from_json(data["routine"], enums) if "routine" in data else None,
-        tuple(data.get("parents", ())),
-        enum=enums.get(data["id"]),
-        partitioning=partitioning_from_json(data["partitioning"]) if "partitioning" in data else None,
-        bound=bound_from_json(data["bound"]) if "bound" in data else None,
-        locks=tuple(data.get("locks", ())),
-        planning=Planning(
-            Joins(data.get("joins", Joins.AUTO.value)),
-            not data.get("undemanding", False),
-            Late(data.get("late", Late.AUTO.value)),
-        ),
-        connection=connection_from_json(data["connection"]) if "connection" in data else None,
-        parts=data.get("parts", 0),
-    )
+    return Sequence(**{**data, "type": type_from_json(data["type"], {})})

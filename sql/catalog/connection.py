@@ -8,9 +8,7 @@ progress is recorded in what it has written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 OptionValue = str | bool | tuple[str, ...]
 Options = tuple[tuple[str, OptionValue], ...]
@@ -37,12 +35,3 @@ class Connection:
     def option(self, name: str) -> OptionValue | None:
         """An option's value."""
         return next((value for known, value in self.options if known == name), None)
-
-
-def connection_to_json(connection: Connection) -> dict[str, object]:
-    return asdict(connection)
-
-
-def connection_from_json(data: Mapping[str, Any]) -> Connection:
-    options = tuple((name, tuple(v) if isinstance(v, list) else v) for name, v in data["options"])
-    return Connection(**{**data, "options": options, "columns": tuple(data["columns"]), "key": tuple(data["key"])})

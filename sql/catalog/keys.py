@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 INDEX_BASE: Final = 0x4000_0000
 """The offset of a primary key index's oid from its table's."""
@@ -34,27 +33,6 @@ class Index:
     included: tuple[int, ...] = ()
 
 
-def index_to_json(index: Index) -> dict[str, object]:
-    """Leaves out default values; ``index_from_json`` reads it back."""
-    found: dict[str, object] = {"id": index.id, "name": index.name, "columns": list(index.columns)}
-    for name in _OPTIONAL:
-        value = getattr(index, name)
-        if value != getattr(_USUAL, name):
-            found[name] = list(value) if isinstance(value, tuple) else value
-    return found
-
-
-def index_from_json(data: Mapping[str, Any]) -> Index:
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-    return Index(**fields)
-
-
-_USUAL: Final = Index(0, "", ())
-_OPTIONAL: Final = (
-    "unique", "primary", "constraint", "nulls_distinct", "method", "descending", "nulls_first", "included",
-)  # fmt: skip
-
-
 def object_name(relation: str, columns: str, label: str) -> str:
     """``relation_columns_label`` in at most 63 bytes, shortening the longer of the first two parts (makeObjectName)."""
     first, second = relation.encode(), columns.encode()
@@ -78,16 +56,6 @@ class Check:
     columns: tuple[int, ...] = ()
 
 
-def check_to_json(check: Check) -> list[object]:
-    """The inverse of ``check_from_json``."""
-    return [check.id, check.name, check.text, list(check.columns)]
-
-
-def check_from_json(data: list[Any]) -> Check:
-    id_, name, text, columns = data
-    return Check(id_, name, text, tuple(columns))
-
-
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
     """``columns`` (positions) refer to a row of the table with oid ``parent`` by its unique ``keys`` (names, in the
@@ -102,14 +70,3 @@ class ForeignKey:
     on_delete: str = "no action"
     on_update: str = "no action"
     changed: tuple[int, ...] = ()
-
-
-def foreign_key_to_json(key: ForeignKey) -> list[object]:
-    """The inverse of ``foreign_key_from_json``."""
-    actions = [key.on_delete, key.on_update, list(key.changed)]
-    return [key.id, key.name, list(key.columns), key.parent, list(key.keys), *actions]
-
-
-def foreign_key_from_json(data: list[Any]) -> ForeignKey:
-    id_, name, columns, parent, keys, on_delete, on_update, changed = data
-    return ForeignKey(id_, name, tuple(columns), parent, tuple(keys), on_delete, on_update, tuple(changed))

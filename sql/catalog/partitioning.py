@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 MINIMUM: Final = -1
 VALUE: Final = 0
@@ -43,23 +42,3 @@ class WrittenBound:
     values: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
     upper: tuple[str, ...] = ()
-
-
-def partitioning_to_json(found: Partitioning) -> dict[str, object]:
-    """The inverse of ``partitioning_from_json``."""
-    return asdict(found)
-
-
-def partitioning_from_json(data: Mapping[str, Any]) -> Partitioning:
-    return Partitioning(data["strategy"], tuple(data["keys"]), tuple(data["columns"]))
-
-
-def bound_to_json(bound: PartitionBound) -> dict[str, object]:
-    """The inverse of ``bound_from_json``."""
-    return asdict(bound)
-
-
-def bound_from_json(data: Mapping[str, Any]) -> PartitionBound:
-    lower = tuple((kind, text) for kind, text in data["lower"])
-    upper = tuple((kind, text) for kind, text in data["upper"])
-    return PartitionBound(data["kind"], tuple(data["values"]), lower, upper)

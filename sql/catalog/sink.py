@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from sql.catalog.catalog import Relation, RelationKind
@@ -54,11 +54,6 @@ def sink_of(relation: Relation) -> Sink:
         connection.key, bool(given["snapshot"]), connection.system == "spark", connection.trigger,
         int(str(given["retain"])), int(str(given["restarts"])), connection.paused,
     )  # fmt: skip
-
-
-def with_sink(relation: Relation, sink: Sink) -> Relation:
-    """The relation with another definition of its sink."""
-    return replace(relation, connection=sink.connection())
 
 
 def source_of(relation: Relation) -> int:

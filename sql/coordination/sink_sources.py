@@ -11,10 +11,9 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Schema
-from planner.expr.row_errors import first_error
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.served import Served
-from sql.engine.snapshot import Published
+from sql.engine.snapshot import Published, first_of
 from storage.dictionary import Dictionary
 from storage.duck import Store
 from storage.sinks.envelope import SinkLayout
@@ -57,11 +56,7 @@ class StoredSource:
     def error(self, dictionary: Dictionary) -> SqlError | None:
         if self.relation in self.published.failures:
             return self.published.failures[self.relation]
-        version = self.published.errors(self.relation)
-        if version is None or not version.count:
-            return None
-        rows, _ = version.rows_at(self.published.ordinal)
-        return first_error(rows, dictionary) if len(rows) else None
+        return first_of(self.published.errors(self.relation), self.published.ordinal, dictionary)
 
     def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:
         return self.store.changes(self.relation, after, upto, _sorting(layout.schema, layout.key))
@@ -80,11 +75,7 @@ class ScatteredSource:
         return self.view.since
 
     def error(self, dictionary: Dictionary) -> SqlError | None:
-        errors = self.served.errors
-        if errors is None or not errors.count:
-            return None
-        rows, _ = errors.rows_at(self.served.upper)
-        return first_error(rows, dictionary) if len(rows) else None
+        return first_of(self.served.errors, self.served.upper, dictionary)
 
     def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:
         if after is not None:

@@ -62,10 +62,6 @@ class Transaction:
         return self.extent is Extent.BLOCK
 
     @property
-    def has_snapshot(self) -> bool:
-        return self._base is not None
-
-    @property
     def alone(self) -> bool:
         """Whether its one statement may commit by itself, in more than one job of the engine thread."""
         return self.extent is Extent.STATEMENT and not self.read_only

@@ -17,7 +17,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Column, Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
@@ -307,9 +307,7 @@ class Alterer:
         published = self.writer.snapshot()
         rows, diffs = published.rows(old.id, published.ordinal)
         rows = np.repeat(rows, diffs, axis=0)
-        vectors, failures = evaluate(tuple(values), unpack(rows, old.schema), len(rows), self.context)
-        if failures is not None:
-            raise failures.errors[0]
+        vectors = evaluated(tuple(values), unpack(rows, old.schema), len(rows), self.context)
         for column, vector in zip(new.columns, vectors, strict=True):
             if not column.nullable and vector.nulls is not None and vector.nulls.any():
                 message = f'column "{column.name}" of relation "{new.name}" contains null values'

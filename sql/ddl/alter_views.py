@@ -9,10 +9,11 @@ from ivm.errors import SqlError
 from planner.logical.nodes import schema
 from sql.catalog.catalog import LABELS, Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader
+from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses
 from sql.engine.definition import definition_rel
 from sql.engine.writer import Writer
-from sql.statements.results import Notice, Notify
+from sql.statements.results import Notify
 
 
 def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
@@ -64,20 +65,14 @@ class Views:
                     lines.append(f"{self._described(view)} depends on column {name} of table {self.table.name}")
         if lines:
             name = next(self.table.columns[i].name for i, cascade in dropped.items() if not cascade)
-            message = f"cannot drop column {name} of table {self.table.name} because other objects depend on it"
-            hint = "Use DROP ... CASCADE to drop the dependent objects too."
-            raise SqlError("2BP01", message, "\n".join(lines), hint)
+            raise dependents_error(f"column {name} of table {self.table.name}", lines)
         self._drop(gone)
 
     def _drop(self, gone: dict[int, str]) -> None:
         if not gone:
             return
         further = self.writer.catalog.dependents(gone)
-        lines = [f"drop cascades to {what}" for what in (*gone.values(), *map(self._described, further))]
-        if len(lines) == 1:
-            self.notify(Notice("NOTICE", "00000", lines[0]))
-        else:
-            self.notify(Notice("NOTICE", "00000", f"drop cascades to {len(lines)} other objects", "\n".join(lines)))
+        tell_cascade(self.notify, [*gone.values(), *map(self._described, further)])
         self.writer.drop({*gone, *(r.id for r in further)})
 
     def seen(self) -> dict[int, tuple[str, ...]]:

@@ -22,6 +22,7 @@ from sql.catalog.catalog import (
 from sql.catalog.links import Link, links_of
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.alter_views import Views, rebuild_views
+from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
@@ -132,7 +133,7 @@ class Definer:
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
             raise self._needed(list(statement.functions), dependents)
-        self._notice_cascade([*map(self._described, dependents)])
+        tell_cascade(self.notify, [*map(self._described, dependents)])
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
 
@@ -215,7 +216,7 @@ class Definer:
             raise self._needed(found, dependents)
         sequences = [r for r in (*found, *owned) if r.sequence is not None]
         cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
-        self._notice_cascade([*cascaded, *map(link_text, referring), *map(self._described, dependents)])
+        tell_cascade(self.notify, [*cascaded, *map(link_text, referring), *map(self._described, dependents)])
         if ids:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop(ids | {r.id for r in dependents})
@@ -253,7 +254,7 @@ class Definer:
         ids, cascaded = _closed(self.writer, self.names, gone)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
         described = [self._described(r) for r in gone if r.id not in with_tables]
-        self._notice_cascade([*described, *map(link_text, self._referring(ids)), *cascaded])
+        tell_cascade(self.notify, [*described, *map(link_text, self._referring(ids)), *cascaded])
         if names:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop_schemas(names, sorted(ids))
@@ -284,14 +285,7 @@ class Definer:
         lines = [f"{self._described(r)} depends on schema {quoted(r.schema_name)}" for r in there]
         lines += [self._needing(r, known) for r in outside]
         what = f"schema {quoted(names[0])}" if len(names) == 1 else "desired object(s)"
-        return _dependents_error(what, lines)
-
-    def _notice_cascade(self, dependents: list[str]) -> None:
-        lines = [f"drop cascades to {what}" for what in dependents]
-        if len(lines) == 1:
-            self.say(lines[0])
-        elif lines:
-            self.say(f"drop cascades to {len(lines)} other objects", "\n".join(lines))
+        return dependents_error(what, lines, len(names) > 1)
 
     def relation(self, schema_name: str, name: str, kind: RelationKind, columns: tuple[TableColumn, ...]) -> Relation:
         """A new relation, not yet in the catalog."""
@@ -371,7 +365,8 @@ class Definer:
     def _needed(self, found: list[Relation], dependents: list[Relation]) -> SqlError:
         known = {r.id: r for r in (*found, *dependents)}
         lines = [self._needing(r, known) for r in dependents]
-        return _dependents_error(self._described(found[0]) if len(found) == 1 else "desired object(s)", lines)
+        what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
+        return dependents_error(what, lines, len(found) > 1)
 
     def _needing(self, view: Relation, known: Mapping[int, Relation]) -> str:
         """The dependency that keeps one of the known relations, as a message's line: a view reads it, directly or
@@ -388,9 +383,9 @@ class Definer:
             return f"function {relation.name}"
         return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
 
-    def say(self, message: str, detail: str | None = None) -> None:
+    def say(self, message: str) -> None:
         """Send a notice to the client."""
-        self.notify(Notice("NOTICE", "00000", message, detail))
+        self.notify(Notice("NOTICE", "00000", message))
 
 
 def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
@@ -420,10 +415,3 @@ def _check_names(names: list[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise SqlError("42701", f'column "{name}" specified more than once')
-
-
-def _dependents_error(what: str, lines: list[str]) -> SqlError:
-    them = "them" if what == "desired object(s)" else "it"
-    message = f"cannot drop {what} because other objects depend on {them}"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    return SqlError("2BP01", message, "\n".join(lines), hint)

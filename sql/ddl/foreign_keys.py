@@ -13,6 +13,7 @@ from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.column_types import format_type
 from sql.catalog.keys import ForeignKey
 from sql.catalog.links import Link, key_index
+from sql.ddl.dependents import dependents_error
 from sql.ddl.names import constraint_name
 from sql.engine.writer import Writer
 from sql.statements.definitions import NewForeignKey
@@ -89,10 +90,7 @@ def _shown(type_: SqlType) -> str:
 
 def needed_by(links: Sequence[Link], what: str, dependency: str) -> SqlError:
     """The error 2BP01 for an object that foreign keys depend on. ``dependency``: the part of it that they need."""
-    lines = [f"{link_text(link)} depends on {dependency}" for link in links]
-    message = f"cannot drop {what} because other objects depend on it"
-    hint = "Use DROP ... CASCADE to drop the dependent objects too."
-    return SqlError("2BP01", message, "\n".join(lines), hint)
+    return dependents_error(what, [f"{link_text(link)} depends on {dependency}" for link in links])
 
 
 def link_text(link: Link) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ivm.errors import SqlError
 from ivm.rows import Words
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Scalar
 from sql.bind.partitions import bound_value, edge_text, key_expressions
 from sql.catalog.catalog import Relation
@@ -87,9 +87,7 @@ def _evaluated(
 
 def _text(key: Scalar, text: str, name: str, context: Context) -> str | None:
     value = bound_value(key, text, name)
-    (vector,), failures = evaluate((value,), [], 1, context)
-    if failures is not None:
-        raise failures.errors[0]
+    (vector,) = evaluated((value,), [], 1, context)
     found = format_text(key.type, vector, context.dictionary)[0]
     return None if found is None else found.decode()
 

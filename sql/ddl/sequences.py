@@ -12,6 +12,7 @@ from sql.catalog.column_types import type_from_name
 from sql.catalog.keys import object_name
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.sequence_options import SequenceOptions, altered, sequence_of, sequence_type
+from sql.ddl.dependents import dependents_error
 from sql.engine.writer import Writer
 from sql.statements.definitions import ColumnSequence, CreateTable
 
@@ -57,11 +58,6 @@ def owner_of(catalog: SearchPathReader, sequence: Relation, names: tuple[str, ..
     return table.oid, names[-1]
 
 
-def sequence_relation(id_: int, schema_name: str, name: str, created: int, sequence: Sequence) -> Relation:
-    """The sequence as a relation of the catalog."""
-    return Relation(id_, schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=created, sequence=sequence)
-
-
 def create_column_sequences(writer: Writer, table: Relation, statement: CreateTable) -> Relation:
     """Create the sequences of SERIAL and identity columns; the table that uses them."""
     columns = list(table.columns)
@@ -70,7 +66,8 @@ def create_column_sequences(writer: Writer, table: Relation, statement: CreateTa
         id_ = writer.engine.next_id(writer.catalog)
         sequence = new_sequence(writer, wanted.options, column.type, (table.oid, column.name), wanted.kind)
         name = _free_name(writer.catalog, table, column.name, wanted)
-        writer.create(sequence_relation(id_, table.schema_name, name, table.created, sequence), None)
+        made = Relation(id_, table.schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=table.created)
+        writer.create(replace(made, sequence=sequence), None)
         columns[wanted.column] = replace(column, nullable=False, generated=Generated(id_, wanted.kind))
     return replace(table, columns=tuple(columns))
 
@@ -156,8 +153,6 @@ def release(
             catalog = catalog.with_relation(replace(table, columns=columns), writer.engine.next_version())
     if needed and not cascade:
         what = f"sequence {names.shown(sequences[0])}" if len(sequences) == 1 else "desired object(s)"
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        message = f"cannot drop {what} because other objects depend on it"
-        raise SqlError("2BP01", message, "\n".join(needed), hint)
+        raise dependents_error(what, needed)
     writer.catalog = catalog
     return found

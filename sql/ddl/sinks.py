@@ -11,7 +11,7 @@ from ivm.errors import SqlError
 from sql.bind.ddl import duration, retention
 from sql.catalog.catalog import LABELS, Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
-from sql.catalog.sink import EVERY, RETAIN, Sink, sink_of, with_sink
+from sql.catalog.sink import EVERY, RETAIN, Sink, sink_of
 from sql.ddl.indexes import taken_names
 from sql.engine.writer import Writer
 from sql.statements.results import Notice, Notify
@@ -141,7 +141,7 @@ class SinkDefiner:
             sink = replace(sink, restarts=sink.restarts + 1)
         else:
             sink = replace(sink, paused=statement.action == "pause")
-        self.writer.redefine(with_sink(found, sink))
+        self.writer.redefine(replace(found, connection=sink.connection()))
 
 
 def _choice(given: Mapping[str, SinkOption], name: str, values: list[str]) -> str:

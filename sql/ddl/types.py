@@ -11,6 +11,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
+from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
@@ -141,8 +142,8 @@ class TypeDefiner:
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
             raise self._needed(found, columns, dependents)
-        described = [self._column(table, column) for _, table, column in columns]
-        self._cascade([*described, *(self._described(r) for r in dependents)])
+        told = [self._column(table, column) for _, table, column in columns]
+        tell_cascade(self.notify, [*told, *map(self._described, dependents)])
         self.writer.drop([r.id for r in dependents])
         for table in {t.id: t for _, t, _ in columns}.values():
             gone = tuple(DropColumn(c.name, cascade=True) for _, t, c in columns if t.id == table.id)
@@ -157,18 +158,7 @@ class TypeDefiner:
             known = [t for t in found if t.id in dependent.dependencies]
             lines.append(f"{self._described(dependent)} depends on {self._described((known or found)[0])}")
         what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
-        them = "it" if len(found) == 1 else "them"
-        hint = "Use DROP ... CASCADE to drop the dependent objects too."
-        message = f"cannot drop {what} because other objects depend on {them}"
-        return SqlError("2BP01", message, "\n".join(lines), hint)
-
-    def _cascade(self, what: list[str]) -> None:
-        lines = [f"drop cascades to {each}" for each in what]
-        if len(lines) == 1:
-            self.notify(Notice("NOTICE", "00000", lines[0]))
-        elif lines:
-            message = f"drop cascades to {len(lines)} other objects"
-            self.notify(Notice("NOTICE", "00000", message, "\n".join(lines)))
+        return dependents_error(what, lines, len(found) > 1)
 
     def _column(self, table: Relation, column: TableColumn) -> str:
         return f"column {quoted(column.name)} of {self._described(table)}"

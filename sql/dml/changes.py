@@ -68,9 +68,7 @@ class Changer(RowChanger):
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
         new = fit(table, source, self.context.dictionary, first=width)
-        self.check_conditions(table, new)
-        self.check_keys(table, old, new)
-        self.apply(table, old, new, new)
+        self.replace_rows(table, old, new, new)
         if statement.returning is None:
             return Changed(len(new))
         columns = source.columns()[width:]
@@ -94,9 +92,7 @@ class Changer(RowChanger):
             once = self.once(table, share.old)
             kept.append(share.places[once])
             new = new_rows(statement, share, source, kept[-1], self.context.dictionary)
-            self.check_conditions(table, new)
-            self.check_keys(table, share.old[once], new)
-            self.apply(table, share.old[once], new, new)
+            self.replace_rows(table, share.old[once], new, new)
         found = chosen_rows(source, kept)
         shown = found.columns()[statement.width :]
         schema = source.schema[statement.width :]

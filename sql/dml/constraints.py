@@ -10,7 +10,7 @@ import numpy as np
 from ivm.errors import SqlError, Subject
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluate, evaluated
 from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
@@ -55,9 +55,7 @@ def check_conditions(table: Relation, rows: Words, conditions: tuple[Scalar, ...
     """23514 for the first row that fails a CHECK (NULL passes). If it fails several, the error names the first by
     name."""
     columns = unpack(rows, table.schema)
-    vectors, failures = evaluate(conditions, columns, len(rows), context)
-    if failures is not None:
-        raise failures.errors[0]
+    vectors = evaluated(conditions, columns, len(rows), context)
     worst: tuple[int, str] | None = None
     for check, vector in zip(table.checks, vectors, strict=True):
         failed = vector.words == 0 if vector.nulls is None else (vector.words == 0) & ~vector.nulls

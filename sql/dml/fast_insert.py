@@ -15,7 +15,7 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
 from ivm.words import ColumnType, Kind, Schema, SqlType
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.functions.library import ASSIGNMENT_CAST, RAISING_CASTS
 from planner.expr.functions.system.sequence import NEXTVAL
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
@@ -79,16 +79,12 @@ def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector
         numbers = _numbers(cells[0], len(cells), context)
         if numbers is not None:
             return numbers
-        (vector,), failures = evaluate(_alone(cells[0]), [], len(cells), context)
-        if failures is not None:
-            raise failures.errors[0]
+        (vector,) = evaluated(_alone(cells[0]), [], len(cells), context)
         return vector
     words = np.zeros(len(cells), np.int64)
     nulls = np.zeros(len(cells), np.bool_)
     for i, cell in enumerate(cells):
-        (vector,), failures = evaluate(_alone(cell), [], 1, context)
-        if failures is not None:
-            raise failures.errors[0]
+        (vector,) = evaluated(_alone(cell), [], 1, context)
         words[i] = vector.words[0]
         nulls[i] = vector.nulls is not None and bool(vector.nulls[0])
     return Vector(words, nulls if nulls.any() else None)

@@ -10,7 +10,7 @@ import numpy as np
 from ivm.errors import SqlError, Subject
 from ivm.rows import Vector, Words, unpack
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from sql.bind.entry_points import environment_of
 from sql.bind.target import column_default
 from sql.catalog.catalog import Catalog, Relation
@@ -131,7 +131,5 @@ def _without(
         vectors[column] = Vector(np.zeros(count, np.int64), np.ones(count, np.bool_))
         if defaults is not None:
             expr = column_default(environment_of(SearchPathReader(defaults)), link.child.columns[column])
-            (vectors[column],), failures = evaluate((expr,), [], count, context)
-            if failures is not None:
-                raise failures.errors[0]
+            (vectors[column],) = evaluated((expr,), [], count, context)
     return vectors

@@ -10,7 +10,7 @@ from ivm.errors import SqlError, Subject
 from ivm.rows import Mask, RowSet, Vector, Words, pack, unpack
 from ivm.words import ColumnType
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluate, evaluated
 from sql.bind.partitions import conditions, key_expressions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.partitioning import PartitionBound
@@ -80,9 +80,7 @@ class Router:
         if bound.kind == "default" or not len(rows):
             return False
         columns = unpack(self.converted(source, table, rows), table.row_schema)
-        vectors, failures = evaluate(conditions(table, (bound,)), columns, len(rows), self.context)
-        if failures is not None:
-            raise failures.errors[0]
+        vectors = evaluated(conditions(table, (bound,)), columns, len(rows), self.context)
         return bool(_met(vectors[0]).any())
 
     def _children(self, table: Relation) -> list[Relation]:
@@ -94,9 +92,7 @@ class Router:
         result = np.full(len(rows), -1, np.int64)
         columns = unpack(rows, table.row_schema)
         known = self.keys.partitions(table, tuple(c.bound for c in children if c.bound is not None))
-        vectors, failures = evaluate(known, columns, len(rows), self.context)
-        if failures is not None:
-            raise failures.errors[0]
+        vectors = evaluated(known, columns, len(rows), self.context)
         numbers = [i for i, c in enumerate(children) if c.bound is not None and c.bound.kind != "default"]
         for number, vector in zip(numbers, vectors, strict=True):
             result[_met(vector)] = number

@@ -79,9 +79,7 @@ class RowChanger:
 
     def insert_plain(self, table: Relation, rows: Words) -> None:
         """Check rows of a table that is not partitioned, and add them."""
-        self.check_conditions(table, rows)
-        self.check_keys(table, rows[:0], rows)
-        self.apply(table, rows[:0], rows)
+        self.replace_rows(table, rows[:0], rows)
 
     def insert_conflicting(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         """Add rows, or apply ON CONFLICT; the rows that were added or changed."""
@@ -103,9 +101,7 @@ class RowChanger:
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self.row_values())
-        self.check_conditions(table, done.new)
-        self.check_keys(table, done.old, done.new)
-        self.apply(table, done.old, done.new, done.new[done.updates])
+        self.replace_rows(table, done.old, done.new, done.new[done.updates])
         return done.new
 
     def delete_rows(self, table: Relation, rows: Words) -> None:
@@ -117,9 +113,13 @@ class RowChanger:
         count = len(columns[0].words)
         schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, columns, strict=True))
         new = fit(table, RowSet(pack(columns, schema, count), schema), self.context.dictionary)
+        self.replace_rows(table, old, new, new)
+
+    def replace_rows(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
+        """``apply`` after the checks of the new rows. Raises 23505, 23514."""
         self.check_conditions(table, new)
         self.check_keys(table, old, new)
-        self.apply(table, old, new, new)
+        self.apply(table, old, new, replaced)
 
     def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """Delete old rows and add new ones, which have been checked. ``replaced``: the new row for each old one; None

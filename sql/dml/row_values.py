@@ -11,7 +11,7 @@ import numpy as np
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import INT8, ColumnType
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Column, Scalar
 from planner.logical.nodes import Get, Project, Rel
 from planner.logical.traversal import has_subquery
@@ -30,10 +30,7 @@ def direct(context: Context) -> RowValues:
     """For expressions without subqueries."""
 
     def values(exprs: Sequence[Scalar], rows: RowSet) -> list[Vector]:
-        vectors, failures = evaluate(exprs, rows.columns(), len(rows), context)
-        if failures is not None:
-            raise failures.errors[0]
-        return vectors
+        return evaluated(exprs, rows.columns(), len(rows), context)
 
     return values
 

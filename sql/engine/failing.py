@@ -120,7 +120,7 @@ class Failing:
                 continue
             if inputs & self._engine.failures.keys():
                 continue
-            engine.forget_history()
+            engine.forget_before(engine.timeline.last)
             failure = self._make_anew(view, engine.catalog)
             if failure is None:
                 back.add(relation)
@@ -128,7 +128,7 @@ class Failing:
             else:
                 self._take_down(relation, failure)
         if back:
-            engine.publish_again()
+            engine.published = engine.root()
 
     def _make_anew(self, view: Relation, catalog: Catalog) -> SqlError | None:
         """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it

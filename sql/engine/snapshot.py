@@ -13,6 +13,7 @@ from ivm.rows import Words
 from ivm.runtime.root import Root
 from ivm.trace.trace import Version
 from planner import gathers
+from planner.expr.row_errors import first_error
 from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
@@ -23,6 +24,7 @@ from planner.render.dataflow import Stored
 from planner.transform.pipeline import maintained
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.counts import Counts
+from storage.dictionary import Dictionary
 from storage.duck import Store
 
 SystemRows = Callable[[int], Words]
@@ -109,6 +111,14 @@ class StoredIndexes:
     def size(self, relation: int) -> int | None:
         version = self.published.version(relation)
         return None if version is None else version.count
+
+
+def first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
+    """The first of some error rows as of an ordinal."""
+    if errors is None or not errors.count:
+        return None
+    rows, _ = errors.rows_at(ordinal)
+    return first_error(rows, dictionary) if len(rows) else None
 
 
 def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:

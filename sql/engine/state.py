@@ -228,14 +228,6 @@ class EngineState:
         """The arrangement that holds a table's keys, as of the last step."""
         return self.head[self.renderer.key_check_node(relation, key_check)]
 
-    def forget_history(self) -> None:
-        """Forget all history in memory."""
-        self.forget_before(self.timeline.last)
-
-    def publish_again(self) -> None:
-        """Publish the present state without a commit."""
-        self.published = self.root()
-
     def republish(self) -> None:
         """Step, and publish without a commit: after a start, or when a temporary view came or went."""
         self.unstepped = True
@@ -251,10 +243,6 @@ class EngineState:
     def count(self, relation: int, diffs: Words) -> None:
         """Count the rows that a relation has from the start, without a commit."""
         self.counts.add_one(relation, int(diffs.sum()), self.timeline.last)
-
-    def drain_one(self, relation: int) -> None:
-        """Forget one view's changes so far."""
-        self.dataflow.changes(self.outputs[relation])
 
     def compact_to(self, epoch: int) -> None:
         """Keep history in memory only since the epoch up to which the store has applied everything."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from sql.pgwire.messages import sized
 from storage.types.numeric import from_parts, mantissa_of, scale_of
 from storage.types.text import format_datum, parse_datum
 from storage.types.text_array import array_shape, leaf_test
@@ -151,12 +152,7 @@ def _encode_array(type_: SqlType, datum: Any) -> bytes:
     flat = _flatten(datum, len(shape))
     parts = [struct.pack("!iiI", len(shape), any(item is None for item in flat), type_oid(element))]
     parts += [struct.pack("!ii", length, 1) for length in shape]
-    for item in flat:
-        if item is None:
-            parts.append(b"\xff\xff\xff\xff")
-        else:
-            body = encode_binary(element, item)
-            parts.append(_INT4.pack(len(body)) + body)
+    parts += [sized(None if item is None else encode_binary(element, item)) for item in flat]
     return b"".join(parts)
 
 
@@ -164,7 +160,7 @@ def _encode_row(type_: SqlType, datum: Any) -> bytes:
     parts = [_INT4.pack(len(datum))]
     for (_, field), value in zip(type_.fields, datum, strict=True):
         body = None if value is None else encode_binary(field, value)
-        parts.append(_UINT4.pack(type_oid(field)) + _INT4.pack(-1 if body is None else len(body)) + (body or b""))
+        parts.append(_UINT4.pack(type_oid(field)) + sized(body))
     return b"".join(parts)
 
 

@@ -316,8 +316,8 @@ class Conversation:
                     return
                 case CopyFail():
                     self._protocol.end_copy()
-                    await result.fail(message.message)
-                    raise SqlError("57014", f"COPY from stdin failed: {message.message}")
+                    await result.fail(message.text)
+                    raise SqlError("57014", f"COPY from stdin failed: {message.text}")
                 case _:
                     raise AssertionError("the protocol lets only copy messages through")
 

@@ -422,7 +422,6 @@ def _shorten(text: str) -> str:
 
 
 def _concat(parts: list[Vector]) -> Vector:
-    """Concatenates vectors."""
     if not parts:
         return Vector(np.zeros(0, np.int64))
     if len(parts) == 1:

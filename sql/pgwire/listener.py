@@ -27,7 +27,7 @@ from sql.pgwire.messages_backend import (
     ParameterStatus,
 )
 from sql.pgwire.messages_frontend import Frontend
-from sql.pgwire.messages_opening import CancelRequest, GssEncRequest, SslRequest, Startup
+from sql.pgwire.messages_opening import CancelRequest, EncryptionRequest, Startup
 from sql.pgwire.protocol import Phase, ServerProtocol
 from sql.pgwire.startup import REPORTED, open_session
 
@@ -182,7 +182,7 @@ class ClientConnection(asyncio.Protocol):
             match opening:
                 case None:
                     await self._wait_for_data()
-                case SslRequest() | GssEncRequest():
+                case EncryptionRequest():
                     self.write(REFUSED)
                 case CancelRequest():
                     self._server.cancel_by_key(opening)

@@ -8,7 +8,8 @@ fields, limits, ``encode`` and ``decode`` side by side. Source: PostgreSQL's doc
 from __future__ import annotations
 
 import struct
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final, Self
 
 from ivm.errors import SqlError
 
@@ -80,3 +81,76 @@ def finish(body: bytes, at: int) -> None:
     """Checks that no bytes follow the last field."""
     if at != len(body):
         raise ProtocolError("invalid message format")
+
+
+def values_at(body: bytes, at: int) -> tuple[tuple[bytes | None, ...], int]:
+    """The values at ``at``, a count and then for each a length (-1 for NULL) and its bytes; and where they end."""
+    values: list[bytes | None] = []
+    try:
+        count = UINT16.unpack_from(body, at)[0]
+        at += 2
+        for _ in range(count):
+            length = INT32.unpack_from(body, at)[0]
+            at += 4
+            if length == -1:
+                values.append(None)
+                continue
+            end = at + length
+            if length < 0 or end > len(body):
+                raise ProtocolError("insufficient data left in message")
+            values.append(body[at:end])
+            at = end
+    except struct.error:
+        raise ProtocolError("insufficient data left in message") from None
+    return tuple(values), at
+
+
+class Message:
+    """A message with a type byte, ``code``; ``limit``: its maximum size."""
+
+    __slots__ = ()
+    code: ClassVar[bytes]
+    limit: ClassVar[int] = MAX_SHORT_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class Empty(Message):
+    """A message without a body."""
+
+    def encode(self) -> bytes:
+        return frame(self.code, b"")
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        finish(body, 0)
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Message):
+    """A message of one string."""
+
+    text: str
+
+    def encode(self) -> bytes:
+        return frame(self.code, cstring(self.text))
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        text, at = string_at(body, 0)
+        finish(body, at)
+        return cls(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw(Message):
+    """A message whose body has no form that we know."""
+
+    data: bytes
+
+    def encode(self) -> bytes:
+        return frame(self.code, self.data)
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        return cls(body)

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, Subject
-from sql.pgwire.messages import INT16, INT32, UINT16, ProtocolError, cstring, finish, frame, sized, string_at
+from sql.pgwire.messages import (
+    INT16,
+    INT32,
+    UINT16,
+    ProtocolError,
+    Text,
+    cstring,
+    finish,
+    frame,
+    sized,
+    string_at,
+    values_at,
+)
 
 AUTHENTICATION_OK: Final = b"R\0\0\0\x08\0\0\0\0"
 PARSE_COMPLETE: Final = b"1\0\0\0\4"
@@ -152,18 +164,9 @@ class DataRow:
 
     @staticmethod
     def decode(body: bytes) -> DataRow:
-        values: list[bytes | None] = []
-        at = 2
-        for _ in range(UINT16.unpack_from(body)[0]):
-            length = INT32.unpack_from(body, at)[0]
-            at += 4
-            if length < 0:
-                values.append(None)
-                continue
-            values.append(body[at : at + length])
-            at += length
+        values, at = values_at(body, 0)
         finish(body, at)
-        return DataRow(tuple(values))
+        return DataRow(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +185,10 @@ class ParameterDescription:
         return ParameterDescription(struct.unpack_from(f"!{count}I", body, 2))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandComplete:
+class CommandComplete(Text):
     """The end of a statement, with its tag ("SELECT 3")."""
 
-    tag: str
-
-    def encode(self) -> bytes:
-        return frame(b"C", cstring(self.tag))
-
-    @staticmethod
-    def decode(body: bytes) -> CommandComplete:
-        tag, at = string_at(body, 0)
-        finish(body, at)
-        return CommandComplete(tag)
+    code = b"C"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,53 +4,47 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self, get_args
 
 from sql.pgwire.messages import (
     INT32,
     MAX_LONG_LENGTH,
-    MAX_SHORT_LENGTH,
     UINT16,
+    Empty,
+    Message,
     ProtocolError,
+    Raw,
+    Text,
     cstring,
     finish,
     frame,
     sized,
     string_at,
+    values_at,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Text):
     """The simple protocol: one or more statements as text."""
 
-    text: str
-    limit: ClassVar[int] = MAX_LONG_LENGTH
-
-    def encode(self) -> bytes:
-        return frame(b"Q", cstring(self.text))
-
-    @staticmethod
-    def decode(body: bytes) -> Query:
-        text, at = string_at(body, 0)
-        finish(body, at)
-        return Query(text)
+    code = b"Q"
+    limit = MAX_LONG_LENGTH
 
 
 @dataclass(frozen=True, slots=True)
-class Parse:
+class Parse(Message):
     """Prepares a statement. ``parameter_oids``: 0 leaves a type to be inferred; there may be fewer than parameters."""
 
     name: str
     text: str
     parameter_oids: tuple[int, ...] = ()
+    code: ClassVar[bytes] = b"P"
     limit: ClassVar[int] = MAX_LONG_LENGTH
 
     def encode(self) -> bytes:
         count = len(self.parameter_oids)
-        return frame(
-            b"P", cstring(self.name) + cstring(self.text) + struct.pack(f"!H{count}I", count, *self.parameter_oids)
-        )
+        oids = struct.pack(f"!H{count}I", count, *self.parameter_oids)
+        return frame(self.code, cstring(self.name) + cstring(self.text) + oids)
 
     @staticmethod
     def decode(body: bytes) -> Parse:
@@ -73,7 +67,7 @@ def _counted(body: bytes, at: int, code: str, size: int) -> tuple[tuple[int, ...
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Message):
     """Creates a portal. ``formats``: none (all text), one for all, or one per parameter. A None parameter is NULL."""
 
     portal: str
@@ -81,6 +75,7 @@ class Bind:
     formats: tuple[int, ...]
     parameters: tuple[bytes | None, ...]
     result_formats: tuple[int, ...]
+    code: ClassVar[bytes] = b"B"
     limit: ClassVar[int] = MAX_LONG_LENGTH
 
     def encode(self) -> bytes:
@@ -92,100 +87,64 @@ class Bind:
             *map(sized, self.parameters),
             struct.pack(f"!H{len(self.result_formats)}h", len(self.result_formats), *self.result_formats),
         ]
-        return frame(b"B", b"".join(parts))
+        return frame(self.code, b"".join(parts))
 
     @staticmethod
     def decode(body: bytes) -> Bind:
         portal, at = string_at(body, 0)
         statement, at = string_at(body, at)
         formats, at = _counted(body, at, "h", 2)
-        parameters, at = _values(body, at)
+        parameters, at = values_at(body, at)
         result_formats, at = _counted(body, at, "h", 2)
         finish(body, at)
-        _check_formats(formats, len(parameters))
+        if len(formats) > 1 and len(formats) != len(parameters):
+            message = f"bind message has {len(formats)} parameter formats but {len(parameters)} parameters"
+            raise ProtocolError(message)
         return Bind(portal, statement, formats, parameters, result_formats)
 
 
-def _values(body: bytes, at: int) -> tuple[tuple[bytes | None, ...], int]:
-    """Reads Bind's parameters: a count, then for each a length (-1 for NULL) and its bytes."""
-    values: list[bytes | None] = []
-    try:
-        count = UINT16.unpack_from(body, at)[0]
-        at += 2
-        for _ in range(count):
-            length = INT32.unpack_from(body, at)[0]
-            at += 4
-            if length == -1:
-                values.append(None)
-                continue
-            end = at + length
-            if length < 0 or end > len(body):
-                raise ProtocolError("insufficient data left in message")
-            values.append(body[at:end])
-            at = end
-    except struct.error:
-        raise ProtocolError("insufficient data left in message") from None
-    return tuple(values), at
-
-
-def _check_formats(formats: tuple[int, ...], parameters: int) -> None:
-    """Postgres's check of Bind: as many formats as parameters, or one, or none."""
-    if len(formats) > 1 and len(formats) != parameters:
-        raise ProtocolError(f"bind message has {len(formats)} parameter formats but {parameters} parameters")
-
-
 @dataclass(frozen=True, slots=True)
-class Describe:
-    """Asks for the shape of a statement (``kind`` "S") or a portal ("P")."""
+class _Target(Message):
+    """A prepared statement (``kind`` "S") or a portal ("P")."""
 
     kind: str
     name: str
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
 
     def encode(self) -> bytes:
-        return frame(b"D", self.kind.encode() + cstring(self.name))
+        return frame(self.code, self.kind.encode() + cstring(self.name))
 
-    @staticmethod
-    def decode(body: bytes) -> Describe:
-        return Describe(*_kind_and_name(body, "DESCRIBE"))
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        if body[:1] not in (b"S", b"P"):
+            shown = body[0] if body else -1
+            raise ProtocolError(f"invalid {cls.__name__.upper()} message subtype {shown}")
+        name, at = string_at(body, 1)
+        finish(body, at)
+        return cls(chr(body[0]), name)
+
+
+class Describe(_Target):
+    """Asks for the shape of a statement or a portal."""
+
+    code = b"D"
+
+
+class Close(_Target):
+    """Closes a prepared statement or a portal. One that does not exist is not an error."""
+
+    code = b"C"
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
-    """Closes a prepared statement (``kind`` "S") or a portal ("P"). One that does not exist is not an error."""
-
-    kind: str
-    name: str
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
-
-    def encode(self) -> bytes:
-        return frame(b"C", self.kind.encode() + cstring(self.name))
-
-    @staticmethod
-    def decode(body: bytes) -> Close:
-        return Close(*_kind_and_name(body, "CLOSE"))
-
-
-def _kind_and_name(body: bytes, message: str) -> tuple[str, str]:
-    """The body of Describe and Close."""
-    if body[:1] not in (b"S", b"P"):
-        shown = body[0] if body else -1
-        raise ProtocolError(f"invalid {message} message subtype {shown}")
-    name, at = string_at(body, 1)
-    finish(body, at)
-    return chr(body[0]), name
-
-
-@dataclass(frozen=True, slots=True)
-class Execute:
+class Execute(Message):
     """Runs a portal. ``max_rows`` <= 0: all rows."""
 
     portal: str
     max_rows: int
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
+    code: ClassVar[bytes] = b"E"
 
     def encode(self) -> bytes:
-        return frame(b"E", cstring(self.portal) + INT32.pack(self.max_rows))
+        return frame(self.code, cstring(self.portal) + INT32.pack(self.max_rows))
 
     @staticmethod
     def decode(body: bytes) -> Execute:
@@ -196,125 +155,59 @@ class Execute:
         return Execute(portal, INT32.unpack_from(body, at)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(Empty):
     """Ends a pipeline: commits its implicit transaction, and ends the skipping after an error."""
 
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
-
-    def encode(self) -> bytes:
-        return b"S\0\0\0\4"
-
-    @staticmethod
-    def decode(body: bytes) -> Sync:
-        finish(body, 0)
-        return Sync()
+    code = b"S"
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(Empty):
     """Requests the answers so far."""
 
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
-
-    def encode(self) -> bytes:
-        return b"H\0\0\0\4"
-
-    @staticmethod
-    def decode(body: bytes) -> Flush:
-        finish(body, 0)
-        return Flush()
+    code = b"H"
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate:
+class Terminate(Empty):
     """Ends the connection."""
 
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
+    code = b"X"
 
-    def encode(self) -> bytes:
-        return b"X\0\0\0\4"
-
-    @staticmethod
-    def decode(body: bytes) -> Terminate:
-        return Terminate()
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        return cls()
 
 
-@dataclass(frozen=True, slots=True)
-class CopyData:
+class CopyData(Raw):
     """A chunk of a COPY's data, cut anywhere. The same in both directions."""
 
-    data: bytes
-    limit: ClassVar[int] = MAX_LONG_LENGTH
-
-    def encode(self) -> bytes:
-        return frame(b"d", self.data)
-
-    @staticmethod
-    def decode(body: bytes) -> CopyData:
-        return CopyData(body)
+    code = b"d"
+    limit = MAX_LONG_LENGTH
 
 
-@dataclass(frozen=True, slots=True)
-class CopyDone:
+class CopyDone(Empty):
     """The end of a COPY's data."""
 
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
-
-    def encode(self) -> bytes:
-        return b"c\0\0\0\4"
-
-    @staticmethod
-    def decode(body: bytes) -> CopyDone:
-        finish(body, 0)
-        return CopyDone()
+    code = b"c"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyFail:
+class CopyFail(Text):
     """The client aborts a COPY, with a reason."""
 
-    message: str
-    limit: ClassVar[int] = MAX_SHORT_LENGTH
-
-    def encode(self) -> bytes:
-        return frame(b"f", cstring(self.message))
-
-    @staticmethod
-    def decode(body: bytes) -> CopyFail:
-        message, at = string_at(body, 0)
-        finish(body, at)
-        return CopyFail(message)
+    code = b"f"
 
 
-@dataclass(frozen=True, slots=True)
-class Password:
+class Password(Raw):
     """An answer to an authentication request; its form depends on the request."""
 
-    data: bytes
-    limit: ClassVar[int] = 65_535
-
-    def encode(self) -> bytes:
-        return frame(b"p", self.data)
-
-    @staticmethod
-    def decode(body: bytes) -> Password:
-        return Password(body)
+    code = b"p"
+    limit = 65_535
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(Raw):
     """The fast-path function call: parsed, but answered with 0A000."""
 
-    body: bytes
-    limit: ClassVar[int] = MAX_LONG_LENGTH
-
-    def encode(self) -> bytes:
-        return frame(b"F", self.body)
-
-    @staticmethod
-    def decode(body: bytes) -> FunctionCall:
-        return FunctionCall(body)
+    code = b"F"
+    limit = MAX_LONG_LENGTH
 
 
 Frontend = (
@@ -322,20 +215,5 @@ Frontend = (
     | CopyData | CopyDone | CopyFail | Password | FunctionCall
 )  # fmt: skip
 
-FRONTEND: Final[dict[int, type[Frontend]]] = {
-    ord("Q"): Query,
-    ord("P"): Parse,
-    ord("B"): Bind,
-    ord("D"): Describe,
-    ord("C"): Close,
-    ord("E"): Execute,
-    ord("S"): Sync,
-    ord("H"): Flush,
-    ord("X"): Terminate,
-    ord("d"): CopyData,
-    ord("c"): CopyDone,
-    ord("f"): CopyFail,
-    ord("p"): Password,
-    ord("F"): FunctionCall,
-}
+FRONTEND: Final[dict[int, type[Frontend]]] = {message.code[0]: message for message in get_args(Frontend)}
 """The message types after startup, by type byte."""

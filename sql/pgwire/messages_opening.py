@@ -15,19 +15,13 @@ CANCEL_REQUEST_CODE: Final = 80877102
 
 
 @dataclass(frozen=True, slots=True)
-class SslRequest:
-    """Requests TLS before startup."""
+class EncryptionRequest:
+    """Requests TLS or GSSAPI encryption before startup, by ``code``."""
+
+    code: int
 
     def encode(self) -> bytes:
-        return struct.pack("!ii", 8, SSL_REQUEST_CODE)
-
-
-@dataclass(frozen=True, slots=True)
-class GssEncRequest:
-    """Requests GSSAPI encryption before startup."""
-
-    def encode(self) -> bytes:
-        return struct.pack("!ii", 8, GSS_REQUEST_CODE)
+        return struct.pack("!ii", 8, self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +78,7 @@ class Startup:
         return Startup(minor, tuple(parameters), major)
 
 
-Opening = SslRequest | GssEncRequest | CancelRequest | Startup
+Opening = EncryptionRequest | CancelRequest | Startup
 
 
 def decode_opening(body: bytes) -> Opening:
@@ -95,7 +89,7 @@ def decode_opening(body: bytes) -> Opening:
     if code in (SSL_REQUEST_CODE, GSS_REQUEST_CODE):
         if len(body) != 4:
             raise ProtocolError("invalid length of startup packet", fatal=True)
-        return SslRequest() if code == SSL_REQUEST_CODE else GssEncRequest()
+        return EncryptionRequest(code)
     try:
         return Startup.decode(body)
     except ProtocolError as error:

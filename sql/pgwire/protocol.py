@@ -19,7 +19,7 @@ from typing import Final, assert_never
 
 from sql.pgwire.messages import INT32, MAX_STARTUP_LENGTH, ProtocolError
 from sql.pgwire.messages_frontend import FRONTEND, Frontend
-from sql.pgwire.messages_opening import CancelRequest, GssEncRequest, Opening, SslRequest, Startup, decode_opening
+from sql.pgwire.messages_opening import CancelRequest, EncryptionRequest, Opening, Startup, decode_opening
 
 _QUERY: Final = ord("Q")
 _FUNCTION_CALL: Final = ord("F")
@@ -90,7 +90,7 @@ class ServerProtocol:
             self.phase = Phase.ENDED
             raise
         match opening:
-            case SslRequest() | GssEncRequest():
+            case EncryptionRequest():
                 if self.pending:
                     self.phase = Phase.ENDED
                     raise ProtocolError("received unencrypted data after an encryption request", fatal=True)

@@ -12,7 +12,7 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType
 from planner.expr.context import Context
-from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.evaluate.evaluator import evaluated
 from sql.catalog.catalog import Catalog, Relation
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
@@ -175,9 +175,7 @@ def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Co
         elif default is None:
             vectors.append(_nulls(count))
         else:
-            (vector,), failures = evaluate((default,), [], count, context)
-            if failures is not None and count:
-                raise failures.errors[0]
+            (vector,) = evaluated((default,), [], count, context)
             assert column.type == default.type, "the binder casts defaults"
             vectors.append(vector)
     schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))

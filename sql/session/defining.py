@@ -7,7 +7,6 @@ from functools import partial
 
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
-from planner.expr.context import Context
 from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import SearchPathReader
@@ -27,12 +26,11 @@ from sql.engine.clock import timestamp_now
 from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
-from sql.session.information import SystemInformation
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.writes import Writes
-from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
+from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.definitions import (
     AlterSequence,
     AlterTable,
@@ -41,23 +39,18 @@ from sql.statements.definitions import (
     CreateSequence,
     CreateTable,
     CreateView,
+    Definition,
     Drop,
     DropIndex,
     DropSchema,
 )
 from sql.statements.partitions import Attach, Detach
-from sql.statements.rename import Rename, Renaming, SetOwner, SetSchema
+from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
 from sql.statements.routines import CreateFunction, DropFunction
-from sql.statements.sinks import AlterSink, CreateSink, SinkStatement
+from sql.statements.sinks import SinkStatement
 from sql.statements.statements import Insert
-from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
-
-DefinitionStatement = (
-    CreateTable | CreateView | CreateIndex | CreateSequence | AlterSequence | Drop | DropIndex | AlterTable | Renaming
-    | CreateSchema | DropSchema | CreateFunction | DropFunction | TypeStatement | Attach | Detach
-    | SinkStatement | ConnectionStatement
-)  # fmt: skip
+from sql.statements.types import TypeStatement
 
 
 class Definitions:
@@ -68,7 +61,7 @@ class Definitions:
         self._reads = reads
         self._writes = writes
 
-    async def run(self, statement: DefinitionStatement, prepared: Prepared, request: Request) -> Result:
+    async def run(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
         """Run one definition. Its notices are sent even if it fails."""
         notices: list[Notice] = []
         try:
@@ -76,9 +69,7 @@ class Definitions:
         finally:
             self._session.notices += notices
 
-    async def _run(
-        self, statement: DefinitionStatement, prepared: Prepared, request: Request, notify: Notify
-    ) -> Result:
+    async def _run(self, statement: Definition, prepared: Prepared, request: Request, notify: Notify) -> Result:
         transaction = self._session.running
         if isinstance(statement, CreateView) and statement.materialized:
             if not transaction.alone:
@@ -121,11 +112,20 @@ class Definitions:
         return CommandResult("CREATE MATERIALIZED VIEW")
 
     def _define_now(
-        self, writer: Writer, statement: DefinitionStatement, prepared: Prepared, request: Request,
+        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
         notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
         definer = self.definer(writer, prepared, notify)
+        if isinstance(statement, TypeStatement):
+            alter = partial(self._alter, definer, request=request)
+            alone = not self._session.in_block
+            return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+        if isinstance(statement, SinkStatement):
+            return SinkDefiner(writer, notify, definer.names).run(statement)
+        if isinstance(statement, Renaming):
+            Renamer(writer, definer.names, notify, self._session.user).run(statement)
+            return f"ALTER {statement.target.kind.upper()}"
         match statement:
             case CreateTable(source=None):
                 definer.create_table(statement, self.changer(writer, request))
@@ -144,12 +144,6 @@ class Definitions:
             case DropFunction():
                 definer.drop_function(statement)
                 return statement.tag
-            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
-                alter = partial(self._alter, definer, request=request)
-                alone = not self._session.in_block
-                return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
-            case CreateSink() | AlterSink():
-                return SinkDefiner(writer, notify, definer.names).run(statement)
             case AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"
@@ -170,9 +164,6 @@ class Definitions:
             case Detach():
                 detach(writer, definer.names, statement)
                 return "ALTER TABLE"
-            case Rename() | SetSchema() | SetOwner():
-                Renamer(writer, definer.names, notify, self._session.user).run(statement)
-                return f"ALTER {statement.target.kind.upper()}"
             case CreateSource():
                 create_source(definer, statement)
                 return "CREATE SOURCE"
@@ -187,17 +178,13 @@ class Definitions:
                 return "DROP SCHEMA"
 
     def changer(self, writer: Writer, request: Request) -> Changer:
-        return Changer(writer, self._session.coordinator.keys, self._context(writer, request))
-
-    def _context(self, writer: Writer, request: Request) -> Context:
-        timeline = writer.engine.timeline
-        information = SystemInformation(self._session, writer.catalog)
-        return self._reads.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), information)
+        return Changer(writer, self._session.coordinator.keys, self._reads.writing(writer, request)[0])
 
     def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys
         writer.engine.check_room()
-        Alterer(writer, keys, self._context(writer, request), definer.notify, definer.names).alter(statement)
+        context, _ = self._reads.writing(writer, request)
+        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
         return "ALTER TABLE"
 
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
@@ -208,8 +195,7 @@ class Definitions:
     def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
         writer, query = definer.writer, statement.source
         assert query is not None
-        information = SystemInformation(self._session, writer.catalog)
-        context = self._context(writer, request)
+        context, information = self._reads.writing(writer, request)
         rows = self._writes.source(writer, view_rel(query), prepared, context, information)
         changer = Changer(writer, self._session.coordinator.keys, context)
         table = definer.create_table(statement, changer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.evaluate.evaluator import constant
@@ -31,25 +30,10 @@ from sql.session.vacuum import vacuum
 from sql.session.verify_dictionary import verify_dictionary
 from sql.session.verify_view import verify_view
 from sql.session.writes import Writes
-from sql.statements.connections import CreateSource, SetPaused
-from sql.statements.definitions import (
-    AlterSequence,
-    AlterTable,
-    CreateIndex,
-    CreateSchema,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    Drop,
-    DropIndex,
-    DropSchema,
-)
-from sql.statements.partitions import Attach, Detach
+from sql.statements.definitions import Definition
 from sql.statements.queries import Query
-from sql.statements.rename import Rename, SetOwner, SetSchema
 from sql.statements.results import Result
-from sql.statements.routines import CreateFunction, DropFunction
-from sql.statements.sinks import AlterSink, CreateSink
+from sql.statements.sinks import CreateSink
 from sql.statements.statements import (
     Begin,
     Close,
@@ -58,7 +42,6 @@ from sql.statements.statements import (
     CopyFrom,
     CopyTo,
     CreateTableFrom,
-    Deallocate,
     Declare,
     Delete,
     Discard,
@@ -66,22 +49,14 @@ from sql.statements.statements import (
     Explain,
     Fetch,
     Insert,
-    Listen,
-    NoOperation,
-    Notify,
-    Prepare,
     Rollback,
     Savepoint,
-    SetTransaction,
-    SetVariable,
-    Show,
     Subscribe,
     Truncate,
     Update,
     Verify,
     VerifyDictionary,
 )
-from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType
 from sql.statements.vacuum import Vacuum
 
 
@@ -103,8 +78,9 @@ class Executor:
                 prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
-        """The dispatch table of statements."""
         session, reads, statement = self._session, self._reads, prepared.bound.statement
+        if isinstance(statement, Definition):
+            return await self._define(statement, prepared, request)
         match statement:
             case Query():
                 return await reads.query(statement, prepared, request)
@@ -114,23 +90,6 @@ class Executor:
                 return await self._writes.compound(statement, prepared, request)
             case Truncate():
                 return await self._writes.truncate(statement, prepared)
-            case CreateTable() | CreateView() | CreateIndex() | CreateSchema() | AlterTable():
-                return await self._definitions.run(statement, prepared, request)
-            case Drop() | DropIndex() | DropSchema():
-                return await self._definitions.run(statement, prepared, request)
-            case CreateSequence() | AlterSequence() | Rename() | SetSchema() | SetOwner():
-                return await self._definitions.run(statement, prepared, request)
-            case CreateFunction() | DropFunction() | Attach() | Detach():
-                await allow_python(session.coordinator, statement)
-                return await self._definitions.run(statement, prepared, request)
-            case CreateEnum() | AddLabel() | RenameLabel() | RenameType() | DropType():
-                return await self._definitions.run(statement, prepared, request)
-            case CreateSink() | AlterSink():
-                async with prepared_sink(session, statement) as placed:
-                    return await self._definitions.run(placed, prepared, request)
-            case CreateSource() | SetPaused():
-                await check_reachable(session.coordinator, statement)
-                return await self._definitions.run(statement, prepared, request)
             case CreateTableFrom():
                 return await TableFrom(session, reads, self._definitions, statement, prepared, request).run()
             case Explain(statement=CopyFrom(path=str()) | CreateTableFrom() as load):
@@ -164,14 +123,18 @@ class Executor:
                 return await vacuum(session, statement)
             case Discard():
                 return await discard(session, statement)
-            case SetVariable() | SetTransaction() | Show() | Prepare() | Deallocate() | Listen() | Notify():
-                return run_control(session, statement)
-            case NoOperation():
-                return run_control(session, statement)
             case Begin() | Commit() | Rollback() | Savepoint():
                 raise AssertionError(f"{type(statement).__name__} runs before its transaction is opened")
             case _:
-                assert_never(statement)
+                return run_control(session, statement)
+
+    async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
+        await allow_python(self._session.coordinator, statement)
+        await check_reachable(self._session.coordinator, statement)
+        if not isinstance(statement, CreateSink):
+            return await self._definitions.run(statement, prepared, request)
+        async with prepared_sink(self._session, statement) as placed:
+            return await self._definitions.run(placed, prepared, request)
 
     def _lines(self, lines: list[str]) -> Result:
         return text_rows(self._session.coordinator.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN")

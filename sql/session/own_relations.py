@@ -22,20 +22,6 @@ from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.load_relations import load_rows, reject_rows
 from sql.session.sink_relations import sink_rows
 from sql.session.source_relations import source_rows
-from sql.system.own import (
-    ARRANGEMENTS,
-    DICTIONARY,
-    HYDRATIONS,
-    LOADS,
-    REJECTS,
-    SINKS,
-    SOURCES,
-    SPARK_JOBS,
-    STEPS,
-    VIEW_ERRORS,
-    VIEWS,
-    WORKERS,
-)
 from storage.dictionary import Dictionary
 
 
@@ -44,32 +30,36 @@ def own_rows(
 ) -> Iterable[Datums]:
     """The rows of one of ``OWN_RELATIONS``, as datums in column order. ``path``: where the reader looks up names."""
     engine, names = coordinator.engine, SearchPathReader(published.catalog, path)
-    if relation == VIEW_ERRORS:
-        return view_errors(published, coordinator.scattered, dictionary, names)
-    if relation == DICTIONARY:
-        return [dictionary_row(coordinator)]
-    if relation == STEPS:
-        return engine.times.rows()
-    if relation == WORKERS:
-        return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
-    if relation == ARRANGEMENTS:
-        return arrangement_rows(engine.dataflow, published, names)
-    if relation == VIEWS:
-        made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(coordinator))
-        return chain(view_rows(engine.dataflow, published, names, made), scattered_rows(coordinator.scattered, names))
-    if relation == SPARK_JOBS:
-        return spark_jobs(coordinator.scattered, names)
-    if relation == LOADS:
-        return load_rows(engine.loads.all(), names)
-    if relation == REJECTS:
-        return reject_rows(engine.loads.all(), names)
-    if relation == SINKS:
-        return sink_rows(coordinator.sinks, published, names)
-    if relation == SOURCES:
-        sources = coordinator.sources
-        return () if sources is None else source_rows(sources, published, names, engine.dictionary)
-    assert relation == HYDRATIONS, "each relation has its rows here"
-    return hydrations(_under_way(coordinator), path)
+    match relation.name:
+        case "view_errors":
+            return view_errors(published, coordinator.scattered, dictionary, names)
+        case "dictionary":
+            return [dictionary_row(coordinator)]
+        case "steps":
+            return engine.times.rows()
+        case "workers":
+            return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
+        case "arrangements":
+            return arrangement_rows(engine.dataflow, published, names)
+        case "views":
+            made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(coordinator))
+            held = view_rows(engine.dataflow, published, names, made)
+            return chain(held, scattered_rows(coordinator.scattered, names))
+        case "spark_jobs":
+            return spark_jobs(coordinator.scattered, names)
+        case "loads":
+            return load_rows(engine.loads.all(), names)
+        case "rejects":
+            return reject_rows(engine.loads.all(), names)
+        case "sinks":
+            return sink_rows(coordinator.sinks, published, names)
+        case "sources":
+            sources = coordinator.sources
+            return () if sources is None else source_rows(sources, published, names, engine.dictionary)
+        case "hydrations":
+            return hydrations(_under_way(coordinator), path)
+        case _:
+            raise AssertionError("each relation has its rows here")
 
 
 def dictionary_row(coordinator: Coordinator) -> Datums:

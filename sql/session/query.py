@@ -21,10 +21,10 @@ from sql.engine.counts import count_row
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.persist import Persistence
 from sql.engine.served import Served, ServedHistory, ServedSnapshot
-from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, SystemRows
+from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, SystemRows, first_of
 from sql.session.information import SystemInformation, system_words
 from sql.session.read_points import ReadPoint
-from sql.session.view_errors import first_of, standing_error
+from sql.session.view_errors import standing_error
 
 SMALL: Final = 2000
 """The most rows for which a query runs on the event loop, where changing threads would cost more."""

@@ -18,6 +18,7 @@ from sql.engine.clock import timestamp_now
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
+from sql.engine.writer import Writer
 from sql.session.information import SystemInformation
 from sql.session.query import Reading
 from sql.session.read_points import ReadPoint, epoch_of, present, read_point_of
@@ -48,6 +49,12 @@ class Reads:
         zone = settings.get("timezone")
         hold = dictionary.generation
         return Context(dictionary, request.parameters, started, now, zone, epoch, information, settings.formats, hold)
+
+    def writing(self, writer: Writer, request: Request) -> tuple[Context, SystemInformation]:
+        """The same for a statement that writes, as of the newest commit."""
+        information = SystemInformation(self._session, writer.catalog)
+        timeline = writer.engine.timeline
+        return self.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), information), information
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """A SELECT's rows."""

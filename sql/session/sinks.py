@@ -16,21 +16,18 @@ from sql.coordination.coordinator import Coordinator
 from sql.ddl.indexes import taken_names
 from sql.ddl.sinks import sink_options
 from sql.session.state import SessionState
-from sql.statements.sinks import CreateSink, SinkStatement
+from sql.statements.sinks import CreateSink
 from storage.sinks.manifest import FOLDER, taken
 from storage.sinks.target import scheme_of, writable_path, writable_uri
 
 
 @asynccontextmanager
-async def prepared_sink(session: SessionState, statement: SinkStatement) -> AsyncIterator[SinkStatement]:
+async def prepared_sink(session: SessionState, statement: CreateSink) -> AsyncIterator[CreateSink]:
     """The statement with its URI resolved.
 
     A local folder is created if it does not exist, and removed again if the statement fails or its transaction does not
     commit. 42501: outside of ``--sinks``; 55006: another sink's; 58P01, 58030: it cannot be created.
     """
-    if not isinstance(statement, CreateSink):
-        yield statement
-        return
     sink_options(statement)
     places = session.coordinator.places
     if scheme_of(statement.uri) not in ("", "file"):

@@ -26,10 +26,10 @@ from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.group import Delta
 from sql.engine.served import Served
-from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.snapshot import Published, first_of, plan_maintained
 from sql.session.change_queue import ChangeQueue
 from sql.session.read_points import oldest_epoch, read_point_of
-from sql.session.view_errors import first_of, in_view, standing_error
+from sql.session.view_errors import in_view, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
 from sql.statements.queries import OutputColumn
@@ -119,7 +119,7 @@ class Subscription:
             engine.install(plan_maintained(rel, engine.published, self._settings.planning), self._relation)
             engine.hydrate()
             engine.republish()
-            engine.drain_one(self._relation)
+            engine.dataflow.changes(engine.outputs[self._relation])  # the snapshot has them
         engine.listeners.append(self._listen)
         return engine.published
 

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.trace.trace import Version
-from planner.expr.row_errors import first_error
 from sql.catalog.catalog import Catalog
-from sql.engine.snapshot import Published
+from sql.engine.snapshot import Published, first_of
 from storage.dictionary import Dictionary
 
 
 def standing_error(published: Published, relation: int, ordinal: int, dictionary: Dictionary) -> SqlError | None:
     """The first of a view's errors as of an ordinal."""
     return first_of(published.errors(relation), ordinal, dictionary)
-
-
-def first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> SqlError | None:
-    """The first of some error rows as of an ordinal."""
-    if errors is None or not errors.count:
-        return None
-    rows, _ = errors.rows_at(ordinal)
-    return first_error(rows, dictionary) if len(rows) else None
 
 
 def in_view(error: SqlError, catalog: Catalog, relation: int) -> SqlError:

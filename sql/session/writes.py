@@ -67,9 +67,7 @@ class Writes:
         def work(writer: Writer) -> Changed:
             prepared.check_current(writer.catalog)
             writer.engine.check_room()
-            information = SystemInformation(self._session, writer.catalog)
-            epoch = writer.engine.timeline.epoch(writer.engine.timeline.last)
-            context = self._reads.context(writer.engine.dictionary, request, epoch, information)
+            context, information = self._reads.writing(writer, request)
             changer = Changer(writer, self._session.coordinator.keys, context)
             bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
             return CompoundRun(changer, self.snapshot(writer.snapshot(), context, information), context, bounds).run(
@@ -82,10 +80,7 @@ class Writes:
         """On the engine thread: run the source, check its rows and add them to the writer."""
         prepared.check_current(writer.catalog)
         engine = writer.engine
-        information = SystemInformation(self._session, writer.catalog)
-        context = self._reads.context(
-            engine.dictionary, request, engine.timeline.epoch(engine.timeline.last), information
-        )
+        context, information = self._reads.writing(writer, request)
         changer = Changer(writer, self._session.coordinator.keys, context)
         if not isinstance(statement, Delete):
             engine.check_room()

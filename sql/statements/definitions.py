@@ -11,7 +11,13 @@ from sql.catalog.catalog import Relation, RelationKind, RelationReference, Table
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.catalog.sequence_options import SequenceOptions
+from sql.statements.connections import ConnectionStatement
+from sql.statements.partitions import Attachment
 from sql.statements.queries import Query
+from sql.statements.rename import Renaming
+from sql.statements.routines import RoutineStatement
+from sql.statements.sinks import SinkStatement
+from sql.statements.types import TypeStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,3 +243,11 @@ class AlterTable:
     table: Relation | None
     name: str
     changes: tuple[Change, ...]
+
+
+Definition = (
+    CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable | AlterSequence
+    | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement | SinkStatement
+    | ConnectionStatement
+)  # fmt: skip
+"""A statement that changes the catalog."""

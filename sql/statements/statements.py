@@ -10,25 +10,8 @@ from planner.expr.scalar import Scalar
 from planner.logical.nodes import Finishing, Rel
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
-from sql.statements.connections import ConnectionStatement
-from sql.statements.definitions import (
-    AlterSequence,
-    AlterTable,
-    CreateIndex,
-    CreateSchema,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    Drop,
-    DropIndex,
-    DropSchema,
-)
-from sql.statements.partitions import Attachment
+from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
-from sql.statements.rename import Renaming
-from sql.statements.routines import RoutineStatement
-from sql.statements.sinks import SinkStatement
-from sql.statements.types import TypeStatement
 from sql.statements.vacuum import Vacuum
 
 
@@ -378,11 +361,9 @@ class NoOperation:
 
 
 Statement = (
-    Query | Insert | Update | Delete | Compound | Truncate | CreateTable | CreateSequence | AlterSequence | CreateView
-    | RoutineStatement | Attachment | CreateIndex | CreateSchema | Drop | DropIndex | DropSchema
-    | CopyFrom | CreateTableFrom | CopyTo | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback
-    | Savepoint | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare
-    | Fetch | Close | Discard | AlterTable | Renaming | TypeStatement | SinkStatement | ConnectionStatement
+    Query | Insert | Update | Delete | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
+    | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
+    | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
     | NoOperation | Vacuum
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""SQL functions about the catalog and the session (``planner.expr.context.SessionFunctions``), and reg* names."""
+"""SQL functions about the catalog and the session, and reg* names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.rows import Words
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text, key_text
@@ -25,12 +24,7 @@ from sql.system.pg_relations import (
     index_definition,
 )
 from sql.system.pg_types import function_oids, functions, type_names
-from sql.system.state import (
-    OWNER,
-    SystemState,
-    constraint_oid,
-    indexed,
-)
+from sql.system.state import OWNER, SystemState, constraint_oid, indexed
 from sql.system.view_text import view_definition
 
 VECTORS: Final = (22, 30)
@@ -38,7 +32,10 @@ VECTORS: Final = (22, 30)
 
 
 class SystemFunctions:
-    """``setting``: name → value of a run-time setting, None for an unknown one. Created for each statement."""
+    """The functions that only read; ``sql.session.information`` has the others. Created for each statement.
+
+    ``setting``: name → value of a run-time setting, None for an unknown one.
+    """
 
     def __init__(self, state: SystemState, setting: Callable[[str], str | None], backend_id: int = 0) -> None:
         self._state = state
@@ -74,9 +71,6 @@ class SystemFunctions:
     def setting(self, name: str) -> str | None:
         return self._setting(name)
 
-    def set_setting(self, name: str, value: str, local: bool) -> str:
-        raise unsupported("set_config() outside a session")
-
     def function_text(self, oid: int, what: str) -> str | None:
         found = next((r for r in self._state.routines() if r.id == oid), None)
         if found is None or found.routine is None:
@@ -89,45 +83,9 @@ class SystemFunctions:
             case _:
                 return pg_routines.arguments(found.routine, what == "arguments")
 
-    def nextval(self, oid: int, count: int) -> Words:
-        raise unsupported("nextval() outside a session")
-
-    def currval(self, oid: int) -> int:
-        raise unsupported("currval() outside a session")
-
-    def lastval(self) -> int:
-        raise unsupported("lastval() outside a session")
-
-    def setval(self, oid: int, value: int, called: bool) -> int:
-        raise unsupported("setval() outside a session")
-
-    def serial_sequence(self, table: str, column: str) -> str | None:
-        raise unsupported("pg_get_serial_sequence() outside a session")
-
-    def sequence_last_value(self, oid: int) -> int | None:
-        raise unsupported("pg_sequence_last_value() outside a session")
-
     def backend_pid(self) -> int:
         """pg_backend_pid()."""
         return self._backend_id
-
-    def notify(self, channel: str, payload: str) -> None:
-        raise unsupported("to notify anyone outside a session")
-
-    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
-        raise unsupported("to take a lock outside a session")
-
-    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
-        raise unsupported("to take a lock outside a session")
-
-    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
-        raise unsupported("to give back a lock outside a session")
-
-    def advisory_unlock_all(self) -> None:
-        raise unsupported("to give back a lock outside a session")
-
-    def signal_backend(self, pid: int, terminate: bool) -> bool:
-        raise unsupported("to signal a backend outside a session")
 
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""

@@ -9,7 +9,7 @@ from ivm.words import Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import format_type, internal_name
 from sql.catalog.keys import Index
-from sql.catalog.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
 from sql.system.view_text import view_definition
@@ -23,18 +23,16 @@ _TABLE_TYPES: Final = {"r": "BASE TABLE", "v": "VIEW"}
 """Materialized views are not in information_schema, as in Postgres."""
 
 
-def information_schema_catalog_name(state: SystemState) -> Iterator[Datums]:
-    yield (state.database,)
+def information_schema_catalog_name(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(catalog_name=state.database)
 
 
-def schemata(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "schemata").row
+def schemata(state: SystemState, row: Row) -> Iterator[Datums]:
     for name in state.schemas():
         yield row(catalog_name=state.database, schema_name=name, schema_owner=state.user)
 
 
-def tables(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "tables").row
+def tables(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
             yield row(
@@ -44,8 +42,7 @@ def tables(state: SystemState) -> Iterator[Datums]:
             )  # fmt: skip
 
 
-def views(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "views").row
+def views(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.VIEW):
         yield row(
             table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
@@ -55,21 +52,21 @@ def views(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def columns(state: SystemState) -> Iterator[Datums]:
+def columns(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
             for i, column in enumerate(relation.columns):
-                yield _column(state, relation, kind, i, column)
+                yield row(**_column(state, relation, kind, i, column))
 
 
-def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> Datums:
+def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> dict[str, object]:
     type_ = column.type
     not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
     data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
     own = next((t for t in state.types() if t.own_type.enum is (type_.element or type_).enum), None)
     if type_.kind is Kind.ENUM:
         data_type = "USER-DEFINED"
-    return definition("information_schema", "columns").row(
+    return dict(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
         column_name=column.name, ordinal_position=i + 1, column_default=default_text(state, column),
         is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
@@ -95,8 +92,7 @@ def _identity(state: SystemState, column: TableColumn) -> dict[str, object]:
     return {"is_identity": "YES", "identity_cycle": "NO"}
 
 
-def sequences(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "sequences").row
+def sequences(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, s in sequences_of(state):
         if s.internal:
             continue  # an identity column's sequence is internal to the column, as in Postgres
@@ -144,8 +140,7 @@ def _key(state: SystemState, relation: Relation, name: str) -> dict[str, object]
     }
 
 
-def table_constraints(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "table_constraints").row
+def table_constraints(state: SystemState, row: Row) -> Iterator[Datums]:
     usual = {"is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES"}
     for relation, index in _constraints(state):
         distinct = None if index.primary else "YES" if index.nulls_distinct else "NO"
@@ -162,23 +157,20 @@ def _constraints(state: SystemState) -> Iterator[tuple[Relation, Index]]:
     return ((r, i) for r, i in indexed(state) if i.constraint)
 
 
-def key_column_usage(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "key_column_usage").row
+def key_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in _constraints(state):
         for number, i in enumerate(index.columns):
             key = _key(state, relation, index.name)
             yield row(column_name=relation.columns[i].name, ordinal_position=number + 1, **key)
 
 
-def constraint_column_usage(state: SystemState) -> Iterator[Datums]:
-    row = definition("information_schema", "constraint_column_usage").row
+def constraint_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in _constraints(state):
         for i in index.columns:
             yield row(column_name=relation.columns[i].name, **_key(state, relation, index.name))
 
 
-def _grants(state: SystemState, view: str) -> Iterator[Datums]:
-    row = definition("information_schema", view).row
+def table_privileges(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.TABLE, RelationKind.VIEW):
         for privilege in _PRIVILEGES:
             yield row(
@@ -188,20 +180,15 @@ def _grants(state: SystemState, view: str) -> Iterator[Datums]:
             )  # fmt: skip
 
 
-def table_privileges(state: SystemState) -> Iterator[Datums]:
-    return _grants(state, "table_privileges")
+role_table_grants = table_privileges
 
 
-def role_table_grants(state: SystemState) -> Iterator[Datums]:
-    return _grants(state, "role_table_grants")
+def enabled_roles(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(role_name=state.user)
 
 
-def enabled_roles(state: SystemState) -> Iterator[Datums]:
-    yield (state.user,)
-
-
-def character_sets(state: SystemState) -> Iterator[Datums]:
-    yield definition("information_schema", "character_sets").row(
+def character_sets(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(
         character_set_name="UTF8", character_repertoire="UCS", form_of_use="UTF8",
         default_collate_catalog=state.database, default_collate_schema="pg_catalog", default_collate_name="C",
     )  # fmt: skip

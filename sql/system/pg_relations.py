@@ -13,7 +13,7 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.column_types import type_length, type_oid, typmod
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.links import key_index
-from sql.catalog.system.definitions import Datums, definition, definitions
+from sql.catalog.system.definitions import Datums, Row, definition, definitions
 from sql.system.state import (
     OWNER,
     SystemState,
@@ -36,8 +36,7 @@ _PLAIN_TYPES: Final = frozenset({Kind.NAME, Kind.CHAR1, Kind.INTERVAL, Kind.UUID
 _ALIGNMENT: Final = {1: "c", 2: "s", 8: "d", 16: "d", 64: "c"}
 
 
-def pg_class(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_class").row
+def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
     schemas = state.schemas()
     referred = {k.parent for r in user_relations(state, RelationKind.TABLE) for k in r.foreign_keys}
     tables = {r.oid: r for r in user_relations(state, RelationKind.TABLE)}
@@ -63,7 +62,6 @@ def pg_class(state: SystemState) -> Iterator[Datums]:
 
 
 def _persistence(relation: Relation) -> str:
-    """relpersistence: temporary or permanent."""
     return "t" if relation.temporary else "p"
 
 
@@ -92,7 +90,6 @@ def _attribute(
 
 
 def _identity(column: TableColumn) -> str:
-    """attidentity."""
     kinds = {"always": "a", "by default": "d"}
     return "" if column.generated is None else kinds.get(column.generated.kind, "")
 
@@ -113,7 +110,7 @@ def _system_attributes() -> tuple[Datums, ...]:
     return tuple(row for d in definitions().values() for row in _attributes(d.relation))
 
 
-def pg_attribute(state: SystemState) -> Iterator[Datums]:
+def pg_attribute(state: SystemState, row: Row) -> Iterator[Datums]:
     system = definitions()
     for relation in state.relations():
         if relation.oid not in system:
@@ -124,14 +121,12 @@ def pg_attribute(state: SystemState) -> Iterator[Datums]:
             yield _attribute(index.id, number + 1, relation.columns[i], not_null=False, has_default=False)
 
 
-def pg_attrdef(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_attrdef").row
+def pg_attrdef(state: SystemState, row: Row) -> Iterator[Datums]:
     for oid, relation, number, text in defaults_of(state):
         yield row(oid=oid, adrelid=relation.oid, adnum=number, adbin=text)
 
 
-def pg_index(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_index").row
+def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in indexed(state):
         key, width = index.columns, len(index.columns)
         directions = zip(index.descending or (False,) * width, index.nulls_first or (False,) * width, strict=True)
@@ -145,8 +140,7 @@ def pg_index(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_constraint(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_constraint").row
+def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
     schemas = state.schemas()
     for relation, index in indexed(state):
         if index.constraint:
@@ -156,7 +150,7 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
                 confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True, connoinherit=True,
                 conkey=tuple(i + 1 for i in index.columns),
             )  # fmt: skip
-    yield from _foreign_keys(state)
+    yield from _foreign_keys(state, row)
     for relation in user_relations(state, RelationKind.TABLE):
         for check in relation.checks:
             yield row(
@@ -166,15 +160,13 @@ def pg_constraint(state: SystemState) -> Iterator[Datums]:
             )  # fmt: skip
 
 
-def pg_inherits(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_inherits").row
+def pg_inherits(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.TABLE):
         for number, parent in enumerate(relation.parents):
             yield row(inhrelid=relation.oid, inhparent=parent, inhseqno=number + 1, inhdetachpending=False)
 
 
-def pg_partitioned_table(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_partitioned_table").row
+def pg_partitioned_table(state: SystemState, row: Row) -> Iterator[Datums]:
     tables = user_relations(state, RelationKind.TABLE)
     for relation in tables:
         key = relation.partitioning
@@ -189,8 +181,8 @@ def pg_partitioned_table(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def _foreign_keys(state: SystemState) -> Iterator[Datums]:
-    row, schemas = definition("pg_catalog", "pg_constraint").row, state.schemas()
+def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
+    schemas = state.schemas()
     tables = {r.oid: r for r in user_relations(state, RelationKind.TABLE)}
     for relation in tables.values():
         for key in relation.foreign_keys:
@@ -256,8 +248,7 @@ def check_definition(check: Check, pretty: bool) -> str:
     return f"CHECK ({check.text})" if pretty else f"CHECK (({check.text}))"
 
 
-def pg_tables(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_tables").row
+def pg_tables(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, kind in all_relations(state):
         if kind in "rp":
             yield row(
@@ -266,8 +257,7 @@ def pg_tables(state: SystemState) -> Iterator[Datums]:
             )  # fmt: skip
 
 
-def pg_views(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_views").row
+def pg_views(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, kind in all_relations(state):
         if kind == "v":
             text = view_definition(relation, state) if relation.definition else None
@@ -276,8 +266,7 @@ def pg_views(state: SystemState) -> Iterator[Datums]:
             )  # fmt: skip
 
 
-def pg_matviews(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_matviews").row
+def pg_matviews(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.MATERIALIZED_VIEW):
         yield row(
             schemaname=relation.schema_name, matviewname=relation.name, matviewowner=state.user,
@@ -285,8 +274,7 @@ def pg_matviews(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_indexes(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_indexes").row
+def pg_indexes(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in indexed(state):
         yield row(
             schemaname=relation.schema_name, tablename=relation.name, indexname=index.name,

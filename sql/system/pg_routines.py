@@ -10,7 +10,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.column_types import format_type, type_oid
 from sql.catalog.routine import Argument, Routine
-from sql.catalog.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, Row
 from sql.system.state import OWNER, SystemState
 
 SQL_LANGUAGE = 14
@@ -18,9 +18,9 @@ PYTHON_LANGUAGE = 15
 _RECORD = 2249
 
 
-def rows(state: SystemState) -> Iterator[Datums]:
+def rows(state: SystemState, row: Row) -> Iterator[Datums]:
     """pg_proc's rows for user-defined functions."""
-    row, schemas = definition("pg_catalog", "pg_proc").row, state.schemas()
+    schemas = state.schemas()
     for relation in state.routines():
         routine = relation.routine
         assert routine is not None, "a function"
@@ -46,9 +46,8 @@ def rows(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def aggregates(state: SystemState) -> Iterator[Datums]:
+def aggregates(state: SystemState, row: Row) -> Iterator[Datums]:
     """pg_aggregate's rows for user-defined aggregates."""
-    row = definition("pg_catalog", "pg_aggregate").row
     for relation in state.routines():
         if relation.routine is not None and relation.routine.aggregate:
             yield row(

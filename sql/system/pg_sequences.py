@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
 from sql.catalog.column_types import type_oid
-from sql.catalog.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, Row
 from sql.system.state import SystemState, defaults_of, user_relations
 
 CLASS, ATTRDEF = 1259, 2604
@@ -19,8 +19,7 @@ def sequences_of(state: SystemState) -> Iterator[tuple[Relation, Sequence]]:
             yield relation, relation.sequence
 
 
-def pg_sequence(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_sequence").row
+def pg_sequence(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, s in sequences_of(state):
         yield row(
             seqrelid=relation.id, seqtypid=type_oid(s.type), seqstart=s.start, seqincrement=s.increment,
@@ -28,8 +27,7 @@ def pg_sequence(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_sequences(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_sequences").row
+def pg_sequences(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, s in sequences_of(state):
         value, _, called = state.sequence_state(relation)
         yield row(
@@ -39,9 +37,8 @@ def pg_sequences(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_depend(state: SystemState) -> Iterator[Datums]:
+def pg_depend(state: SystemState, row: Row) -> Iterator[Datums]:
     """The rows that psql and other clients look for: which column owns a sequence, and which DEFAULT uses it."""
-    row = definition("pg_catalog", "pg_depend").row
     columns = {r.oid: [c.name for c in r.columns] for r in user_relations(state, RelationKind.TABLE)}
     for relation, s in sequences_of(state):
         if s.owner is not None and s.owner[0] in columns:

@@ -7,7 +7,7 @@ from typing import Final
 
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.column_types import type_oid
-from sql.catalog.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
@@ -16,44 +16,39 @@ from storage.passwords import hide_passwords
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
 _HIDDEN: Final = "********"
+_SUPERUSER: Final = dict.fromkeys(
+    ("rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"), True
+)
 
 
-def pg_namespace(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_namespace").row
+def pg_namespace(state: SystemState, row: Row) -> Iterator[Datums]:
     for name, oid in state.schemas().items():
         yield row(oid=oid, nspname=name, nspowner=OWNER)
 
 
-def pg_database(state: SystemState) -> Iterator[Datums]:
-    yield definition("pg_catalog", "pg_database").row(
+def pg_database(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(
         oid=DATABASE, datname=state.database, datdba=OWNER, encoding=_UTF8, datlocprovider="c", datallowconn=True,
         datconnlimit=-1, dattablespace=_TABLESPACE, datcollate="C", datctype="C",
     )  # fmt: skip
 
 
-def pg_authid(state: SystemState) -> Iterator[Datums]:
-    yield definition("pg_catalog", "pg_authid").row(
-        oid=OWNER, rolname=state.user, rolsuper=True, rolinherit=True, rolcreaterole=True, rolcreatedb=True,
-        rolcanlogin=True, rolreplication=True, rolbypassrls=True, rolconnlimit=-1,
-    )  # fmt: skip
+def pg_authid(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(oid=OWNER, rolname=state.user, rolconnlimit=-1, **_SUPERUSER)
 
 
-def pg_roles(state: SystemState) -> Iterator[Datums]:
-    yield definition("pg_catalog", "pg_roles").row(
-        oid=OWNER, rolname=state.user, rolsuper=True, rolinherit=True, rolcreaterole=True, rolcreatedb=True,
-        rolcanlogin=True, rolreplication=True, rolbypassrls=True, rolconnlimit=-1, rolpassword=_HIDDEN,
-    )  # fmt: skip
+def pg_roles(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(oid=OWNER, rolname=state.user, rolconnlimit=-1, rolpassword=_HIDDEN, **_SUPERUSER)
 
 
-def pg_user(state: SystemState) -> Iterator[Datums]:
-    yield definition("pg_catalog", "pg_user").row(
+def pg_user(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(
         usename=state.user, usesysid=OWNER, usecreatedb=True, usesuper=True, userepl=True, usebypassrls=True,
         passwd=_HIDDEN,
     )  # fmt: skip
 
 
-def pg_settings(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_settings").row
+def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
     for name, value in state.settings():
         yield row(
             name=name, setting=value, category="Freshet", short_desc="", context="user", vartype="string",
@@ -61,8 +56,7 @@ def pg_settings(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_stat_activity").row
+def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
     for session in state.sessions():
         yield row(
             datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=OWNER, usename=session.user,
@@ -74,8 +68,7 @@ def pg_stat_activity(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_stat_progress_copy(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_stat_progress_copy").row
+def pg_stat_progress_copy(state: SystemState, row: Row) -> Iterator[Datums]:
     for copy in state.copies():
         yield row(
             pid=copy.backend_id, datid=DATABASE, datname=state.database, relid=copy.relation,
@@ -84,8 +77,7 @@ def pg_stat_progress_copy(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_cursors(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_cursors").row
+def pg_cursors(state: SystemState, row: Row) -> Iterator[Datums]:
     for cursor in state.cursors():
         yield row(
             name=cursor.name, statement=cursor.statement, is_holdable=cursor.holdable, is_binary=False,
@@ -93,8 +85,7 @@ def pg_cursors(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_prepared_statements(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_prepared_statements").row
+def pg_prepared_statements(state: SystemState, row: Row) -> Iterator[Datums]:
     for prepared in state.prepared_statements():
         yield row(
             name=prepared.name, statement=hide_passwords(prepared.statement), prepare_time=prepared.created,
@@ -103,8 +94,7 @@ def pg_prepared_statements(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_am(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_am").row
+def pg_am(state: SystemState, row: Row) -> Iterator[Datums]:
     for oid, name, routine, kind in (
         (2, "heap", "heap_tableam_handler", "t"),
         (403, "btree", "bthandler", "i"),
@@ -113,8 +103,7 @@ def pg_am(state: SystemState) -> Iterator[Datums]:
         yield row(oid=oid, amname=name, amhandler=function_oids()[routine], amtype=kind)
 
 
-def pg_collation(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_collation").row
+def pg_collation(state: SystemState, row: Row) -> Iterator[Datums]:
     for oid, name, provider, locale in (
         (100, "default", "d", None),
         (950, "C", "c", "C"),
@@ -126,20 +115,16 @@ def pg_collation(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_tablespace(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_tablespace").row
+def pg_tablespace(state: SystemState, row: Row) -> Iterator[Datums]:
     yield row(oid=_TABLESPACE, spcname="pg_default", spcowner=OWNER)
     yield row(oid=1664, spcname="pg_global", spcowner=OWNER)
 
 
-def pg_language(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_language").row
+def pg_language(state: SystemState, row: Row) -> Iterator[Datums]:
     yield row(oid=12, lanname="internal", lanowner=OWNER)
     yield row(oid=14, lanname="sql", lanowner=OWNER, lanpltrusted=True)
     yield row(oid=PYTHON_LANGUAGE, lanname="python", lanowner=OWNER, lanispl=True)
 
 
-def pg_timezone_names(state: SystemState) -> Iterator[Datums]:
-    yield definition("pg_catalog", "pg_timezone_names").row(
-        name="UTC", abbrev="UTC", utc_offset=(0, 0, 0), is_dst=False
-    )
+def pg_timezone_names(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield row(name="UTC", abbrev="UTC", utc_offset=(0, 0, 0), is_dst=False)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from sql.catalog.catalog import INTERNAL_SCHEMAS
-from sql.catalog.system.definitions import Datums, definition
+from sql.catalog.system.definitions import Datums, Row, definition
 from sql.system import pg_routines
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
@@ -59,9 +59,9 @@ def _types() -> tuple[Datums, ...]:
     return tuple(rows)
 
 
-def pg_type(state: SystemState) -> Iterator[Datums]:
+def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
     yield from _types()
-    row, oids, schemas = definition("pg_catalog", "pg_type").row, function_oids(), state.schemas()
+    oids, schemas = function_oids(), state.schemas()
     for type_ in sorted(state.types(), key=lambda r: r.id):
         enum, namespace = type_.own_type.enum, schemas.get(type_.schema_name, 0)
         assert enum is not None, "types are enums"
@@ -80,22 +80,20 @@ def pg_type(state: SystemState) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def pg_enum(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_enum").row
+def pg_enum(state: SystemState, row: Row) -> Iterator[Datums]:
     for type_ in sorted(state.types(), key=lambda r: r.id):
         for i, label in enumerate(type_.enum.labels if type_.enum is not None else ()):
             yield row(oid=label.oid, enumtypid=type_.id, enumsortorder=float(i + 1), enumlabel=label.text)
 
 
-def pg_proc(state: SystemState) -> Iterator[Datums]:
-    row = definition("pg_catalog", "pg_proc").row
+def pg_proc(state: SystemState, row: Row) -> Iterator[Datums]:
     for oid, name in functions().items():
         yield row(
             oid=oid, proname=name, pronamespace=_PG_CATALOG, proowner=OWNER, prolang=_INTERNAL, procost=1.0,
             prokind="f", proisstrict=True, provolatile="i", proparallel="s", prosrc=name,
         )  # fmt: skip
-    yield from pg_routines.rows(state)
+    yield from pg_routines.rows(state, row)
 
 
-def pg_aggregate(state: SystemState) -> Iterator[Datums]:
-    yield from pg_routines.aggregates(state)
+def pg_aggregate(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from pg_routines.aggregates(state, row)

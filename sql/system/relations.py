@@ -5,12 +5,12 @@ A relation without a function here is always empty: it exists because clients na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Final
 
 from sql.catalog.catalog import Relation
-from sql.catalog.system.definitions import Datums, definition, definitions
+from sql.catalog.system.definitions import Datums, Row, definitions
 from sql.system import information_schema, pg_relations, pg_sequences, pg_server, pg_types
 from sql.system.state import SystemState
 
@@ -21,11 +21,8 @@ _MODULES: Final = (
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
 )
-_LIVE: Final = (
-    "pg_settings", "pg_stat_activity", "pg_stat_progress_copy", "pg_cursors", "pg_prepared_statements", "pg_sequences",
-)  # fmt: skip
 
-RowsOf = Callable[[SystemState], Iterable[Datums]]
+RowsOf = Callable[[SystemState, Row], Iterator[Datums]]
 
 
 def _functions() -> MappingProxyType[int, RowsOf]:
@@ -51,9 +48,4 @@ def rows(relation_id: int, state: SystemState) -> list[Datums]:
     if relation_id not in definitions():
         raise KeyError(relation_id)
     function = ROWS.get(relation_id)
-    return [] if function is None else list(function(state))
-
-
-def depends_on_session(relation_id: int) -> bool:
-    """Whether rows may differ between two calls with the same catalog, user and database, and so must not be cached."""
-    return relation_id in {definition("pg_catalog", name).relation.id for name in _LIVE}
+    return [] if function is None else list(function(state, definitions()[relation_id].row))

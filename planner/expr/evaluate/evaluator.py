@@ -53,7 +53,9 @@ from planner.expr.scalar import (
 from storage.types.codec import decode, encode_one
 from storage.types.type_names import format_type
 
-__all__ = ["Compiled", "Context", "Failures", "SessionFunctions", "compile_expressions", "constant", "evaluate"]
+__all__ = [
+    "Compiled", "Context", "Failures", "SessionFunctions", "compile_expressions", "constant", "evaluate", "evaluated",
+]  # fmt: skip
 
 Compiled = Callable[[Sequence[Vector], int, Context], tuple[list[Vector], Failures | None]]
 _CACHE_LIMIT: Final = 4096
@@ -79,6 +81,14 @@ def evaluate(
         if held is exprs:
             _cache[id(exprs)] = known
     return known[1](columns, count, context)
+
+
+def evaluated(exprs: Sequence[Scalar], columns: Sequence[Vector], count: int, context: Context) -> list[Vector]:
+    """The values that ``evaluate`` gives. Raises the error of the first row that failed."""
+    vectors, failures = evaluate(exprs, columns, count, context)
+    if failures is not None:
+        raise failures.errors[0]
+    return vectors
 
 
 def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:

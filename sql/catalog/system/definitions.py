@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -13,6 +13,8 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.system import tables_pg_catalog, views_information_schema, views_pg_catalog
 
 Datums = tuple[object, ...]
+Row = Callable[..., Datums]
+"""``Definition.row`` of one relation."""
 
 _SOURCES: Final = (
     ("pg_catalog", tables_pg_catalog.TABLES),
@@ -79,7 +81,7 @@ def _paragraphs(text: str) -> Iterator[str]:
     yield current
 
 
-def _parse(schema: str, text: str) -> Definition:
+def _parsed(schema: str, text: str) -> Definition:
     head, _, tail = text.partition(": ")
     oid, name, relkind = head.split()
     columns: list[TableColumn] = []
@@ -94,11 +96,15 @@ def _parse(schema: str, text: str) -> Definition:
     return Definition(relation, relkind, MappingProxyType(defaults), frozenset(vectors))
 
 
+def defined(schema: str, source: str) -> Iterator[Definition]:
+    """The relations of a text, one per paragraph: ``oid name relkind: column type, …``; ``!`` marks NOT NULL."""
+    return (_parsed(schema, text) for text in _paragraphs(source))
+
+
 @cache
 def definitions() -> MappingProxyType[int, Definition]:
-    """All system relations by oid."""
-    parsed = (_parse(schema, text) for schema, source in _SOURCES for text in _paragraphs(source))
-    return MappingProxyType({d.relation.id: d for d in parsed})
+    """The relations of pg_catalog and information_schema by oid."""
+    return MappingProxyType({d.relation.id: d for source in _SOURCES for d in defined(*source)})
 
 
 def is_vector(table: int, attribute: int) -> bool:

@@ -235,10 +235,7 @@ class CallGrammar(OperatorGrammar):
         if not self.accept("order"):
             return ()
         self.expect("by")
-        items = [self._order_item()]
-        while self.accept_symbol(","):
-            items.append(self._order_item())
-        return tuple(items)
+        return self.listed(self._order_item)
 
     def _order_item(self) -> OrderItem:
         at = self.token.start

@@ -35,7 +35,7 @@ class ChangeGrammar(QueryGrammar):
             return self._update(with_, at)
         if self.accept("delete"):
             return self._delete(with_, at)
-        return self.query_after(with_, at)
+        return self.whole_query(self.query_operand(), at, with_)
 
     def _target_table(self) -> TableName:
         table = self.only_table(self.accept("only"))
@@ -54,7 +54,8 @@ class ChangeGrammar(QueryGrammar):
         columns: tuple[tuple[str, int], ...] = ()
         if self.is_symbol("(") and not self._starts_inner_query():
             self.index += 1
-            columns = self._assigned_columns()
+            columns = self.listed(self._assigned_column)
+            self.expect_symbol(")")
         overriding = self._overriding()
         source = None
         if self.accept("default"):
@@ -81,13 +82,6 @@ class ChangeGrammar(QueryGrammar):
         self.expect("value")
         return word
 
-    def _assigned_columns(self) -> tuple[tuple[str, int], ...]:
-        columns = [self._assigned_column()]
-        while self.accept_symbol(","):
-            columns.append(self._assigned_column())
-        self.expect_symbol(")")
-        return tuple(columns)
-
     def _assigned_column(self) -> tuple[str, int]:
         at = self.token.start
         column = self.name()
@@ -105,12 +99,12 @@ class ChangeGrammar(QueryGrammar):
         if self.is_symbol("("):
             columns = self._conflict_target()
         elif self.accept("on", "constraint"):
-            constraint = self._located_name()
+            constraint = self.located_name()
         self.expect("do")
         if self.accept("nothing"):
             return ConflictClause(columns, constraint, None, None, at)
         self.expect("update", "set")
-        assignments = self._assignments()
+        assignments = self.listed(self._assignment)
         return ConflictClause(columns, constraint, assignments, self.where(), at)
 
     def _conflict_target(self) -> tuple[tuple[str, int], ...]:
@@ -121,7 +115,7 @@ class ChangeGrammar(QueryGrammar):
             token = self.token
             if self.is_symbol("("):
                 raise self.refusal("ON CONFLICT with an expression")
-            found.append(self._located_name())
+            found.append(self.located_name())
             if self.accept_symbol(")"):
                 break
             if not self.accept_symbol(","):
@@ -133,15 +127,9 @@ class ChangeGrammar(QueryGrammar):
     def _update(self, with_: With | None, at: int) -> UpdateStatement:
         table = self._target_table()
         self.expect("set")
-        assignments = self._assignments()
+        assignments = self.listed(self._assignment)
         from_ = self.table_list() if self.accept("from") else ()
         return UpdateStatement(table, assignments, from_, self.where(), self._returning(), at, with_)
-
-    def _assignments(self) -> tuple[Assignment, ...]:
-        assignments = [self._assignment()]
-        while self.accept_symbol(","):
-            assignments.append(self._assignment())
-        return tuple(assignments)
 
     def _assignment(self) -> Assignment:
         if self.is_symbol("("):

@@ -148,11 +148,8 @@ class ConstraintGrammar(ChangeGrammar):
     def _index_options(self) -> None:
         """WITH (fillfactor = …) is ignored; USING INDEX TABLESPACE is refused."""
         if self.is_word("with") and self.is_symbol("(", 1):
-            self.index += 2
-            self._index_option()
-            while self.accept_symbol(","):
-                self._index_option()
-            self.expect_symbol(")")
+            self.index += 1
+            self.enclosed(self._index_option)
         if self.is_word("using", "index", "tablespace"):
             raise self.refusal("TABLESPACE")
 
@@ -172,11 +169,7 @@ class ConstraintGrammar(ChangeGrammar):
         self.accept("only")
         table = self.table_name()
         method = self._method() if self.accept("using") else "btree"
-        self.expect_symbol("(")
-        columns = [self._index_column()]
-        while self.accept_symbol(","):
-            columns.append(self._index_column())
-        self.expect_symbol(")")
+        columns = self.enclosed(self._index_column)
         included = self.names() if self.accept("include") else ()
         distinct = self._nulls_distinct()
         self._index_options()
@@ -184,7 +177,7 @@ class ConstraintGrammar(ChangeGrammar):
             raise self.refusal("TABLESPACE")
         if self.is_word("where"):
             raise self._hinted("CREATE INDEX … WHERE")
-        return CreateIndexStatement(name, table, method, tuple(columns), included, unique, distinct, exists, at)
+        return CreateIndexStatement(name, table, method, columns, included, unique, distinct, exists, at)
 
     def _hinted(self, what: str) -> SqlError:
         error = self.refusal(what)

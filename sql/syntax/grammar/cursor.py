@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from ivm.errors import SqlError
 from sql.syntax.lexing.keywords import NOT_A_COLUMN
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes.queries import TableName
+
+T = TypeVar("T")
 
 
 class TokenCursor:
@@ -104,12 +109,32 @@ class TokenCursor:
 
     def names(self) -> tuple[tuple[str, int], ...]:
         """``(a, b, …)`` with each name's offset."""
-        self.expect_symbol("(")
-        found = [(self.token.start, self.name())]
+        return self.enclosed(self.located_name)
+
+    def located_name(self) -> tuple[str, int]:
+        at = self.token.start
+        return self.name(), at
+
+    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """One or more items, separated by commas.
+
+        Expressions and FROM lists have loops of their own: they nest, and this costs a stack frame at each level.
+        """
+        items = [item()]
         while self.accept_symbol(","):
-            found.append((self.token.start, self.name()))
+            items.append(item())
+        return tuple(items)
+
+    def enclosed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """``(item, …)``."""
+        self.expect_symbol("(")
+        items = self.listed(item)
         self.expect_symbol(")")
-        return tuple((name, at) for at, name in found)
+        return items
+
+    def cascade(self) -> bool:
+        """``[CASCADE | RESTRICT]``; True for CASCADE."""
+        return self.accept_one_of("cascade", "restrict") == "cascade"
 
     def string(self) -> str:
         if self.token.kind is not TokenKind.STRING:

@@ -100,7 +100,7 @@ class DefinitionGrammar(ColumnGrammar):
         exists = self.accept("if", "not", "exists")
         table = self.table_name()
         if self.is_symbol("("):
-            table = replace(table, columns=tuple(name for name, _ in self.names()))
+            table = replace(table, columns=self.enclosed(self.name))
         options = ViewOptions()
         retain = self._storage_options(options if materialized else None)
         self.expect("as")
@@ -191,7 +191,7 @@ class DefinitionGrammar(ColumnGrammar):
         constraints: tuple[Constraint, ...] = ()
         listed = partition
         if self._is_column_list():
-            table = replace(table, columns=tuple(name for name, _ in self.names()))
+            table = replace(table, columns=self.enclosed(self.name))
         elif self.is_symbol("("):
             columns, constraints = self._table_elements(table.name)
             listed = True
@@ -221,18 +221,7 @@ class DefinitionGrammar(ColumnGrammar):
 
     def _inherits(self) -> tuple[TableName, ...]:
         """``INHERITS (table, …)``, if it is next."""
-        if not self.accept("inherits"):
-            return ()
-        self.expect_symbol("(")
-        parents = self._table_names()
-        self.expect_symbol(")")
-        return parents
-
-    def _table_names(self) -> tuple[TableName, ...]:
-        names = [self.table_name()]
-        while self.accept_symbol(","):
-            names.append(self.table_name())
-        return tuple(names)
+        return self.enclosed(self.table_name) if self.accept("inherits") else ()
 
     def _on_commit(self, temporary: bool) -> bool:
         """ON COMMIT; whether it says DROP."""
@@ -290,15 +279,11 @@ class DefinitionGrammar(ColumnGrammar):
         if kind == "index":
             self.accept("concurrently")
         exists = self.accept("if", "exists")
-        names = self._table_names()
-        return DropStatement(kind, names, exists, self.accept_one_of("cascade", "restrict") == "cascade")
+        return DropStatement(kind, self.listed(self.table_name), exists, self.cascade())
 
     def _truncate(self) -> TruncateStatement:
         self.accept("table")
         only = self.accept("only")
-        names = [self.only_table(only)]
-        while self.accept_symbol(","):
-            names.append(self.only_table(only))
+        names = self.listed(lambda: self.only_table(only))
         restart = not self.accept("continue", "identity") and self.accept("restart", "identity")
-        cascade = self.accept_one_of("cascade", "restrict") == "cascade"
-        return TruncateStatement(tuple(names), restart, cascade)
+        return TruncateStatement(names, restart, self.cascade())

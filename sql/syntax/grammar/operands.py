@@ -26,11 +26,13 @@ from sql.syntax.nodes.queries import (
     Number,
     Param,
     Query,
+    QueryBody,
     RowExpr,
     Star,
     String,
     Subquery,
     Subscript,
+    With,
 )
 
 _NO_PARENTHESES: Final = frozenset(
@@ -53,8 +55,8 @@ class OperandGrammar(CallGrammar):
     """What the operators of an expression stand between."""
 
     @abstractmethod
-    def query_from(self, operand: Query, at: int) -> Query:
-        """The query whose first operand has been read; ``at``: its offset."""
+    def whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
+        """The query after its WITH clause and first operand; ``at``: the offset of the first token."""
 
     def operand(self) -> Expr:
         token = self.tokens[self.index]
@@ -189,7 +191,7 @@ class OperandGrammar(CallGrammar):
             nested = self.is_symbol("(")
             found = self.expressions()
             if nested and len(found) == 1 and isinstance(found[0], Subquery):
-                found = self.query_from(found[0].query, start)
+                found = self.whole_query(found[0].query, start, None)
         self.expect_symbol(")")
         return found
 

@@ -69,12 +69,9 @@ class PartitionGrammar(ConstraintGrammar):
 
     def _texts(self) -> tuple[str, ...]:
         """The texts of a list of expressions in parentheses."""
-        self.expect_symbol("(")
-        found: list[str] = []
-        while True:
-            if self.is_symbol(",") or self.is_symbol(")"):
-                raise self.error()
-            found.append(self._expression_text())
-            if not self.accept_symbol(","):
-                self.expect_symbol(")")
-                return tuple(found)
+        return self.enclosed(self._bound_text)
+
+    def _bound_text(self) -> str:
+        if self.is_symbol(",") or self.is_symbol(")"):
+            raise self.error()
+        return self._expression_text()

@@ -25,7 +25,6 @@ from sql.syntax.nodes.queries import (
     Star,
     TableRef,
     Target,
-    TypeName,
     ValuesList,
     With,
 )
@@ -63,16 +62,10 @@ class QueryGrammar(TableGrammar):
 
     def query(self) -> Query:
         at = self.token.start
-        return self.query_after(self.with_clause(), at)
+        with_ = self.with_clause()
+        return self.whole_query(self.query_operand(), at, with_)
 
-    def query_after(self, with_: With | None, at: int) -> Query:
-        """The query after its WITH clause; ``at``: the offset of the first token, WITH included."""
-        return self._whole_query(self._operand(), at, with_)
-
-    def query_from(self, operand: Query, at: int) -> Query:
-        return self._whole_query(operand, at, None)
-
-    def _whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
+    def whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
         body = self._set_operations(operand)
         tail = _Tail()
         self._tail(tail)
@@ -89,29 +82,26 @@ class QueryGrammar(TableGrammar):
         left = self._intersections(left)
         while self.is_one_of("union", "except"):
             at, kind, every = self._set_operator()
-            left = SetQuery(kind, every, left, self._intersections(self._operand()), at)
+            left = SetQuery(kind, every, left, self._intersections(self.query_operand()), at)
         return left
 
     def _intersections(self, left: QueryBody) -> QueryBody:
         while self.is_word("intersect"):
             at, kind, every = self._set_operator()
-            left = SetQuery(kind, every, left, self._operand(), at)
+            left = SetQuery(kind, every, left, self.query_operand(), at)
         return left
 
     def _set_operator(self) -> tuple[int, str, bool]:
         token = self.advance()
         return token.start, token.value, self.accept_one_of("all", "distinct") == "all"
 
-    def _operand(self) -> QueryBody:
+    def query_operand(self) -> QueryBody:
         """SELECT, VALUES, TABLE or a query in parentheses."""
         token = self.token
         if self.accept("select"):
             return self._select(token.start)
         if self.accept("values"):
-            rows = [self.value_row()]
-            while self.accept_symbol(","):
-                rows.append(self.value_row())
-            return ValuesList(tuple(rows), token.start)
+            return ValuesList(self.listed(self.value_row), token.start)
         if self.accept("table"):
             target = Target(Star((), token.start), None, token.start)
             table = self.only_table(self.accept("only"))
@@ -147,10 +137,7 @@ class QueryGrammar(TableGrammar):
 
     def targets(self) -> tuple[Target, ...]:
         """A select list, also RETURNING's."""
-        targets = [self._target()]
-        while self.accept_symbol(","):
-            targets.append(self._target())
-        return tuple(targets)
+        return self.listed(self._target)
 
     def _target(self) -> Target:
         token = self.token
@@ -179,10 +166,7 @@ class QueryGrammar(TableGrammar):
             return None
         self.expect("by")
         self.accept_one_of("all", "distinct")
-        items = [self._grouping_item()]
-        while self.accept_symbol(","):
-            items.append(self._grouping_item())
-        return tuple(items)
+        return self.listed(self._grouping_item)
 
     def _grouping_item(self) -> Expr:
         if self.is_one_of("rollup", "cube") and self.is_symbol("(", 1):
@@ -195,12 +179,7 @@ class QueryGrammar(TableGrammar):
 
     def value_row(self) -> tuple[Expr, ...]:
         """``(value | DEFAULT, …)``."""
-        self.expect_symbol("(")
-        values = [self.value_or_default()]
-        while self.accept_symbol(","):
-            values.append(self.value_or_default())
-        self.expect_symbol(")")
-        return tuple(values)
+        return self.enclosed(self.value_or_default)
 
     def value_or_default(self) -> Expr:
         at = self.token.start
@@ -250,18 +229,10 @@ class QueryGrammar(TableGrammar):
         token = self.advance()
         if not any(self.accept(*words) for words in _LOCKS):
             raise self.error()
-        tables: list[tuple[str, int]] = []
-        if self.accept("of"):
-            tables = [self._located_name()]
-            while self.accept_symbol(","):
-                tables.append(self._located_name())
+        tables = self.listed(self.located_name) if self.accept("of") else ()
         if self.is_word("nowait") or self.is_word("skip", "locked"):
             raise self.refusal(f"FOR UPDATE {self.token.value.upper()}", token)
-        return tuple(tables)
-
-    def _located_name(self) -> tuple[str, int]:
-        at = self.token.start
-        return self.name(), at
+        return tables
 
     def with_clause(self) -> With | None:
         at = self.token.start
@@ -270,15 +241,12 @@ class QueryGrammar(TableGrammar):
         if self.accept("mutually", "recursive"):
             return self._mutually_recursive(at)
         recursive = self.accept("recursive")
-        ctes = [self._cte()]
-        while self.accept_symbol(","):
-            ctes.append(self._cte())
-        return With(recursive, tuple(ctes), at)
+        return With(recursive, self.listed(self._cte), at)
 
     def _cte(self) -> Cte:
         at = self.token.start
         name = self.name()
-        columns = tuple(name for name, _ in self.names()) if self.is_symbol("(") else ()
+        columns = self.enclosed(self.name) if self.is_symbol("(") else ()
         self.expect("as")
         if self.accept("not"):
             self.expect("materialized")
@@ -304,10 +272,7 @@ class QueryGrammar(TableGrammar):
             while self.accept_symbol(","):
                 with_ = self._block_option(with_, given)
             self.expect_symbol(")")
-        ctes = [self._binding()]
-        while self.accept_symbol(","):
-            ctes.append(self._binding())
-        return replace(with_, ctes=tuple(ctes))
+        return replace(with_, ctes=self.listed(self._binding))
 
     def _block_option(self, with_: With, given: set[str]) -> With:
         """``[RETURN AT | ERROR AT] RECURSION LIMIT n``, ``PRIORITY BY expression`` or ``NO PRIORITY``."""
@@ -334,11 +299,7 @@ class QueryGrammar(TableGrammar):
     def _binding(self) -> Cte:
         at = self.token.start
         name = self.name()
-        self.expect_symbol("(")
-        columns: list[tuple[str, TypeName]] = [(self.name(), self.type_name())]
-        while self.accept_symbol(","):
-            columns.append((self.name(), self.type_name()))
-        self.expect_symbol(")")
+        columns = self.enclosed(lambda: (self.name(), self.type_name()))
         self.expect("as")
         names, types = zip(*columns, strict=True)
         return Cte(name, names, self._inner_statement(), at, types)

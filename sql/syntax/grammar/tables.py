@@ -98,7 +98,7 @@ class TableGrammar(OperandGrammar):
         if self.accept("on"):
             return replace(join, on=self.expression())
         self.expect("using")
-        join = replace(join, using=tuple(name for name, _ in self.names()))
+        join = replace(join, using=self.enclosed(self.name))
         if alias and self.is_word("as") and not self.is_as_of():
             self.index += 1
             join = replace(join, using_alias=self.name())
@@ -133,12 +133,7 @@ class TableGrammar(OperandGrammar):
         if self.is_symbol("("):
             return self._parenthesised_table(token.start, lateral), False
         if self.accept("rows", "from"):
-            self.expect_symbol("(")
-            functions = [self._function()]
-            while self.accept_symbol(","):
-                functions.append(self._function())
-            self.expect_symbol(")")
-            return self._function_table(tuple(functions), token.start, lateral), False
+            return self._function_table(self.enclosed(self._function), token.start, lateral), False
         only = self.accept("only")
         if not only and (lateral or self._is_call()):
             return self._function_table((self._function(),), token.start, lateral), False
@@ -171,7 +166,7 @@ class TableGrammar(OperandGrammar):
         elif not self.is_name() or self._starts_clause():
             return None, ()
         alias = self.name()
-        return alias, tuple(name for name, _ in self.names()) if self.is_symbol("(") else ()
+        return alias, self.enclosed(self.name) if self.is_symbol("(") else ()
 
     def _starts_clause(self) -> bool:
         """Whether a clause of ours is next whose first word is no keyword in PostgreSQL."""

@@ -119,13 +119,7 @@ class TypeGrammar(TokenCursor):
         return '"char"' if quoted and name == "char" else name
 
     def _type_arguments(self) -> tuple[int, ...]:
-        if not self.accept_symbol("("):
-            return ()
-        args = [self._signed_integer()]
-        while self.accept_symbol(","):
-            args.append(self._signed_integer())
-        self.expect_symbol(")")
-        return tuple(args)
+        return self.enclosed(self._signed_integer) if self.is_symbol("(") else ()
 
     def _signed_integer(self) -> int:
         return -self.integer() if self.accept_symbol("-") else self.integer()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint
 from sql.syntax.nodes.queries import Expr, TableName, TypeName
@@ -28,23 +29,9 @@ class AddConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class DropConstraint:
-    name: str
-    if_exists: bool
-    cascade: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AddColumn:
     column: ColumnDefinition
     if_not_exists: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DropColumn:
-    name: str
-    if_exists: bool
-    cascade: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +40,6 @@ class SetDefault:
 
     column: str
     default: tuple[Expr, str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class SetNotNull:
-    """SET NOT NULL, or DROP NOT NULL."""
-
-    column: str
-    not_null: bool
 
 
 @dataclass(frozen=True, slots=True)

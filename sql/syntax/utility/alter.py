@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
+from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
 from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.alter import (
@@ -11,10 +12,7 @@ from sql.syntax.nodes.alter import (
     AddPrimaryKey,
     AlterTableStatement,
     Change,
-    DropColumn,
-    DropConstraint,
     SetDefault,
-    SetNotNull,
     SetType,
 )
 from sql.syntax.nodes.queries import TableName
@@ -52,10 +50,7 @@ class AlterGrammar(SchemaGrammar):
             raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
         if (attached := self._attachment(table)) is not None:
             return Utility(attached)
-        changes = [self._change()]
-        while self.accept_symbol(","):
-            changes.append(self._change())
-        return AlterTableStatement(table, if_exists, tuple(changes), at)
+        return AlterTableStatement(table, if_exists, self.listed(self._change), at)
 
     def _attachment(self, table: TableName) -> Attach | Detach | None:
         """ATTACH or DETACH PARTITION, INHERIT or NO INHERIT, if one is next."""
@@ -85,24 +80,18 @@ class AlterGrammar(SchemaGrammar):
             if self.accept("constraint"):
                 if_exists = self.accept("if", "exists")
                 name = self.name()
-                return DropConstraint(name, if_exists, self._behaviour())
+                self.cascade()
+                return DropConstraint(name, if_exists)
             self.accept("column")
             if_exists = self.accept("if", "exists")
             name = self.name()
-            return DropColumn(name, if_exists, self._behaviour())
+            return DropColumn(name, if_exists, self.cascade())
         if self.accept("alter"):
             self.accept("column")
             return self._column_change(self.name())
         if self.at_end():
             raise self.error()
         raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
-
-    def _behaviour(self) -> bool:
-        """``[CASCADE | RESTRICT]``; True for CASCADE."""
-        if self.accept("cascade"):
-            return True
-        self.accept("restrict")
-        return False
 
     def _add(self) -> Change:
         at = self.token.start

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INTERVAL
 from sql.catalog.catalog import RelationKind
 from sql.catalog.connection import Connection, Options, OptionValue
 from sql.statements.connections import ConnectionStatement, CreateSource, SetPaused
@@ -13,12 +12,12 @@ from sql.statements.rename import Renaming
 from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.utility.renaming import renaming
-from storage.types.text import parse_datum
+from storage.types.order import interval_total
+from storage.types.text_interval import parse_interval
 
 SYSTEMS: Final = ("files", "kafka", "rate", "jdbc")
 ENVELOPES: Final = ("none", "upsert", "debezium")
 LEAST_TRIGGER: Final = 100_000
-_DAY: Final = 86_400_000_000
 
 
 def is_connection_statement(cursor: TokenCursor) -> bool:
@@ -40,7 +39,7 @@ def connection_statement(cursor: TokenCursor) -> ConnectionStatement | Renaming:
     about = options(cursor) if cursor.is_symbol("(") else ()
     cursor.expect("into")
     table = cursor.table_name()
-    columns = tuple(column for column, _ in cursor.names()) if cursor.is_symbol("(") else ()
+    columns = cursor.enclosed(cursor.name) if cursor.is_symbol("(") else ()
     connection = _with(cursor, Connection(system, about, columns)) if cursor.accept("with") else None
     return CreateSource(
         name.schema_name, name.name, connection or Connection(system, about, columns),
@@ -85,7 +84,7 @@ def _value(cursor: TokenCursor) -> OptionValue:
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         return True
     if cursor.is_symbol("("):
-        return tuple(name for name, _ in cursor.names())
+        return cursor.enclosed(cursor.name)
     if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
         return cursor.advance().value in ("true", "on")
     if token.kind in (TokenKind.END, TokenKind.SYMBOL, TokenKind.PARAMETER):
@@ -117,10 +116,7 @@ def _with(cursor: TokenCursor, connection: Connection) -> Connection:
 
 def _trigger(text: str, at: int) -> int:
     """An interval in µs. Raises 22007 for other text, 22023 below 0.1 s."""
-    datum = parse_datum(INTERVAL, text)
-    assert isinstance(datum, tuple)
-    months, days, microseconds = datum
-    total = (int(months) * 30 + int(days)) * _DAY + int(microseconds)
+    total = interval_total(parse_interval(text))
     if total < LEAST_TRIGGER:
         raise SqlError("22023", "TRIGGER must be 100 milliseconds or more", position=at + 1)
     return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
@@ -57,12 +58,12 @@ class CopyGrammar(DefinitionGrammar):
         temporary, exists, table = self._create_head()
         self.expect("from")
         path = self.string()
-        options: list[Option] = []
+        options: tuple[Option, ...] = ()
         empty = self._no_data()
         if empty is None and self.accept("with"):
-            options = self._new_options()
+            options = self.enclosed(self._new_option)
             empty = self._no_data()
-        return CreateFromStatement(table, temporary, exists, path, tuple(options), bool(empty), at)
+        return CreateFromStatement(table, temporary, exists, path, options, bool(empty), at)
 
     def _create_head(self) -> tuple[bool, bool, TableName]:
         self.expect("create")
@@ -82,41 +83,24 @@ class CopyGrammar(DefinitionGrammar):
         self.expect_symbol(")")
         return statement
 
-    def _options(self) -> list[Option]:
+    def _options(self) -> Iterable[Option]:
         self.accept("with")
-        if self.is_symbol("("):
-            return self._new_options()
-        return self._old_options()
+        return self.enclosed(self._new_option) if self.is_symbol("(") else self._old_options()
 
-    def _new_options(self) -> list[Option]:
-        options: list[Option] = []
-        self.expect_symbol("(")
-        while True:
-            at = self.token.start
-            name = self.label()
-            if name == "max" and self.accept("rejects"):
-                name = "max_rejects"
-            self.accept_symbol("=")
-            options.append((name, self._mapping() if name == "mapping" else self._option_value(), at))
-            if not self.accept_symbol(","):
-                break
-        self.expect_symbol(")")
-        return options
+    def _new_option(self) -> Option:
+        at = self.token.start
+        name = self.label()
+        if name == "max" and self.accept("rejects"):
+            name = "max_rejects"
+        self.accept_symbol("=")
+        return name, self.enclosed(self._mapped) if name == "mapping" else self._option_value(), at
 
-    def _mapping(self) -> tuple[tuple[str, str], ...]:
-        """``(name in the file AS column, …)``; the name is a word, a string or a field's number."""
-        pairs: list[tuple[str, str]] = []
-        self.expect_symbol("(")
-        while True:
-            plain = self.token.kind in (TokenKind.STRING, TokenKind.NUMBER)
-            found = self.advance().value if plain else self.label()
-            if not self.accept("as"):
-                raise self.error()
-            pairs.append((found, self.name()))
-            if not self.accept_symbol(","):
-                break
-        self.expect_symbol(")")
-        return tuple(pairs)
+    def _mapped(self) -> tuple[str, str]:
+        """``name in the file AS column``; the name is a word, a string or a field's number."""
+        plain = self.token.kind in (TokenKind.STRING, TokenKind.NUMBER)
+        found = self.advance().value if plain else self.label()
+        self.expect("as")
+        return found, self.name()
 
     def _option_value(self) -> str | bool | tuple[str, ...]:
         token = self.token
@@ -125,7 +109,7 @@ class CopyGrammar(DefinitionGrammar):
         if self.accept_symbol("*"):
             return "*"
         if self.is_symbol("("):
-            return tuple(name for name, _ in self.names())
+            return self.enclosed(self.name)
         if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
             self.advance()
             return token.value in ("true", "on")
@@ -163,12 +147,7 @@ class CopyGrammar(DefinitionGrammar):
         return options
 
     def _column_list(self) -> str | tuple[str, ...]:
-        if self.accept_symbol("*"):
-            return "*"
-        names = [self.name()]
-        while self.accept_symbol(","):
-            names.append(self.name())
-        return tuple(names)
+        return "*" if self.accept_symbol("*") else self.listed(self.name)
 
     def subscribe(self) -> SubscribeStatement:
         at = self.advance().start
@@ -185,7 +164,7 @@ class CopyGrammar(DefinitionGrammar):
         as_of: Expr | None = None
         if isinstance(source, Query) and source.as_of is not None:
             as_of = source.as_of
-            source = _without_as_of(source)
+            source = replace(source, as_of=None, as_of_at_least=False)
         snapshot, progress, as_of, up_to = self._subscribe_clauses(as_of)
         return SubscribeStatement(source, snapshot, progress, as_of, up_to, at)
 
@@ -196,7 +175,8 @@ class CopyGrammar(DefinitionGrammar):
             if self.is_word("envelope") or self.is_word("within"):
                 raise unsupported(f"SUBSCRIBE … {self.token.value.upper()}", position=self.token.start + 1)
             if self.accept("with"):
-                snapshot, progress = self._subscribe_options()
+                values = dict(self.enclosed(self._subscribe_option))
+                snapshot, progress = values.get("snapshot", True), values.get("progress", False)
             elif self.is_word("as", "of"):
                 as_of, _ = self.as_of()
             elif self.accept("up", "to"):
@@ -204,22 +184,11 @@ class CopyGrammar(DefinitionGrammar):
             else:
                 return snapshot, progress, as_of, up_to
 
-    def _subscribe_options(self) -> tuple[bool, bool]:
-        values = {"snapshot": True, "progress": False}
-        self.expect_symbol("(")
-        while True:
-            name = self.label()
-            if name not in values:
-                self.index -= 1
-                raise self.error()
-            self.accept_symbol("=")
-            value = self._option_value()
-            values[name] = value is True or value in ("true", "on", "1")
-            if not self.accept_symbol(","):
-                break
-        self.expect_symbol(")")
-        return values["snapshot"], values["progress"]
-
-
-def _without_as_of(query: Query) -> Query:
-    return replace(query, as_of=None, as_of_at_least=False)
+    def _subscribe_option(self) -> tuple[str, bool]:
+        name = self.label()
+        if name not in ("snapshot", "progress"):
+            self.index -= 1
+            raise self.error()
+        self.accept_symbol("=")
+        value = self._option_value()
+        return name, value is True or value in ("true", "on", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -38,9 +39,7 @@ def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | Dr
     if aggregate and cursor.accept_symbol("*"):
         pass
     elif not cursor.is_symbol(")"):
-        found.arguments.append(_argument(cursor))
-        while cursor.accept_symbol(","):
-            found.arguments.append(_argument(cursor))
+        found.arguments = cursor.listed(partial(_argument, cursor))
     cursor.expect_symbol(")")
     if aggregate and cursor.is_symbol("("):
         raise unsupported("an aggregate of a state function", _PYTHON, cursor.token.start + 1)
@@ -56,8 +55,8 @@ class _Parts:
 
     def __init__(self, at: int, name: TableName, replace: bool, aggregate: bool) -> None:
         self.at, self.name, self.replace, self.aggregate = at, name, replace, aggregate
-        self.arguments: list[ArgumentNode] = []
-        self.columns: list[ArgumentNode] | None = None
+        self.arguments: tuple[ArgumentNode, ...] = ()
+        self.columns: tuple[ArgumentNode, ...] | None = None
         self.result: TypeName | None = None
         self.returns_set = False
         self.language: str | None = None
@@ -84,9 +83,8 @@ class _Parts:
         if self.result is None and self.columns is None:
             raise SqlError("42P13", "function result type must be specified")
         return CreateFunctionStatement(
-            self.name, self.replace, tuple(self.arguments), None if self.columns is None else tuple(self.columns),
-            self.result, self.returns_set, self.body[0], self.expression, self.volatility, self.strict, self.at,
-            self.aggregate,
+            self.name, self.replace, self.arguments, self.columns, self.result, self.returns_set, self.body[0],
+            self.expression, self.volatility, self.strict, self.at, self.aggregate,
         )  # fmt: skip
 
 
@@ -119,11 +117,7 @@ def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
 
 def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
     if cursor.accept("table"):
-        cursor.expect_symbol("(")
-        found.columns = [_column(cursor)]
-        while cursor.accept_symbol(","):
-            found.columns.append(_column(cursor))
-        cursor.expect_symbol(")")
+        found.columns = cursor.enclosed(partial(_column, cursor))
         found.returns_set = True
         return
     found.returns_set = cursor.accept("setof")
@@ -173,25 +167,23 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
 
 def _drop(cursor: DefinitionGrammar, aggregate: bool) -> DropFunctionStatement:
     exists = cursor.accept("if", "exists")
-    names: list[tuple[TableName, tuple[TypeName, ...] | None]] = []
-    while True:
-        name = cursor.table_name()
-        types: list[TypeName] | None = None
-        if aggregate and not cursor.is_symbol("("):
-            raise cursor.error()
-        if cursor.accept_symbol("("):
-            types = []
-            if aggregate and cursor.accept_symbol("*") and not cursor.is_symbol(")"):
-                raise cursor.error()
-            while not cursor.accept_symbol(")"):
-                if types:
-                    cursor.expect_symbol(",")
-                cursor.accept("in")
-                types.append(_named_type(cursor)[1])
-        names.append((name, None if types is None else tuple(types)))
-        if not cursor.accept_symbol(","):
-            break
-    cascade = cursor.accept("cascade")
-    if not cascade:
-        cursor.accept("restrict")
-    return DropFunctionStatement(tuple(names), exists, cascade, aggregate)
+    names = cursor.listed(partial(_signature, cursor, aggregate))
+    return DropFunctionStatement(names, exists, cursor.cascade(), aggregate)
+
+
+def _signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tuple[TypeName, ...] | None]:
+    """A name, and the types of its arguments if they are given."""
+    name = cursor.table_name()
+    if aggregate and not cursor.is_symbol("("):
+        raise cursor.error()
+    if not cursor.accept_symbol("("):
+        return name, None
+    if aggregate and cursor.accept_symbol("*") and not cursor.is_symbol(")"):
+        raise cursor.error()
+    types: list[TypeName] = []
+    while not cursor.accept_symbol(")"):
+        if types:
+            cursor.expect_symbol(",")
+        cursor.accept("in")
+        types.append(_named_type(cursor)[1])
+    return name, tuple(types)

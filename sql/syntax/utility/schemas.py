@@ -46,10 +46,4 @@ class SchemaGrammar(CopyGrammar):
 
     def _drop_schema(self) -> definitions.DropSchema:
         if_exists = self.accept("if", "exists")
-        names = [self.name()]
-        while self.accept_symbol(","):
-            names.append(self.name())
-        cascade = self.accept("cascade")
-        if not cascade:
-            self.accept("restrict")
-        return definitions.DropSchema(tuple(names), if_exists, cascade)
+        return definitions.DropSchema(self.listed(self.name), if_exists, self.cascade())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ivm.errors import unsupported
 from sql.statements.rename import Renaming
 from sql.statements.sinks import AlterSink, CreateSink, SinkOption
@@ -39,36 +41,29 @@ def _create(cursor: TokenCursor) -> CreateSink:
         if (clause := cursor.accept_one_of(*_CLAUSES)) is not None:
             options.append((clause, cursor.label(), at))
         elif cursor.accept("key"):
-            options.append(("key", tuple(n for n, _ in cursor.names()), at))
+            options.append(("key", cursor.enclosed(cursor.name), at))
         elif cursor.accept("with"):
-            options += _options(cursor)
+            options += cursor.enclosed(partial(_option, cursor))
         else:
             raise cursor.error()
     named = (source.schema_name, source.name)
     return CreateSink(name.schema_name, name.name, named, uri, tuple(options), exists)
 
 
-def _options(cursor: TokenCursor) -> list[SinkOption]:
-    options: list[SinkOption] = []
-    cursor.expect_symbol("(")
-    while True:
-        at = cursor.token.start
-        name = "retain history" if cursor.accept("retain", "history") else cursor.label()
-        cursor.accept_symbol("=")
-        if name == "retain history":
-            cursor.accept("for")
-        options.append((name, _value(cursor), at))
-        if not cursor.accept_symbol(","):
-            break
-    cursor.expect_symbol(")")
-    return options
+def _option(cursor: TokenCursor) -> SinkOption:
+    at = cursor.token.start
+    name = "retain history" if cursor.accept("retain", "history") else cursor.label()
+    cursor.accept_symbol("=")
+    if name == "retain history":
+        cursor.accept("for")
+    return name, _value(cursor), at
 
 
 def _value(cursor: TokenCursor) -> str | bool | tuple[str, ...]:
     if cursor.is_symbol(",") or cursor.is_symbol(")"):
         return True
     if cursor.is_symbol("("):
-        return tuple(name for name, _ in cursor.names())
+        return cursor.enclosed(cursor.name)
     word = cursor.accept_one_of("true", "on", "false", "off")
     if word is not None:
         return word in ("true", "on")

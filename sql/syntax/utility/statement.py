@@ -75,8 +75,6 @@ class StatementGrammar(AlterGrammar):
 
     def utility(self) -> Statement:
         """A statement that neither changes rows nor defines anything."""
-        if is_connection_statement(self):
-            return Utility(connection_statement(self))
         word = self.token.value if self.token.kind is TokenKind.WORD else ""
         match word:
             case "copy":
@@ -264,18 +262,12 @@ class StatementGrammar(AlterGrammar):
         """Names, quoted where necessary so that the list can be parsed again."""
         if self.accept("default"):
             return None
-        names = [quoted(self._one_value())]
-        while self.accept_symbol(","):
-            names.append(quoted(self._one_value()))
-        return ", ".join(names)
+        return ", ".join(map(quoted, self.listed(self._one_value)))
 
     def _set_value(self) -> str | None:
         if self.accept("default"):
             return None
-        values = [self._one_value()]
-        while self.accept_symbol(","):
-            values.append(self._one_value())
-        return ", ".join(values)
+        return ", ".join(self.listed(self._one_value))
 
     def _one_value(self) -> str:
         sign = "-" if self.accept_symbol("-") else ""
@@ -298,7 +290,7 @@ class StatementGrammar(AlterGrammar):
         at = self.advance().start
         stage = "physical"
         if self.is_symbol("(") and not self.starts_query():
-            self._explain_options()
+            self.enclosed(self._explain_option)
         elif self.is_one_of("logical", "optimized", "physical", "raw", "decorrelated"):
             word = self.advance().value
             stage = {"raw": "logical", "decorrelated": "optimized"}.get(word, word)
@@ -311,37 +303,27 @@ class StatementGrammar(AlterGrammar):
             self.accept("verbose")
         return ExplainStatement(self.statement(), stage)
 
-    def _explain_options(self) -> None:
-        self.expect_symbol("(")
-        while True:
-            at = self.token.start
-            option = self.label()
-            value = "on"
-            if not (self.is_symbol(",") or self.is_symbol(")")):
-                value = self.advance().value
-            if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
-                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
-            if option not in _EXPLAIN_OPTIONS:
-                raise SqlError("42601", f'unrecognized EXPLAIN option "{option}"', position=at + 1)
-            if option == "format" and value != "text":
-                raise unsupported(f"EXPLAIN format {value}", position=at + 1)
-            if not self.accept_symbol(","):
-                break
-        self.expect_symbol(")")
+    def _explain_option(self) -> None:
+        at = self.token.start
+        option = self.label()
+        value = "on"
+        if not (self.is_symbol(",") or self.is_symbol(")")):
+            value = self.advance().value
+        if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
+            raise unsupported("EXPLAIN ANALYZE", position=at + 1)
+        if option not in _EXPLAIN_OPTIONS:
+            raise SqlError("42601", f'unrecognized EXPLAIN option "{option}"', position=at + 1)
+        if option == "format" and value != "text":
+            raise unsupported(f"EXPLAIN format {value}", position=at + 1)
 
     def _prepare(self) -> PrepareStatement:
         self.advance()
         name = self.name()
-        types = []
-        if self.accept_symbol("("):
-            types.append(self.type_name())
-            while self.accept_symbol(","):
-                types.append(self.type_name())
-            self.expect_symbol(")")
+        types = self.enclosed(self.type_name) if self.is_symbol("(") else ()
         self.expect("as")
         start = self.token.start
         self.statement()
-        return PrepareStatement(name, tuple(types), self.source(start, self.index))
+        return PrepareStatement(name, types, self.source(start, self.index))
 
     def _execute(self) -> ExecuteStatement:
         self.advance()

@@ -28,13 +28,9 @@ def _create(cursor: TokenCursor) -> CreateEnum:
     if not cursor.accept("as", "enum"):
         raise unsupported("CREATE TYPE of anything but an enum", position=at + 1)
     cursor.expect_symbol("(")
-    labels: list[str] = []
-    if not cursor.is_symbol(")"):
-        labels.append(cursor.string())
-        while cursor.accept_symbol(","):
-            labels.append(cursor.string())
+    labels = () if cursor.is_symbol(")") else cursor.listed(cursor.string)
     cursor.expect_symbol(")")
-    return CreateEnum(name.schema_name, name.name, tuple(labels))
+    return CreateEnum(name.schema_name, name.name, labels)
 
 
 def _alter(cursor: TokenCursor) -> AddLabel | RenameLabel | RenameType:
@@ -57,10 +53,5 @@ def _alter(cursor: TokenCursor) -> AddLabel | RenameLabel | RenameType:
 
 def _drop(cursor: TokenCursor) -> DropType:
     exists = cursor.accept("if", "exists")
-    names = [cursor.table_name()]
-    while cursor.accept_symbol(","):
-        names.append(cursor.table_name())
-    cascade = cursor.accept("cascade")
-    if not cascade:
-        cursor.accept("restrict")
-    return DropType(tuple((n.schema_name, n.name) for n in names), exists, cascade)
+    names = tuple((n.schema_name, n.name) for n in cursor.listed(cursor.table_name))
+    return DropType(names, exists, cursor.cascade())

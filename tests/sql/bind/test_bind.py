@@ -41,8 +41,9 @@ from planner.logical.nodes import (
     Values,
     schema,
 )
+from planner.logical.traversal import gets
 from sql.bind.statement import bind_statement
-from sql.bind.walk import rel_references, relations, volatile_functions
+from sql.bind.walk import rel_references
 from sql.catalog.column_types import type_oid, typmod
 from sql.statements import definitions, queries
 from sql.statements import statements as bound
@@ -324,7 +325,7 @@ def test_mutual_recursion() -> None:
 def test_views_take_their_definition_s_place() -> None:
     catalog = FakeCatalog("create table t (a int not null); create view v (x) as select a + 1 from t")
     rel = query("select x from v where x = 1", catalog).rel
-    assert relations(rel) == {16384}
+    assert set(gets(rel)) == {16384}
 
 
 def test_insert_fills_defaults_and_casts() -> None:
@@ -410,17 +411,12 @@ def test_subscribe_copy_and_cursors() -> None:
     assert isinstance(copy, bound.CopyTo)
     assert isinstance(copy.source, bound.Subscribe)
     assert (copy.source.progress, copy.source.snapshot) == (True, False)
-    assert relations(copy.source.query.rel) == {T}
+    assert set(gets(copy.source.query.rel)) == {T}
     declared = bind_statement("declare c cursor for select a from t order by b", CATALOG).statement
     assert isinstance(declared, bound.Declare)
     load = bind_statement("copy t from '/x' with (format parquet, engine spark)", CATALOG).statement
     assert isinstance(load, bound.CopyFrom)
     assert (load.path, load.options.engine, load.options.format) == ("/x", "spark", bound.CopyFormat.PARQUET)
-
-
-def test_volatile_functions_are_found() -> None:
-    assert volatile_functions(query("select (select random()) from t", CATALOG).rel) == {"random"}
-    assert "now" in volatile_functions(query("select now()", CATALOG).rel, stable=True)
 
 
 def test_psql_s_own_queries_bind() -> None:

@@ -120,7 +120,7 @@ def test_a_newer_minor_version_is_negotiated(running: Running) -> None:
 
 def test_encryption_is_refused_and_startup_goes_on(running: Running) -> None:
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
-        for request in (opening.GssEncRequest(), opening.SslRequest()):
+        for request in map(opening.EncryptionRequest, (opening.GSS_REQUEST_CODE, opening.SSL_REQUEST_CODE)):
             plain.sendall(request.encode())
             assert plain.recv(1) == b"N"
         plain.sendall(opening.Startup(0, (("user", "me"),)).encode())

@@ -203,11 +203,17 @@ def test_lost_framing_is_fatal(data: bytes, message: str) -> None:
 
 
 def test_openings() -> None:
-    for request in (opening.SslRequest(), opening.GssEncRequest(), opening.CancelRequest(7, b"abcd")):
+    encryptions = map(opening.EncryptionRequest, (opening.SSL_REQUEST_CODE, opening.GSS_REQUEST_CODE))
+    for request in (*encryptions, opening.CancelRequest(7, b"abcd")):
         protocol = ServerProtocol()
         protocol.receive(request.encode())
         assert protocol.next_opening() == request
-    for bad in (b"\0\0\0\x08\0\2\0\0", b"\0\0\0\7", b"\0\0\xff\xff", opening.SslRequest().encode() + b"x"):
+    for bad in (
+        b"\0\0\0\x08\0\2\0\0",
+        b"\0\0\0\7",
+        b"\0\0\xff\xff",
+        opening.EncryptionRequest(opening.SSL_REQUEST_CODE).encode() + b"x",
+    ):
         protocol = ServerProtocol()
         protocol.receive(bad)
         with pytest.raises(ProtocolError):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.errors import SqlError
-from sql.parse import StatementText, parse, parse_expression, parse_type_name, split
+from sql.parse import StatementText, parse, parse_expression, split
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.lexing.lexer import TokenKind, tokenize
@@ -184,10 +184,15 @@ def test_views_keep_their_text() -> None:
 
 
 def test_types() -> None:
-    assert parse_type_name("character varying(10)[]") == nodes.TypeName("varchar", (10,), True, 0)
-    assert parse_type_name("timestamp(3) with time zone").name == "timestamptz"
-    assert parse_type_name("double precision").name == "double precision"
-    assert parse_type_name('pg_catalog."char"').name == '"char"'
+    def type_of(text: str) -> nodes.TypeName:
+        expr = parse_expression(f"x::{text}")
+        assert isinstance(expr, nodes.Cast)
+        return expr.type
+
+    assert type_of("character varying(10)[]") == nodes.TypeName("varchar", (10,), True, 3)
+    assert type_of("timestamp(3) with time zone").name == "timestamptz"
+    assert type_of("double precision").name == "double precision"
+    assert type_of('pg_catalog."char"').name == '"char"'
 
 
 @given(st.text(alphabet="select1+*()'\"$;-/ \n,.:[]=<>EBx\\é", max_size=40))
