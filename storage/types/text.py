@@ -39,7 +39,16 @@ from storage.types.text_time import parse_date, parse_time, parse_timestamp, par
 from storage.types.time_output import format_date, format_time, format_timestamp, format_timestamptz
 from storage.types.type_names import format_type
 
-__all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_datum", "parse_rows", "parse_text"]
+__all__ = [
+    "DEFAULT_STYLE",
+    "TextStyle",
+    "fit_string",
+    "format_datum",
+    "format_text",
+    "parse_datum",
+    "parse_rows",
+    "parse_text",
+]
 
 
 def parse_text(
@@ -153,20 +162,25 @@ def _integer(low: int, high: int) -> _Parser:
     return lambda type_, text, style: parse_integer(text, low, high, format_type(type_))
 
 
-def _string(type_: SqlType, text: str, style: TextStyle) -> str:
-    limit = type_.precision
-    if "\x00" in text:
-        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+def fit_string(value: str, type_: SqlType, assignment: bool) -> str:
+    """Fits a string to a type's length: an explicit cast cuts, an assignment cuts only spaces; char(n) pads."""
     if type_.kind is Kind.NAME:
-        return text.encode()[:63].decode(errors="ignore")
+        return value.encode()[:63].decode(errors="ignore")
+    limit = type_.precision
     if limit is None:
-        return text
-    if len(text) > limit:
-        if text[limit:].strip(" "):
+        return value
+    if len(value) > limit:
+        if assignment and value[limit:].strip(" "):
             label = "character" if type_.kind is Kind.BPCHAR else "character varying"
             raise SqlError("22001", f"value too long for type {label}({limit})")
-        return text[:limit]
-    return text.ljust(limit) if type_.kind is Kind.BPCHAR else text
+        return value[:limit]
+    return value.ljust(limit) if type_.kind is Kind.BPCHAR else value
+
+
+def _string(type_: SqlType, text: str, style: TextStyle) -> str:
+    if "\x00" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+    return fit_string(text, type_, True)
 
 
 def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:

@@ -111,13 +111,7 @@ def array_prepend(site: CallSite, item: Any, array: Array | None) -> Array:
 
 
 @per_value("array_cat", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value(
-    "||",
-    (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY),
-    ANYCOMPATIBLEARRAY,
-    strict=False,
-    needs_site=True,
-)
+@per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array | None:
     if left is None or right is None:
         return left if right is None else right
@@ -133,13 +127,9 @@ def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array 
     raise SqlError("2202E", "cannot concatenate incompatible arrays")
 
 
-@per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
-def array_position(site: CallSite, array: Array | None, item: Any) -> int | None:
-    return array_position_from(site, array, item, 1)
-
-
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4), INT4, strict=False, needs_site=True)
-def array_position_from(site: CallSite, array: Array | None, item: Any, start: int | None) -> int | None:
+@per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
+def array_position(site: CallSite, array: Array | None, item: Any, start: int | None = 1) -> int | None:
     if array is None:
         return None
     if start is None:
@@ -190,26 +180,24 @@ def trim_array(array: Array, count: int) -> Array:
     return array[: len(array) - count]
 
 
-def _classes(site: CallSite, array: Array, at: int) -> set[Any]:
+def _classes(site: CallSite, array: Array) -> set[Any]:
     # NULL elements equal nothing
-    element = _element(site.args[at])
+    element = _element(site.args[0])
     return {_class(element, item) for item in flatten(array, element.kind) if item is not None}
 
 
 @per_value("@>", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_contains(site: CallSite, left: Array, right: Array) -> bool:
-    if None in flatten(right, _element(site.args[1]).kind):
+    if None in flatten(right, _element(site.args[0]).kind):
         return False
-    return _classes(site, right, 1) <= _classes(site, left, 0)
+    return _classes(site, right) <= _classes(site, left)
 
 
 @per_value("<@", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_contained(site: CallSite, left: Array, right: Array) -> bool:
-    if None in flatten(left, _element(site.args[0]).kind):
-        return False
-    return _classes(site, left, 0) <= _classes(site, right, 1)
+    return array_contains(site, right, left)
 
 
 @per_value("&&", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_overlaps(site: CallSite, left: Array, right: Array) -> bool:
-    return not _classes(site, left, 0).isdisjoint(_classes(site, right, 1))
+    return not _classes(site, left).isdisjoint(_classes(site, right))

@@ -137,14 +137,14 @@ def modulo(left: Decimal, right: Decimal) -> Decimal:
     return from_parts(-rest if a < 0 else rest, scale)
 
 
-def round_to(value: Decimal, digits: int) -> Decimal:
+def round_to(value: Decimal, digits: int = 0) -> Decimal:
     """round(value, digits); digits may be negative."""
     if not value.is_finite():
         return value
     return checked(_at_digits(WIDE, value, digits))
 
 
-def truncate_to(value: Decimal, digits: int) -> Decimal:
+def truncate_to(value: Decimal, digits: int = 0) -> Decimal:
     """trunc(value, digits)"""
     return _at_digits(_TRUNCATE, value, digits) if value.is_finite() else value
 
@@ -210,8 +210,9 @@ def logarithm_weight(value: Decimal) -> int:
     return int(math.log10(abs(estimate)))
 
 
-def _logarithm_domain(value: Decimal) -> None:
-    if value.is_zero():
+def logarithm_domain(value: Decimal | float) -> None:
+    """Raises 2201E unless the value has a logarithm."""
+    if value == 0:
         raise SqlError("2201E", "cannot take logarithm of zero")
     if value < 0:
         raise SqlError("2201E", "cannot take logarithm of a negative number")
@@ -221,7 +222,7 @@ def natural_logarithm(value: Decimal) -> Decimal:
     """ln"""
     if value.is_nan():
         return value
-    _logarithm_domain(value)
+    logarithm_domain(value)
     if value.is_infinite():
         return value
     scale = _clamped(_SIGNIFICANT - logarithm_weight(value), value)
@@ -233,9 +234,9 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
     if base.is_nan() or value.is_nan():
         return NAN
     if base == -INFINITY or value == -INFINITY:
-        _logarithm_domain(-INFINITY)
-    _logarithm_domain(base)
-    _logarithm_domain(value)
+        logarithm_domain(-INFINITY)
+    logarithm_domain(base)
+    logarithm_domain(value)
     if base.is_infinite():
         return NAN if value.is_infinite() else ZERO
     if value.is_infinite():
