@@ -16,8 +16,8 @@ from planner.expr.functions.table import (
     per_value,
 )
 from planner.expr.functions.text.concat import flatten
+from storage.types.arrays import shape
 from storage.types.order import canonical
-from storage.types.text_array import array_shape, leaf_test
 
 Array = tuple[Any, ...]
 
@@ -28,7 +28,7 @@ def _element(type_: SqlType) -> SqlType:
 
 
 def _shape(array: Array, type_: SqlType) -> tuple[int, ...]:
-    return array_shape(array, leaf_test(_element(type_).kind)) if array else ()
+    return shape(array, _element(type_).kind is Kind.INTERVAL)
 
 
 def _class(type_: SqlType, item: Any) -> Any:
@@ -50,8 +50,8 @@ def make_array(site: CallSite, *items: Any) -> Array:
 
 @per_value("array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True)
 def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
-    shape = _shape(array, site.args[0])
-    if len(shape) != len(places) or not all(1 <= p <= n for p, n in zip(places, shape, strict=True)):
+    lengths = _shape(array, site.args[0])
+    if len(lengths) != len(places) or not all(1 <= p <= n for p, n in zip(places, lengths, strict=True)):
         return None
     item: Any = array
     for place in places:
@@ -67,8 +67,8 @@ def array_slice(array: Array, low: int, high: int) -> Array:
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
-    shape = _shape(array, site.args[0])
-    return shape[dimension - 1] if 1 <= dimension <= len(shape) else None
+    lengths = _shape(array, site.args[0])
+    return lengths[dimension - 1] if 1 <= dimension <= len(lengths) else None
 
 
 @per_value("array_lower", (ANYARRAY, INT4), INT4, needs_site=True)

@@ -38,9 +38,9 @@ from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
 from planner.expr.rows import Failures
 from storage.types import codec
+from storage.types.arrays import shape
 from storage.types.numeric import WIDE
 from storage.types.order import interval_total
-from storage.types.text_array import array_shape, leaf_test
 
 MAX_ROWS: Final = 50_000_000
 """Rows that one call of a batch may return; past it 54000, since a series is made whole."""
@@ -226,11 +226,11 @@ def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, c
 def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
     element = types[0].element
     assert element is not None
-    is_leaf = leaf_test(element.kind)
+    of_intervals = element.kind is Kind.INTERVAL
 
     def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool = False) -> Sequence[int]:
-        shape = array_shape(array, is_leaf) if array else ()
-        numbers = range(1, shape[dimension - 1] + 1) if 1 <= dimension <= len(shape) else range(0)
+        lengths = shape(array, of_intervals)
+        numbers = range(1, lengths[dimension - 1] + 1) if 1 <= dimension <= len(lengths) else range(0)
         return numbers[::-1] if back else numbers
 
     return _each(INT4, compute)(vectors, types, count, context)
