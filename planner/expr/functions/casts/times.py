@@ -11,17 +11,13 @@ from planner.expr.functions.casts.registry import cast_per_value, cast_vectorise
 from planner.expr.functions.datetime.intervals import checked_stamp, infinite_words, is_infinite
 from planner.expr.functions.table import CallSite
 from storage.types.calendar import DAY, END_TIMESTAMP, to_local, to_utc
-from storage.types.text_time import round_micros
+from storage.types.time_output import round_micros, round_words
 
 
 def _rounded(site: CallSite, words: Words) -> Words:
     """Rounds fractional digits to the result's typmod, half away from zero."""
-    precision = site.result.precision
-    if precision is None or precision >= 6:
-        return words
-    unit = np.int64(10 ** (6 - precision))
-    size = (np.abs(words) + unit // 2) // unit * unit
-    return np.where(infinite_words(words), words, np.where(words < 0, -size, size))
+    rounded = round_words(words, site.result.precision)
+    return words if rounded is words else np.where(infinite_words(words), words, rounded)
 
 
 @cast_vectorised((Kind.TIMESTAMP,), (Kind.TIMESTAMP,))

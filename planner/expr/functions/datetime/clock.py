@@ -15,29 +15,26 @@ from storage.types.time_output import round_micros
 _UNIX: int = EPOCH_DAYS * DAY
 
 
-def _today(site: CallSite) -> int:
+@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
+def current_date(site: CallSite) -> int:
     return to_local(site.context.now, site.context.timezone) // DAY
 
 
 @per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True)
 def age_today(site: CallSite, stamp: int) -> Interval:
-    return age(_today(site) * DAY, stamp)
+    return age(current_date(site) * DAY, stamp)
 
 
 @per_value("age", (TIMESTAMPTZ,), INTERVAL, volatility="stable", needs_site=True)
 def age_today_zoned(site: CallSite, stamp: int) -> Interval:
-    return age_between_zoned(site, to_utc(_today(site) * DAY, site.context.timezone), stamp)
-
-
-@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
-@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-def now(site: CallSite) -> int:
-    return site.context.now
+    return age_between_zoned(site, to_utc(current_date(site) * DAY, site.context.timezone), stamp)
 
 
 @per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-def now_rounded(site: CallSite, precision: int) -> int:
+@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+def now(site: CallSite, precision: int | None = None) -> int:
     return round_micros(site.context.now, precision)
 
 
@@ -56,19 +53,10 @@ def clock_timestamp() -> int:
     return clock.time_ns() // 1000 - _UNIX
 
 
-@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
-def localtimestamp(site: CallSite) -> int:
-    return to_local(site.context.now, site.context.timezone)
-
-
 @per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)
-def localtimestamp_rounded(site: CallSite, precision: int) -> int:
-    return round_micros(localtimestamp(site), precision)
-
-
-@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
-def current_date(site: CallSite) -> int:
-    return _today(site)
+@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
+def localtimestamp(site: CallSite, precision: int | None = None) -> int:
+    return round_micros(to_local(site.context.now, site.context.timezone), precision)
 
 
 @per_value("localtime", (), TIME, volatility="stable", needs_site=True)

@@ -7,6 +7,7 @@ and its kin choose: at least 16 significant digits, and no fewer decimals than t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
@@ -321,17 +322,18 @@ def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
     return result.copy_negate() if base < 0 and int(exponent) % 2 else result
 
 
-def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:
-    """gcd"""
+def _of_integers(operation: Callable[[int, int], int], left: Decimal, right: Decimal) -> Decimal:
     if not (left.is_finite() and right.is_finite()):
         return NAN
     scale = max(scale_of(left), scale_of(right))
-    return from_parts(math.gcd(mantissa_of(left, scale), mantissa_of(right, scale)), scale)
+    return from_parts(operation(mantissa_of(left, scale), mantissa_of(right, scale)), scale)
+
+
+def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:
+    """gcd"""
+    return _of_integers(math.gcd, left, right)
 
 
 def least_multiple(left: Decimal, right: Decimal) -> Decimal:
     """lcm"""
-    if not (left.is_finite() and right.is_finite()):
-        return NAN
-    scale = max(scale_of(left), scale_of(right))
-    return checked(from_parts(math.lcm(mantissa_of(left, scale), mantissa_of(right, scale)), scale))
+    return checked(_of_integers(math.lcm, left, right))
