@@ -146,7 +146,10 @@ class Accumulation:
             "components": components,
             "slot_sets": tuple(sorted(sets, key=lambda s: (s.column, s.shape.value, s.squared, s.other))),
             "plans": plans,
-            "schema": tuple(ColumnType(plan.result, _may_be_null(plan.call)) for plan in plans),
+            "schema": tuple(
+                ColumnType(plan.result, AGGREGATES[plan.call.function].null_result is not NullResult.NEVER)
+                for plan in plans
+            ),
             "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
         }
         for name, value in derived.items():
@@ -184,10 +187,6 @@ class Accumulation:
         weights[:count] = main
         weights[count:, 0] = added
         return Expanded(np.concatenate(sources), np.concatenate(slots), weights)
-
-
-def _may_be_null(call: AggregateCall) -> bool:
-    return AGGREGATES[call.function].null_result is not NullResult.NEVER
 
 
 def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:

@@ -138,11 +138,8 @@ def _bools(source: _Source) -> Words:
 
 
 def _out_of_range(column: LoadColumn, value: object) -> SqlError:
-    return SqlError("22003", f'value "{value}" of column "{column.name}" is out of range for type {_label(column)}')
-
-
-def _label(column: LoadColumn) -> str:
-    return format_type(column.type)
+    type_ = format_type(column.type)
+    return SqlError("22003", f'value "{value}" of column "{column.name}" is out of range for type {type_}')
 
 
 def _integers(source: _Source) -> Words:

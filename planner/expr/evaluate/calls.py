@@ -102,7 +102,7 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
             vectors = [Vector(v.words[rows]) for v in vectors]
         site = CallSite(batch, types, result, count, rows)
         if function.volatility == "volatile":
-            vector = _each_row(function, site, vectors)
+            vector = _collect(site, _compute(function, site, vectors))
         else:
             memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
             vector = _each_distinct(function, site, vectors, memo)
@@ -151,10 +151,6 @@ def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], me
         if len(found) <= _MEMO_LIMIT:
             memo.update(found)
     return _collect(site, results)
-
-
-def _each_row(function: Function, site: CallSite, vectors: list[Vector]) -> Vector:
-    return _collect(site, _compute(function, site, vectors))
 
 
 def _pick(vector: Vector, rows: Words) -> Vector:
