@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ivm.errors import SqlError
@@ -58,17 +59,17 @@ def like_escape(pattern: str, escape: str) -> str:
     return "".join(out)
 
 
-def _matching(name: str, flags: str, wanted: bool) -> None:
+def _matching(name: str, compiled: Callable[[str], Regex], wanted: bool) -> None:
     """Adds an operator that tests whether a regular expression matches, or (``wanted`` false) does not."""
     per_value(name, (TEXT, TEXT), BOOL, makes_null=False)(
-        lambda value, pattern: regex(pattern, flags).matches(value) is wanted
+        lambda value, pattern: compiled(pattern).matches(value) is wanted
     )
 
 
-_matching("~", "", True)
-_matching("!~", "", False)
-_matching("~*", "i", True)
-_matching("!~*", "i", False)
+_matching("~", regex, True)
+_matching("!~", regex, False)
+_matching("~*", lambda pattern: regex(pattern, "i"), True)
+_matching("!~*", lambda pattern: regex(pattern, "i"), False)
 
 
 @per_value("similar_to_escape", (TEXT, TEXT), TEXT)

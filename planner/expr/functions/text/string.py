@@ -93,13 +93,15 @@ def btrim(value: Any, characters: Any = " ") -> Any:
 @per_value("lpad", (TEXT, INT4), TEXT, makes_null=False)
 @per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
 def lpad(value: str, width: int, fill: str = " ") -> str:
-    return _padding(value, width, fill) + value[: max(width, 0)]
+    padding = _padding(value, width, fill)
+    return padding + value if padding else value[: max(width, 0)]
 
 
 @per_value("rpad", (TEXT, INT4), TEXT, makes_null=False)
 @per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
 def rpad(value: str, width: int, fill: str = " ") -> str:
-    return value[: max(width, 0)] + _padding(value, width, fill)
+    padding = _padding(value, width, fill)
+    return value + padding if padding else value[: max(width, 0)]
 
 
 def _padding(value: str, width: int, fill: str) -> str:
