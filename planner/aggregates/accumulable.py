@@ -28,6 +28,7 @@ from planner.aggregates.components import (
 from planner.aggregates.exact_sums import Parts, bit_parts, float_parts, numeric_parts, product_parts, square_parts
 from planner.aggregates.function import Addends, NullResult
 from planner.aggregates.table import AGGREGATES
+from planner.expr.functions.formula import BITS
 from storage.dictionary import Dictionary
 from storage.types.codec import INTERVAL, word_to_float
 from storage.types.numeric import DIRECT_NAN, decode_numeric, is_interned
@@ -146,7 +147,10 @@ class Accumulation:
             "components": components,
             "slot_sets": tuple(sorted(sets, key=lambda s: (s.column, s.shape.value, s.squared, s.other))),
             "plans": plans,
-            "schema": tuple(ColumnType(plan.result, _may_be_null(plan.call)) for plan in plans),
+            "schema": tuple(
+                ColumnType(plan.result, AGGREGATES[plan.call.function].null_result is not NullResult.NEVER)
+                for plan in plans
+            ),
             "types": {a: t for c in self.calls for a, t in zip(c.args, c.types, strict=True)},
         }
         for name, value in derived.items():
@@ -184,10 +188,6 @@ class Accumulation:
         weights[:count] = main
         weights[count:, 0] = added
         return Expanded(np.concatenate(sources), np.concatenate(slots), weights)
-
-
-def _may_be_null(call: AggregateCall) -> bool:
-    return AGGREGATES[call.function].null_result is not NullResult.NEVER
 
 
 def _plan(call: AggregateCall, place: dict[Component, int]) -> CallPlan:
@@ -252,7 +252,7 @@ class _Cache:
         rows = np.flatnonzero(_present(vector, len(vector.words)))
         words = vector.words[rows]
         if slot_set.shape is Shape.BITS:
-            return bit_parts(words, rows, _BIT_WIDTHS[self.types[slot_set.column].kind])
+            return bit_parts(words, rows, BITS[self.types[slot_set.column].kind])
         if slot_set.shape is Shape.FLOAT:
             values = word_to_float(np.ascontiguousarray(words))
             if slot_set.other >= 0:
@@ -262,9 +262,6 @@ class _Cache:
         ids = np.unique(words[is_interned(words)]).tolist()
         wide = {word: decode_numeric(word, self.dictionary) for word in ids}
         return numeric_parts(words, rows, wide, slot_set.squared)
-
-
-_BIT_WIDTHS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 
 
 def _present(vector: Vector, count: int) -> Mask:

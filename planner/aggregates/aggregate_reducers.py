@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 from ivm.graph import CountRows, FirstWords, Order, Reducer
 from ivm.words import row_width
@@ -52,13 +53,8 @@ class AccumulateFold:
 class CountFold:
     """count(*) by key, without other aggregates: the sum of the group's diffs."""
 
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return False
+    out_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = False
 
     def bind(self, context: Context) -> Reducer:
         return CountRows()
@@ -145,6 +141,8 @@ class ModeFold:
     """The first of a group's distinct values by ``words``: NULLs last, then by descending count, then by value."""
 
     words: tuple[tuple[Scalar, Order], ...]
+    out_width: ClassVar[int] = 2
+    can_fail: ClassVar[bool] = False
 
     @property
     def exprs(self) -> tuple[Scalar, ...]:
@@ -157,14 +155,6 @@ class ModeFold:
     @property
     def empty_row(self) -> tuple[int, ...]:
         return (1,) + (0,) * (len(self.words) - 1)
-
-    @property
-    def out_width(self) -> int:
-        return 2
-
-    @property
-    def can_fail(self) -> bool:
-        return False
 
     def bind(self, context: Context) -> Reducer:
         return First(len(self.words) - 1, 0, False)

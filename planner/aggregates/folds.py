@@ -6,7 +6,7 @@ from typing import Any
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
-from storage.types.text_array import array_shape, leaf_test
+from storage.types.arrays import shape
 
 
 def array_agg(type_: SqlType, values: list[Any], _: list[Any]) -> object:
@@ -21,8 +21,8 @@ def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
     if () in values:
         raise SqlError("2202E", "cannot accumulate empty arrays")
     assert type_.element is not None
-    leaf = leaf_test(type_.element.kind)
-    if len({array_shape(value, leaf) for value in values}) > 1:
+    of_intervals = type_.element.kind is Kind.INTERVAL
+    if len({shape(value, of_intervals) for value in values}) > 1:
         raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
     return tuple(values)
 

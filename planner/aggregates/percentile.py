@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,14 +39,8 @@ class Percentile:
     many: bool
     failure: tuple[str, str] | None
     dictionary: Dictionary
-
-    @property
-    def out_width(self) -> int:
-        return 2
-
-    @property
-    def limit(self) -> int | None:
-        return None
+    out_width: ClassVar[int] = 2
+    limit: ClassVar[int | None] = None
 
     @property
     def picks(self) -> Picks:

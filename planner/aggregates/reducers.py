@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -39,14 +39,11 @@ class Accumulate:
 
     layout: Accumulation
     dictionary: Dictionary
+    limit: ClassVar[int | None] = None
 
     @property
     def out_width(self) -> int:
         return row_width(self.layout.schema)
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     def formula(self) -> Words | None:
         """See ``ivm.graph.FormulaReducer``."""
@@ -131,14 +128,11 @@ class First:
     value: int
     null: int | None
     complement: bool
+    limit: ClassVar[int | None] = 1
 
     @property
     def out_width(self) -> int:
         return 1 if self.null is None else 2
-
-    @property
-    def limit(self) -> int | None:
-        return 1
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         first = offsets[:-1]
@@ -168,18 +162,9 @@ class Basic:
     dictionary: Dictionary
     python: PythonFunction | None = None
     look: Callable[[], object] | None = None
-
-    @property
-    def out_width(self) -> int:
-        return 2
-
-    @property
-    def limit(self) -> int | None:
-        return None
-
-    @property
-    def picks(self) -> Picks:
-        return ALL_THAT_COUNT
+    out_width: ClassVar[int] = 2
+    limit: ClassVar[int | None] = None
+    picks: ClassVar[Picks] = ALL_THAT_COUNT
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         function = AGGREGATES[self.function]

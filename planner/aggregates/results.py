@@ -27,6 +27,7 @@ from planner.aggregates.moments import (
     numeric_moment,
 )
 from planner.expr.functions.datetime.intervals import scale_interval
+from planner.expr.functions.formula import BITS
 from storage.types import codec
 from storage.types.numeric import from_parts
 from storage.types.text_interval import checked_interval
@@ -104,7 +105,7 @@ def bits(is_set: Callable[[int, int], bool]) -> ResultRule:
     def finish(plan: CallPlan, groups: Groups) -> Results:
         assert plan.total is not None
         set_bits = groups.limbs[plan.total]
-        sign = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}[plan.result.kind]
+        sign = BITS[plan.result.kind] - 1
 
         def compute(group: int, count: int) -> int:
             found = [bit for bit, times in set_bits.get(group, {}).items() if is_set(times, count)]

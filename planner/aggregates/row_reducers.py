@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,14 +25,8 @@ class FirstRow:
     """A group's first value."""
 
     out_width: int
-
-    @property
-    def can_fail(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> int | None:
-        return 1
+    can_fail: ClassVar[bool] = False
+    limit: ClassVar[int | None] = 1
 
     def bind(self, context: Context) -> Reducer:
         return self
@@ -53,18 +48,12 @@ class TopRows:
     width: int
     count: int | None
     offset: int
+    can_fail: ClassVar[bool] = False
+    limit: ClassVar[int | None] = None
 
     @property
     def out_width(self) -> int:
         return 1 + self.width
-
-    @property
-    def can_fail(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     @property
     def picks(self) -> Picks:
@@ -92,18 +81,12 @@ class NumberedRows:
     peers: int
     count: int | None
     limit_of: Numbering | None
+    can_fail: ClassVar[bool] = False
+    limit: ClassVar[int | None] = None
 
     @property
     def out_width(self) -> int:
         return 4 + self.width
-
-    @property
-    def can_fail(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     @property
     def picks(self) -> Picks:
@@ -171,14 +154,11 @@ class TopOfKey:
 
     fold: TopFold
     context: Context
+    limit: ClassVar[int | None] = None
 
     @property
     def out_width(self) -> int:
         return self.fold.out_width
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TopOfKey) and self.fold == other.fold and self.context is other.context
@@ -247,18 +227,12 @@ class SetFold:
     intersect: bool
     all: bool
     width: int
+    can_fail: ClassVar[bool] = False
+    limit: ClassVar[int | None] = None
 
     @property
     def out_width(self) -> int:
         return 1 + self.width
-
-    @property
-    def can_fail(self) -> bool:
-        return False
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     def bind(self, context: Context) -> Reducer:
         return self

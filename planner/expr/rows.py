@@ -9,7 +9,6 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
-from ivm.words import SqlType
 from planner.expr.context import Context
 
 
@@ -74,35 +73,6 @@ class _Child(RowBatch):
         if vector is None:
             vector = self.taken[index] = take(self.parent.column(index), self.rows)
         return vector
-
-
-class RowsCallSite:
-    """A ``planner.expr.functions.table.CallSite``. ``rows``: which of the batch's rows the implementation got; None:
-    all."""
-
-    __slots__ = ("_batch", "_rows", "args", "context", "count", "failed", "result")
-
-    def __init__(
-        self, batch: RowBatch, args: tuple[SqlType, ...], result: SqlType, count: int, rows: Words | None = None
-    ) -> None:
-        self._batch = batch
-        self._rows = rows
-        self.args = args
-        self.result = result
-        self.count = count
-        self.context = batch.context
-        self.failed: list[Words] = []
-
-    def fail(self, rows: Words, error: SqlError) -> None:
-        """Makes these rows (indices among those that the implementation got) fail."""
-        if len(rows):
-            self.failed.append(rows)
-            self._batch.failed.append((rows if self._rows is None else self._rows[rows], error))
-
-    def fail_where(self, mask: Mask, error: SqlError) -> None:
-        """Makes the rows where ``mask`` holds fail."""
-        if np.count_nonzero(mask):
-            self.fail(np.flatnonzero(np.broadcast_to(mask, self.count)), error)
 
 
 def take(vector: Vector, rows: Words) -> Vector:

@@ -8,7 +8,7 @@ as int microseconds (since 2000-01-01); interval as (months, days, microseconds)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, ClassVar, assert_never
 
 from ivm.words import BOOL, SqlType
 
@@ -84,10 +84,7 @@ class And:
     """Three-valued AND; later arguments are evaluated only on rows where no earlier one is false."""
 
     args: tuple[Scalar, ...]
-
-    @property
-    def type(self) -> SqlType:
-        return BOOL
+    type: ClassVar[SqlType] = BOOL
 
     @property
     def nullable(self) -> bool:
@@ -99,10 +96,7 @@ class Or:
     """Three-valued OR; later arguments are evaluated only on rows where no earlier one is true."""
 
     args: tuple[Scalar, ...]
-
-    @property
-    def type(self) -> SqlType:
-        return BOOL
+    type: ClassVar[SqlType] = BOOL
 
     @property
     def nullable(self) -> bool:
@@ -145,14 +139,8 @@ class Exists:
     """Whether the subquery has a row."""
 
     rel: Rel
-
-    @property
-    def type(self) -> SqlType:
-        return BOOL
-
-    @property
-    def nullable(self) -> bool:
-        return False
+    type: ClassVar[SqlType] = BOOL
+    nullable: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,14 +154,8 @@ class Quantified:
     rel: Rel
     comparison: Scalar
     every: bool
-
-    @property
-    def type(self) -> SqlType:
-        return BOOL
-
-    @property
-    def nullable(self) -> bool:
-        return True
+    type: ClassVar[SqlType] = BOOL
+    nullable: ClassVar[bool] = True
 
 
 Scalar = (

@@ -5,7 +5,7 @@ The only arrangements and thresholds in such a plan lie between the query's cons
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -126,12 +126,10 @@ class _Direct:
     snapshot: Snapshot
     context: Context
     bounds: Bounds
-    known: dict[NodeId, Counted] | None = None
-    failed: dict[NodeId, Words] | None = None
+    known: dict[NodeId, Counted] = field(default_factory=dict)
+    failed: dict[NodeId, Words] = field(default_factory=dict)
 
     def rows(self, number: NodeId) -> Counted:
-        if self.known is None:
-            self.known, self.failed = {}, {}
         if number not in self.known:
             self.known[number] = self._compute(number, self.plan.nodes[number])
         return self.known[number]
@@ -145,7 +143,7 @@ class _Direct:
                 return np.concatenate(parts) if parts else None
             case Errors():
                 self.rows(node.input)
-                return None if self.failed is None else self.failed.get(node.input)
+                return self.failed.get(node.input)
             case TableErrors():
                 found = self.snapshot.errors(node.relation)
                 return None if found is None else found[0]
@@ -170,7 +168,6 @@ class _Direct:
                 return self._map(number, node)
             case Errors():
                 self.rows(node.input)
-                assert self.failed is not None
                 errors = self.failed.get(node.input, np.zeros((0, 1), np.int64))
                 return errors, np.ones(len(errors), np.int64)
             case Arrange():
@@ -189,7 +186,6 @@ class _Direct:
         return moved, diffs if source is None else diffs[source]
 
     def _fail(self, number: NodeId, errors: Words | None) -> None:
-        assert self.failed is not None
         if errors is not None and len(errors):
             self.failed[number] = errors
 

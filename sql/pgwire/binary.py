@@ -9,9 +9,9 @@ from typing import Any, Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
 from sql.pgwire.messages import sized
+from storage.types.arrays import elements, shape
 from storage.types.numeric import from_parts, mantissa_of, scale_of
 from storage.types.text import format_datum, parse_datum
-from storage.types.text_array import array_shape, leaf_test
 from storage.types.text_number import fit_numeric
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import format_type, type_oid
@@ -147,11 +147,11 @@ def _decode_numeric(data: bytes) -> Decimal:
 
 def _encode_array(type_: SqlType, datum: Any) -> bytes:
     assert type_.element is not None
-    element, is_leaf = type_.element, leaf_test(type_.element.kind)
-    shape = array_shape(datum, is_leaf) if datum else ()
-    flat = _flatten(datum, len(shape))
-    parts = [struct.pack("!iiI", len(shape), any(item is None for item in flat), type_oid(element))]
-    parts += [struct.pack("!ii", length, 1) for length in shape]
+    element = type_.element
+    lengths = shape(datum, element.kind is Kind.INTERVAL)
+    flat = list(elements(datum, len(lengths)))
+    parts = [struct.pack("!iiI", len(lengths), any(item is None for item in flat), type_oid(element))]
+    parts += [struct.pack("!ii", length, 1) for length in lengths]
     parts += [sized(None if item is None else encode_binary(element, item)) for item in flat]
     return b"".join(parts)
 
@@ -162,14 +162,6 @@ def _encode_row(type_: SqlType, datum: Any) -> bytes:
         body = None if value is None else encode_binary(field, value)
         parts.append(_UINT4.pack(type_oid(field)) + sized(body))
     return b"".join(parts)
-
-
-def _flatten(datum: Any, depth: int) -> list[Any]:
-    if depth == 0:
-        return []
-    if depth == 1:
-        return list(datum)
-    return [leaf for item in datum for leaf in _flatten(item, depth - 1)]
 
 
 def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ from storage.types import codec
 from storage.types.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.types.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
 from storage.types.text import parse_datum
+from storage.types.time_output import round_words
 from storage.types.type_names import format_type
 
 _EPOCH_2000: Final = EPOCH_DAYS * DAY
@@ -137,11 +138,8 @@ def _bools(source: _Source) -> Words:
 
 
 def _out_of_range(column: LoadColumn, value: object) -> SqlError:
-    return SqlError("22003", f'value "{value}" of column "{column.name}" is out of range for type {_label(column)}')
-
-
-def _label(column: LoadColumn) -> str:
-    return format_type(column.type)
+    type_ = format_type(column.type)
+    return SqlError("22003", f'value "{value}" of column "{column.name}" is out of range for type {type_}')
 
 
 def _integers(source: _Source) -> Words:
@@ -293,15 +291,16 @@ def _dates(source: _Source) -> Words:
 
 
 def _dates_as_timestamps(source: _Source) -> Words:
-    return _rounded(_since_2000(_days(source.array), DAY, source.column), source.column)
+    return round_words(_since_2000(_days(source.array), DAY, source.column), source.column.type.precision)
 
 
 def _timestamps(source: _Source) -> Words:
-    found = np.asarray(source.array.cast(pa.int64()).to_numpy(), np.int64)
-    if source.array.type.unit == "ns":
-        micros = found // 1000 + (found % 1000 >= 500)
-        return _rounded(micros - _EPOCH_2000, source.column)
-    return _rounded(_since_2000(found, _PER_UNIT[source.array.type.unit], source.column), source.column)
+    found, unit = np.asarray(source.array.cast(pa.int64()).to_numpy(), np.int64), source.array.type.unit
+    if unit == "ns":
+        stamps = found // 1000 + (found % 1000 >= 500) - _EPOCH_2000
+    else:
+        stamps = _since_2000(found, _PER_UNIT[unit], source.column)
+    return round_words(stamps, source.column.type.precision)
 
 
 def _since_2000(units: Words, per: int, column: LoadColumn) -> Words:
@@ -313,21 +312,12 @@ def _since_2000(units: Words, per: int, column: LoadColumn) -> Words:
     return units * np.int64(per) - _EPOCH_2000
 
 
-def _rounded(micros: Words, column: LoadColumn) -> Words:
-    """Rounds to the column's fractional digits, half away from zero as Postgres does."""
-    if column.type.precision is None or column.type.precision >= 6:
-        return micros
-    unit = np.int64(10 ** (6 - column.type.precision))
-    rounded: Words = np.sign(micros) * ((np.abs(micros) + unit // 2) // unit * unit)
-    return rounded
-
-
 def _times(source: _Source) -> Words:
     integers = pa.int32() if pa.types.is_time32(source.array.type) else pa.int64()
     found = np.asarray(source.array.cast(integers).to_numpy(), np.int64)
     if source.array.type.unit == "ns":
-        return _rounded(found // 1000 + (found % 1000 >= 500), source.column)
-    return _rounded(found * np.int64(_PER_UNIT[source.array.type.unit]), source.column)
+        return round_words(found // 1000 + (found % 1000 >= 500), source.column.type.precision)
+    return round_words(found * np.int64(_PER_UNIT[source.array.type.unit]), source.column.type.precision)
 
 
 def _intervals(source: _Source) -> Words:

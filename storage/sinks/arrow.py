@@ -95,43 +95,26 @@ def _direct(words: Words, nulls: Mask | None, name: str, type_: SqlType) -> pa.A
     kind = type_.kind
     if kind is Kind.NUMERIC and _is_decimal(type_):
         return _decimals(words, nulls, name, type_)
-    convert = _CONVERTERS.get(kind)
-    if convert is None:
+    if kind not in _PLAIN:
         return _texts(Vector(words, nulls), type_, None)
-    values = convert(words, nulls, name)
+    if kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        values: np.ndarray[Any, Any] = _stamps(words, name)
+    else:
+        values = _CONVERTERS[kind](words) if kind in _CONVERTERS else words
     return pa.array(values, mask=nulls).cast(_PLAIN[kind])
 
 
-def _integers(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls, name
-    return words
-
-
-def _bools(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls, name
-    found: np.ndarray[Any, Any] = words != 0
-    return found
-
-
-def _floats(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls, name
-    return codec.word_to_float(words)
-
-
-def _singles(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls, name
+def _singles(words: Words) -> np.ndarray[Any, Any]:
     singles: np.ndarray[Any, Any] = codec.word_to_float(words).astype(np.float32)
     return singles
 
 
-def _dates(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls, name
+def _dates(words: Words) -> np.ndarray[Any, Any]:
     days = np.where(words == POSITIVE_INFINITY, _DATE_INFINITY, words + EPOCH_DAYS)
     return np.where(words == NEGATIVE_INFINITY, -_DATE_INFINITY, days).astype(np.int32)
 
 
-def _stamps(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]:
-    del nulls
+def _stamps(words: Words, name: str) -> np.ndarray[Any, Any]:
     latest = _INFINITY - 1 - _EPOCH_2000
     if ((words > latest) & (words != POSITIVE_INFINITY)).any():
         message = f'a timestamp of column "{name}" lies after the year 294246, which a file cannot hold'
@@ -141,11 +124,10 @@ def _stamps(words: Words, nulls: Mask | None, name: str) -> np.ndarray[Any, Any]
     return np.where(words == NEGATIVE_INFINITY, -_INFINITY, micros)
 
 
-_CONVERTERS: Final[dict[Kind, Callable[[Words, Mask | None, str], np.ndarray[Any, Any]]]] = {
-    Kind.BOOL: _bools, Kind.INT2: _integers, Kind.INT4: _integers, Kind.INT8: _integers, Kind.OID: _integers,
-    Kind.FLOAT4: _singles, Kind.FLOAT8: _floats, Kind.DATE: _dates, Kind.TIME: _integers,
-    Kind.TIMESTAMP: _stamps, Kind.TIMESTAMPTZ: _stamps,
+_CONVERTERS: Final[dict[Kind, Callable[[Words], np.ndarray[Any, Any]]]] = {
+    Kind.BOOL: lambda words: words != 0, Kind.FLOAT4: _singles, Kind.FLOAT8: codec.word_to_float, Kind.DATE: _dates,
 }  # fmt: skip
+"""Of the types that have an Arrow type, those whose words are not its values."""
 
 
 def _decimals(words: Words, nulls: Mask | None, name: str, type_: SqlType) -> pa.Array:

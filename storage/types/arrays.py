@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 _U32: Final = struct.Struct(">I")
@@ -27,11 +28,9 @@ def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
 
 def elements(value: Any, depth: int) -> Iterator[Any]:
     """The elements of an array datum of ``depth`` dimensions, innermost dimension fastest."""
-    for item in value:
-        if depth > 1:
-            yield from elements(item, depth - 1)
-        else:
-            yield item
+    for _ in range(depth - 1):
+        value = chain.from_iterable(value)
+    return iter(value)
 
 
 def nest(items: list[Any], lengths: tuple[int, ...]) -> tuple[Any, ...]:

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from ivm.words import Kind, SqlType
 from storage.types.arrays import elements, nest, shape
+from storage.types.calendar import DAY
 from storage.types.codec import encode_one_direct, to_bytes
 from storage.types.numeric import WIDE
+from storage.types.text_json import format_json
 
-DAY: Final = 86_400_000_000
 NOTHING: Final = b"\x80"
 """The tie-breaker of a value that its prefix determines."""
 _LEAST: Final = -(2**63)
@@ -47,7 +48,7 @@ def canonical(type: SqlType, datum: Any) -> Any:
             days, microseconds = divmod(interval_total(datum), DAY)
             return (*divmod(days, 30), microseconds)
         case Kind.JSONB:
-            return _canonical_json(datum)
+            return format_json(json.loads(datum, parse_float=_canonical_number, parse_int=_canonical_number))
         case Kind.ARRAY:
             element = type.element
             assert element is not None
@@ -71,6 +72,10 @@ def canonical_numeric(value: Decimal) -> Decimal:
     return WIDE.quantize(value, Decimal(1)) if int(value.as_tuple().exponent) > 0 else value
 
 
+def _canonical_number(text: str) -> Decimal:
+    return canonical_numeric(Decimal(text))
+
+
 def sort_key(type: SqlType, datum: Any) -> bytes:
     """Bytes that memcmp orders as the values compare; equal for equal values."""
     match type.kind:
@@ -78,7 +83,7 @@ def sort_key(type: SqlType, datum: Any) -> bytes:
             prefix, rest = order_parts(type, datum)
             return _word(prefix) + rest
         case Kind.JSONB:
-            return _json_key(_parse_json(datum), True)
+            return _json_key(json.loads(datum, parse_float=Decimal, parse_int=Decimal), True)
         case Kind.ARRAY:
             return _array_key(type, datum)
         case Kind.RECORD:
@@ -152,24 +157,6 @@ def _array_key(type: SqlType, datum: Any) -> bytes:
         for item in elements(datum, len(lengths))
     ]
     return b"".join(parts) + b"\x00" + struct.pack(f">{len(lengths) + 1}I", len(lengths), *lengths)
-
-
-def _parse_json(text: str) -> Any:
-    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
-
-
-def _canonical_json(text: str) -> str:
-    return _write_json(_parse_json(text))
-
-
-def _write_json(value: Any) -> str:
-    if isinstance(value, Decimal):
-        return f"{canonical_numeric(value):f}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_write_json, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k, ensure_ascii=False)}: {_write_json(v)}" for k, v in value.items()) + "}"
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _json_key(value: Any, top: bool = False) -> bytes:

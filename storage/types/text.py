@@ -19,6 +19,7 @@ from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.interval_output import format_interval
+from storage.types.numeric import numeric_text
 from storage.types.text_array import format_array, leaf_test, parse_array, parse_plain_array
 from storage.types.text_bulk import format_bulk, parse_bulk
 from storage.types.text_char import format_char1, parse_char1
@@ -27,7 +28,6 @@ from storage.types.text_json import canonical_json
 from storage.types.text_number import (
     format_float4,
     format_float8,
-    format_numeric,
     parse_bool,
     parse_float,
     parse_integer,
@@ -39,7 +39,16 @@ from storage.types.text_time import parse_date, parse_time, parse_timestamp, par
 from storage.types.time_output import format_date, format_time, format_timestamp, format_timestamptz
 from storage.types.type_names import format_type
 
-__all__ = ["DEFAULT_STYLE", "TextStyle", "format_datum", "format_text", "parse_datum", "parse_rows", "parse_text"]
+__all__ = [
+    "DEFAULT_STYLE",
+    "TextStyle",
+    "fit_string",
+    "format_datum",
+    "format_text",
+    "parse_datum",
+    "parse_rows",
+    "parse_text",
+]
 
 
 def parse_text(
@@ -153,20 +162,25 @@ def _integer(low: int, high: int) -> _Parser:
     return lambda type_, text, style: parse_integer(text, low, high, format_type(type_))
 
 
-def _string(type_: SqlType, text: str, style: TextStyle) -> str:
-    limit = type_.precision
-    if "\x00" in text:
-        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+def fit_string(value: str, type_: SqlType, assignment: bool) -> str:
+    """Fits a string to a type's length: an explicit cast cuts, an assignment cuts only spaces; char(n) pads."""
     if type_.kind is Kind.NAME:
-        return text.encode()[:63].decode(errors="ignore")
+        return value.encode()[:63].decode(errors="ignore")
+    limit = type_.precision
     if limit is None:
-        return text
-    if len(text) > limit:
-        if text[limit:].strip(" "):
+        return value
+    if len(value) > limit:
+        if assignment and value[limit:].strip(" "):
             label = "character" if type_.kind is Kind.BPCHAR else "character varying"
             raise SqlError("22001", f"value too long for type {label}({limit})")
-        return text[:limit]
-    return text.ljust(limit) if type_.kind is Kind.BPCHAR else text
+        return value[:limit]
+    return value.ljust(limit) if type_.kind is Kind.BPCHAR else value
+
+
+def _string(type_: SqlType, text: str, style: TextStyle) -> str:
+    if "\x00" in text:
+        raise SqlError("22021", 'invalid byte sequence for encoding "UTF8": 0x00')
+    return fit_string(text, type_, True)
 
 
 def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:
@@ -258,23 +272,18 @@ def _record_in(type_: SqlType, text: str, style: TextStyle) -> object:
     raise SqlError("0A000", "input of anonymous composite types is not implemented")
 
 
-_INT2: Final = _integer(-(2**15), 2**15 - 1)
-_INT4: Final = _integer(-(2**31), 2**31 - 1)
-_INT8: Final = _integer(-(2**63), 2**63 - 1)
+_STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)
+_REGS: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
 
 _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.BOOL: lambda type_, text, style: parse_bool(text),
-    Kind.INT2: _INT2,
-    Kind.INT4: _INT4,
-    Kind.INT8: _INT8,
+    Kind.INT2: _integer(-(2**15), 2**15 - 1),
+    Kind.INT4: _integer(-(2**31), 2**31 - 1),
+    Kind.INT8: _integer(-(2**63), 2**63 - 1),
     Kind.FLOAT4: lambda type_, text, style: parse_float(text, "real"),
     Kind.FLOAT8: lambda type_, text, style: parse_float(text, "double precision"),
     Kind.NUMERIC: lambda type_, text, style: parse_numeric(text, type_.precision, type_.scale),
-    Kind.TEXT: _string,
-    Kind.VARCHAR: _string,
-    Kind.BPCHAR: _string,
-    Kind.NAME: _string,
-    Kind.UNKNOWN: _string,
+    **dict.fromkeys(_STRINGS, _string),
     Kind.CHAR1: lambda type_, text, style: parse_char1(text),
     Kind.BYTEA: _bytea,
     Kind.DATE: lambda type_, text, style: parse_date(text, style),
@@ -288,10 +297,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
     Kind.ENUM: _enum_in,
-    Kind.REGCLASS: _reg_in,
-    Kind.REGTYPE: _reg_in,
-    Kind.REGPROC: _reg_in,
-    Kind.REGNAMESPACE: _reg_in,
+    **dict.fromkeys(_REGS, _reg_in),
     Kind.RECORD: _record_in,
     Kind.VOID: lambda type_, text, style: "",
 }
@@ -307,19 +313,12 @@ def _as_str(type_: SqlType, datum: Any, style: TextStyle) -> str:
 
 _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.BOOL: lambda type_, datum, style: "t" if datum else "f",
-    Kind.INT2: _as_str,
-    Kind.INT4: _as_str,
-    Kind.INT8: _as_str,
-    Kind.OID: _as_str,
+    **dict.fromkeys((Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID), _as_str),
     Kind.ENUM: _enum_out,
     Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
     Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
-    Kind.NUMERIC: lambda type_, datum, style: format_numeric(datum),
-    Kind.TEXT: _as_is,
-    Kind.VARCHAR: _as_is,
-    Kind.BPCHAR: _as_is,
-    Kind.NAME: _as_is,
-    Kind.UNKNOWN: _as_is,
+    Kind.NUMERIC: lambda type_, datum, style: numeric_text(datum),
+    **dict.fromkeys((*_STRINGS, Kind.JSONB), _as_is),
     Kind.CHAR1: lambda type_, datum, style: format_char1(datum),
     Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
     Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),
@@ -328,11 +327,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.TIMESTAMPTZ: lambda type_, datum, style: format_timestamptz(datum, style.timezone, style.formats),
     Kind.INTERVAL: lambda type_, datum, style: format_interval(datum, style.formats.interval),
     Kind.UUID: _format_uuid,
-    Kind.JSONB: _as_is,
-    Kind.REGCLASS: _reg_out,
-    Kind.REGTYPE: _reg_out,
-    Kind.REGPROC: _reg_out,
-    Kind.REGNAMESPACE: _reg_out,
+    **dict.fromkeys(_REGS, _reg_out),
     Kind.RECORD: _row_out,
     Kind.VOID: lambda type_, datum, style: "",
 }

@@ -41,9 +41,10 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
     value, end = _level(body, 0, text, parse_element)
     if body[end:].strip():
         raise _malformed(text, "Junk after closing right brace.")
-    if _shape(value, is_leaf) is None:
+    shape = _shape(value, is_leaf)
+    if shape is None:
         raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
-    if value and 0 in array_shape(value, is_leaf):
+    if value and 0 in shape:
         raise _malformed(text)
     return value
 
@@ -57,18 +58,6 @@ def parse_plain_array(kind: Kind, text: str) -> tuple[object, ...] | None:
     if kind is Kind.TEXT and _WORDS.fullmatch(text) and not _NULL.search(text):
         return tuple(text[1:-1].split(","))
     return None
-
-
-def array_shape(value: object, is_leaf: Leaf) -> tuple[int, ...]:
-    """The lengths of an array's dimensions, outermost first; () for an element."""
-    shape: tuple[int, ...] = ()
-    while not is_leaf(value):
-        assert isinstance(value, tuple)
-        shape = (*shape, len(value))
-        if not value:
-            break
-        value = value[0]
-    return shape
 
 
 def _shape(value: object, is_leaf: Leaf) -> tuple[int, ...] | None:

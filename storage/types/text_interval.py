@@ -118,11 +118,9 @@ def checked_interval(months: int, days: int, micros: int) -> Interval:
     return months, days, micros
 
 
-def parse_interval(
-    text: str, precision: int | None = None, unit: str = "second", sql_standard: bool = False
-) -> Interval:
-    """Text → (months, days, µs). ``unit``: the unit of a bare number (INTERVAL '5' DAY). ``sql_standard``: a leading
-    minus applies to all fields if no other field has a sign, as in IntervalStyle sql_standard."""
+def parse_interval(text: str, precision: int | None = None, sql_standard: bool = False) -> Interval:
+    """Text → (months, days, µs). ``sql_standard``: a leading minus applies to all fields if no other field has a sign,
+    as in IntervalStyle sql_standard."""
     body = text.strip()
     total = _Total(text)
     if body[:1] == "P":
@@ -137,7 +135,7 @@ def parse_interval(
     spread = sql_standard and tokens[0][1][0] == "-" and len(signs) == 1
     if spread:
         tokens[0] = (tokens[0][0], tokens[0][1][1:])
-    _sum_tokens(tokens, total, unit)
+    _sum_tokens(tokens, total)
     return total.result(ago != spread, precision)
 
 
@@ -157,7 +155,7 @@ def _tokenize(body: str, text: str) -> list[tuple[str, str]]:
     return tokens
 
 
-def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None:
+def _sum_tokens(tokens: list[tuple[str, str]], total: _Total) -> None:
     seen: set[str] = set()
     at = 0
     while at < len(tokens):
@@ -186,7 +184,7 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total, unit: str) -> None
         elif at < len(tokens) and tokens[at][0] == "clock":
             named = "day"
         elif at == len(tokens):
-            named = unit
+            named = "second"
         else:
             raise _syntax(total.text)
         _once(seen, named, total.text)

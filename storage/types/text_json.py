@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from ivm.errors import SqlError
-from storage.types.text_number import format_numeric, parse_numeric
+from storage.types.numeric import numeric_text
+from storage.types.text_number import parse_numeric
 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -37,7 +38,7 @@ def format_json(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
-        return format_numeric(value)
+        return numeric_text(value)
     if isinstance(value, str):
         if "\x00" in value:
             raise SqlError("22P05", "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")

@@ -127,13 +127,6 @@ def _overflow(precision: int, scale: int, template: str | None) -> SqlError:
     return SqlError("22003", "numeric field overflow", detail)
 
 
-def format_numeric(value: Decimal) -> str:
-    """Plain digits at the display scale; NaN, Infinity, -Infinity."""
-    if not value.is_finite():
-        return "NaN" if value.is_nan() else ("-Infinity" if value < 0 else "Infinity")
-    return f"{value.copy_abs() if value.is_zero() else value:f}"
-
-
 def format_float8(value: float) -> str:
     """The shortest digits that round-trip, laid out as in Postgres's ryu output."""
     text = repr(float(value))

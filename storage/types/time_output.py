@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
+from ivm.rows import Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
 from storage.types.calendar import DAY, SECOND, civil_from_days, utc_offset, zone_abbreviation
 from storage.types.text_style import DEFAULT_FORMATS, DateFormats
@@ -21,6 +24,15 @@ def round_micros(value: int, precision: int | None) -> int:
     unit = 10 ** (6 - precision)
     rounded: int = (abs(value) + unit // 2) // unit * unit
     return rounded if value >= 0 else -rounded
+
+
+def round_words(words: Words, precision: int | None) -> Words:
+    """``round_micros`` of words."""
+    if precision is None or precision >= 6:
+        return words
+    unit = np.int64(10 ** (6 - precision))
+    rounded: Words = np.sign(words) * ((np.abs(words) + unit // 2) // unit * unit)
+    return rounded
 
 
 def _civil_text(days: int, formats: DateFormats) -> tuple[str, str]:

@@ -10,8 +10,8 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.words import SqlType
-from planner.expr.functions.table import CallingConvention, Function
-from planner.expr.rows import RowBatch, RowsCallSite, some, with_nulls
+from planner.expr.functions.table import CallingConvention, CallSite, Function
+from planner.expr.rows import RowBatch, some, with_nulls
 from storage.types.codec import decode, encode
 
 Run = Callable[[RowBatch], Vector]
@@ -32,7 +32,7 @@ def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlT
     implementation = function.implementation
 
     def run(batch: RowBatch) -> Vector:
-        site = RowsCallSite(batch, types, result, batch.count)
+        site = CallSite(batch, types, result, batch.count)
         out = implementation(site, *[a(batch) for a in args])
         vector = out if isinstance(out, Vector) else Vector(out)
         return _without_failed(site, vector) if site.failed else vector
@@ -48,7 +48,7 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
         vectors = [a(batch) for a in args]
         nulls = _any_null(vectors)
         if nulls is None or total:
-            site = RowsCallSite(batch, types, result, batch.count)
+            site = CallSite(batch, types, result, batch.count)
             vector = _as_vector(site, implementation(site, *[v.words for v in vectors]))
             if nulls is None:
                 return vector
@@ -57,7 +57,7 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
         words = np.zeros(batch.count, np.int64)
         if not len(rows):
             return Vector(words, nulls)
-        site = RowsCallSite(batch, types, result, len(rows), rows)
+        site = CallSite(batch, types, result, len(rows), rows)
         vector = _as_vector(site, implementation(site, *[v.words[rows] for v in vectors]))
         words[rows] = vector.words
         if vector.nulls is not None:
@@ -76,12 +76,12 @@ def _any_null(vectors: list[Vector]) -> Mask | None:
     return nulls
 
 
-def _as_vector(site: RowsCallSite, out: Words | Vector) -> Vector:
+def _as_vector(site: CallSite, out: Words | Vector) -> Vector:
     vector = out if isinstance(out, Vector) else Vector(out)
     return _without_failed(site, vector) if site.failed else vector
 
 
-def _without_failed(site: RowsCallSite, vector: Vector) -> Vector:
+def _without_failed(site: CallSite, vector: Vector) -> Vector:
     """Makes failed rows NULL, so that no enclosing expression computes on them."""
     nulls = np.zeros(site.count, np.bool_) if vector.nulls is None else vector.nulls.copy()
     for rows in site.failed:
@@ -100,9 +100,9 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
         count = batch.count if rows is None else len(rows)
         if rows is not None:
             vectors = [Vector(v.words[rows]) for v in vectors]
-        site = RowsCallSite(batch, types, result, count, rows)
+        site = CallSite(batch, types, result, count, rows)
         if function.volatility == "volatile":
-            vector = _each_row(function, site, vectors)
+            vector = _collect(site, _compute(function, site, vectors))
         else:
             memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
             vector = _each_distinct(function, site, vectors, memo)
@@ -129,7 +129,7 @@ def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
     return list(zip(*columns, strict=True)) if columns else [()] * count
 
 
-def _each_distinct(function: Function, site: RowsCallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
+def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
     """Results through a memo, which maps each distinct row of arguments to its word, None (NULL) or error."""
     keys = _row_keys(vectors, site.count)
     if site.count == 1:
@@ -153,15 +153,11 @@ def _each_distinct(function: Function, site: RowsCallSite, vectors: list[Vector]
     return _collect(site, results)
 
 
-def _each_row(function: Function, site: RowsCallSite, vectors: list[Vector]) -> Vector:
-    return _collect(site, _compute(function, site, vectors))
-
-
 def _pick(vector: Vector, rows: Words) -> Vector:
     return Vector(vector.words[rows], None if vector.nulls is None else some(vector.nulls[rows]))
 
 
-def _compute(function: Function, site: RowsCallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
+def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
     """Runs the implementation on each row. Gives a result word, None (NULL) or an error for each."""
     dictionary = site.context.dictionary
     datums = [decode(t, v, dictionary) for t, v in zip(site.args, vectors, strict=True)]
@@ -186,7 +182,7 @@ def _compute(function: Function, site: RowsCallSite, vectors: list[Vector]) -> l
     return words
 
 
-def _collect(site: RowsCallSite, results: list[int | SqlError | None]) -> Vector:
+def _collect(site: CallSite, results: list[int | SqlError | None]) -> Vector:
     """Collects result words into a vector; errors fail their rows."""
     try:
         return Vector(np.array(results, np.int64))

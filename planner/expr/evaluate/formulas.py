@@ -9,136 +9,16 @@ value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
-
-from ivm.formula import (
-    EQUAL,
-    FALSE,
-    GREATER,
-    LESS,
-    NOT_EQUAL,
-    NOT_FALSE,
-    NOT_GREATER,
-    NOT_LESS,
-    NOT_NULL,
-    NOT_TRUE,
-    NULL,
-    TRUE,
-    Formula,
-    Register,
-)  # fmt: skip
-from ivm.kernels.codes import (
-    ADD,
-    AND,
-    BITS_AND,
-    BITS_OR,
-    BITS_XOR,
-    DISTINCT,
-    DIVIDE,
-    FIT,
-    FROM_DECIMAL,
-    MULTIPLY,
-    OR,
-    REMAINDER,
-    SAME_SCALE,
-    SUBTRACT,
-    TO_DECIMAL,
-)  # fmt: skip
+from ivm.formula import NOT_FALSE, NOT_TRUE, NULL, TRUE, Formula, Register
+from ivm.kernels.codes import AND, FIT, OR
 from ivm.words import NUMERIC, Kind, Schema, SqlType, Storage
 from planner import gathers
-from planner.expr.comparison import Comparison
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import compile_expressions, declared_types
-from planner.expr.functions.formula import Beyond, Truth
+from planner.expr.functions.formula import Beyond, FormulaSite
 from planner.expr.functions.library import FUNCTIONS, RAISING_CASTS, find_cast
-from planner.expr.functions.numbers.integer import BITS
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children
 from planner.gathers import Cell
-
-_COMPARISONS: Final = {
-    Comparison.LESS: LESS, Comparison.EQUAL: EQUAL, Comparison.NOT_GREATER: NOT_GREATER, Comparison.GREATER: GREATER,
-    Comparison.NOT_EQUAL: NOT_EQUAL, Comparison.NOT_LESS: NOT_LESS,
-}  # fmt: skip
-_TESTS: Final = {
-    Truth.TRUE: TRUE, Truth.FALSE: FALSE, Truth.NULL: NULL, Truth.NOT_TRUE: NOT_TRUE, Truth.NOT_FALSE: NOT_FALSE,
-    Truth.NOT_NULL: NOT_NULL,
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class CallSteps:
-    """The steps of one call, ``planner.expr.functions.formula.FormulaSite``. Only rows where ``mask`` is 1 may fail."""
-
-    formula: Formula
-    mask: Register
-    args: tuple[SqlType, ...]
-    result: SqlType
-
-    def constant(self, word: int | None) -> Register:
-        return self.formula.constant(word)
-
-    def add(self, a: Register, b: Register) -> Register:
-        return self._integer(ADD, a, b)
-
-    def subtract(self, a: Register, b: Register) -> Register:
-        return self._integer(SUBTRACT, a, b)
-
-    def multiply(self, a: Register, b: Register) -> Register:
-        return self._integer(MULTIPLY, a, b)
-
-    def divide(self, a: Register, b: Register) -> Register:
-        return self._integer(DIVIDE, a, b)
-
-    def remainder(self, a: Register, b: Register) -> Register:
-        return self._integer(REMAINDER, a, b)
-
-    def _integer(self, opcode: int, a: Register, b: Register) -> Register:
-        return self.formula.step(opcode, a, b, self.mask, BITS[self.result.kind])
-
-    def bits_and(self, a: Register, b: Register) -> Register:
-        return self.formula.step(BITS_AND, a, b)
-
-    def bits_or(self, a: Register, b: Register) -> Register:
-        return self.formula.step(BITS_OR, a, b)
-
-    def bits_xor(self, a: Register, b: Register) -> Register:
-        return self.formula.step(BITS_XOR, a, b)
-
-    def fit(self, a: Register) -> Register:
-        return self.formula.step(FIT, a, None, self.mask, BITS[self.result.kind])
-
-    def to_decimal(self, a: Register, scale: int) -> Register:
-        return self.formula.step(TO_DECIMAL, a, None, self.mask, scale)
-
-    def from_decimal(self, a: Register) -> Register:
-        return self.formula.step(FROM_DECIMAL, a, None, self.mask, BITS[self.result.kind])
-
-    def compare(self, comparison: Comparison, a: Register, b: Register) -> Register:
-        return self.formula.compare(a, b, _COMPARISONS[comparison])
-
-    def distinct(self, a: Register, b: Register) -> Register:
-        return self.formula.step(DISTINCT, a, b, nullable=False)
-
-    def not_distinct(self, a: Register, b: Register) -> Register:
-        return self.formula.step(DISTINCT, a, b, constant=1, nullable=False)
-
-    def test(self, a: Register, truth: Truth) -> Register:
-        return self.formula.test(a, _TESTS[truth])
-
-    def choose(self, condition: Register, a: Register, b: Register) -> Register:
-        return self.formula.choose(condition, a, b)
-
-    def where(self, condition: Register) -> CallSteps:
-        return replace(self, mask=self.formula.both(self.mask, condition))
-
-    def equal_words(self, a: Register, b: Register) -> tuple[Register, Register]:
-        if self.args == (NUMERIC, NUMERIC):
-            # inline numerics of one scale compare as their words do, too
-            return self.formula.step(SAME_SCALE, a, b, self.mask, nullable=self.formula.is_nullable(a)), b
-        if any(t.has_equality_class for t in self.args):
-            raise Beyond
-        return a, b
 
 
 class Steps:
@@ -240,13 +120,13 @@ class Steps:
             raise Beyond
         types = declared_types(function, tuple(a.type for a in call.args))
         given = [self._fitted(a, t, mask) for a, t in zip(call.args, types, strict=True)]
-        return function.formula(CallSteps(self.formula, mask, types, call.type), *given)
+        return function.formula(FormulaSite(self.formula, mask, types, call.type), *given)
 
     def _cast(self, register: Register, source: SqlType, target: SqlType, mask: Register) -> Register:
         function = find_cast(source, target)
         if function is None or function.formula is None:
             raise Beyond
-        return function.formula(CallSteps(self.formula, mask, (source,), target), register)
+        return function.formula(FormulaSite(self.formula, mask, (source,), target), register)
 
 
 def _is_constant(expr: Scalar) -> bool:

@@ -16,8 +16,8 @@ from planner.expr.functions.table import (
     per_value,
 )
 from planner.expr.functions.text.concat import flatten
+from storage.types.arrays import shape
 from storage.types.order import canonical
-from storage.types.text_array import array_shape, leaf_test
 
 Array = tuple[Any, ...]
 
@@ -28,7 +28,7 @@ def _element(type_: SqlType) -> SqlType:
 
 
 def _shape(array: Array, type_: SqlType) -> tuple[int, ...]:
-    return array_shape(array, leaf_test(_element(type_).kind)) if array else ()
+    return shape(array, _element(type_).kind is Kind.INTERVAL)
 
 
 def _class(type_: SqlType, item: Any) -> Any:
@@ -50,8 +50,8 @@ def make_array(site: CallSite, *items: Any) -> Array:
 
 @per_value("array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True)
 def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
-    shape = _shape(array, site.args[0])
-    if len(shape) != len(places) or not all(1 <= p <= n for p, n in zip(places, shape, strict=True)):
+    lengths = _shape(array, site.args[0])
+    if len(lengths) != len(places) or not all(1 <= p <= n for p, n in zip(places, lengths, strict=True)):
         return None
     item: Any = array
     for place in places:
@@ -67,8 +67,8 @@ def array_slice(array: Array, low: int, high: int) -> Array:
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
-    shape = _shape(array, site.args[0])
-    return shape[dimension - 1] if 1 <= dimension <= len(shape) else None
+    lengths = _shape(array, site.args[0])
+    return lengths[dimension - 1] if 1 <= dimension <= len(lengths) else None
 
 
 @per_value("array_lower", (ANYARRAY, INT4), INT4, needs_site=True)
@@ -111,13 +111,7 @@ def array_prepend(site: CallSite, item: Any, array: Array | None) -> Array:
 
 
 @per_value("array_cat", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value(
-    "||",
-    (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY),
-    ANYCOMPATIBLEARRAY,
-    strict=False,
-    needs_site=True,
-)
+@per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array | None:
     if left is None or right is None:
         return left if right is None else right
@@ -133,13 +127,9 @@ def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array 
     raise SqlError("2202E", "cannot concatenate incompatible arrays")
 
 
-@per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
-def array_position(site: CallSite, array: Array | None, item: Any) -> int | None:
-    return array_position_from(site, array, item, 1)
-
-
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4), INT4, strict=False, needs_site=True)
-def array_position_from(site: CallSite, array: Array | None, item: Any, start: int | None) -> int | None:
+@per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
+def array_position(site: CallSite, array: Array | None, item: Any, start: int | None = 1) -> int | None:
     if array is None:
         return None
     if start is None:
@@ -190,26 +180,24 @@ def trim_array(array: Array, count: int) -> Array:
     return array[: len(array) - count]
 
 
-def _classes(site: CallSite, array: Array, at: int) -> set[Any]:
+def _classes(site: CallSite, array: Array) -> set[Any]:
     # NULL elements equal nothing
-    element = _element(site.args[at])
+    element = _element(site.args[0])
     return {_class(element, item) for item in flatten(array, element.kind) if item is not None}
 
 
 @per_value("@>", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_contains(site: CallSite, left: Array, right: Array) -> bool:
-    if None in flatten(right, _element(site.args[1]).kind):
+    if None in flatten(right, _element(site.args[0]).kind):
         return False
-    return _classes(site, right, 1) <= _classes(site, left, 0)
+    return _classes(site, right) <= _classes(site, left)
 
 
 @per_value("<@", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_contained(site: CallSite, left: Array, right: Array) -> bool:
-    if None in flatten(left, _element(site.args[0]).kind):
-        return False
-    return _classes(site, left, 0) <= _classes(site, right, 1)
+    return array_contains(site, right, left)
 
 
 @per_value("&&", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)
 def array_overlaps(site: CallSite, left: Array, right: Array) -> bool:
-    return not _classes(site, left, 0).isdisjoint(_classes(site, right, 1))
+    return not _classes(site, left).isdisjoint(_classes(site, right))

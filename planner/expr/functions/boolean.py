@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from ivm.rows import Vector, Words
+from ivm.formula import FALSE, NOT_FALSE, NOT_NULL, NOT_TRUE, NULL, TRUE
+from ivm.rows import Mask, Vector, Words
 from ivm.words import BOOL
-from planner.expr.functions.formula import Truth
 from planner.expr.functions.table import ANY, ArgumentType, CallSite, vectorised
 from planner.expr.rows import equals, nulls_of
 
@@ -24,14 +24,12 @@ IS_UNKNOWN: Final = "is unknown"
 IS_NOT_UNKNOWN: Final = "is not unknown"
 
 
-def _test(
-    name: str, argument: ArgumentType, truth: Truth
-) -> Callable[[Callable[[CallSite, Vector], Words]], Callable[[CallSite, Vector], Words]]:
+def _test(name: str, argument: ArgumentType, truth: int, holds: Callable[[Vector], Mask]) -> None:
     """Adds an IS test: never NULL, never fails."""
-    return vectorised(
+    vectorised(
         name, (argument,), BOOL, strict=False, makes_null=False, total=True, key_is_name=True,
         formula=lambda f, a: f.test(a, truth),
-    )  # fmt: skip
+    )(lambda _site, vector: holds(vector).astype(np.int64))  # fmt: skip
 
 
 @vectorised(
@@ -42,41 +40,11 @@ def negation(_site: CallSite, words: Words) -> Words:
     return words ^ 1
 
 
-@_test(IS_NULL, ANY, Truth.NULL)
-def is_null(_site: CallSite, vector: Vector) -> Words:
-    return nulls_of(vector).astype(np.int64)
-
-
-@_test(IS_NOT_NULL, ANY, Truth.NOT_NULL)
-def is_not_null(_site: CallSite, vector: Vector) -> Words:
-    return (~nulls_of(vector)).astype(np.int64)
-
-
-@_test(IS_TRUE, BOOL, Truth.TRUE)
-def is_true(_site: CallSite, vector: Vector) -> Words:
-    return equals(vector, 1).astype(np.int64)
-
-
-@_test(IS_NOT_TRUE, BOOL, Truth.NOT_TRUE)
-def is_not_true(_site: CallSite, vector: Vector) -> Words:
-    return (~equals(vector, 1)).astype(np.int64)
-
-
-@_test(IS_FALSE, BOOL, Truth.FALSE)
-def is_false(_site: CallSite, vector: Vector) -> Words:
-    return equals(vector, 0).astype(np.int64)
-
-
-@_test(IS_NOT_FALSE, BOOL, Truth.NOT_FALSE)
-def is_not_false(_site: CallSite, vector: Vector) -> Words:
-    return (~equals(vector, 0)).astype(np.int64)
-
-
-@_test(IS_UNKNOWN, BOOL, Truth.NULL)
-def is_unknown(_site: CallSite, vector: Vector) -> Words:
-    return nulls_of(vector).astype(np.int64)
-
-
-@_test(IS_NOT_UNKNOWN, BOOL, Truth.NOT_NULL)
-def is_not_unknown(_site: CallSite, vector: Vector) -> Words:
-    return (~nulls_of(vector)).astype(np.int64)
+_test(IS_NULL, ANY, NULL, nulls_of)
+_test(IS_NOT_NULL, ANY, NOT_NULL, lambda v: ~nulls_of(v))
+_test(IS_TRUE, BOOL, TRUE, lambda v: equals(v, 1))
+_test(IS_NOT_TRUE, BOOL, NOT_TRUE, lambda v: ~equals(v, 1))
+_test(IS_FALSE, BOOL, FALSE, lambda v: equals(v, 0))
+_test(IS_NOT_FALSE, BOOL, NOT_FALSE, lambda v: ~equals(v, 0))
+_test(IS_UNKNOWN, BOOL, NULL, nulls_of)
+_test(IS_NOT_UNKNOWN, BOOL, NOT_NULL, lambda v: ~nulls_of(v))

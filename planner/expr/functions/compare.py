@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from ivm.formula import TRUE, Register
 from ivm.rows import Mask, Vector, Words
 from ivm.words import (
     BOOL,
@@ -33,7 +34,7 @@ from ivm.words import (
 )  # fmt: skip
 from planner.expr import ordering
 from planner.expr.comparison import Comparison
-from planner.expr.functions.formula import Beyond, FormulaRule, FormulaSite, Truth
+from planner.expr.functions.formula import Beyond, FormulaRule, FormulaSite
 from planner.expr.functions.table import (
     ANY,
     ANYARRAY,
@@ -46,9 +47,6 @@ from planner.expr.functions.table import (
 )
 from planner.expr.ordering import is_its_own_order
 from storage.types.numeric import SCALE_BITS, aligned, inline_parts
-
-if TYPE_CHECKING:
-    from ivm.formula import Register
 
 DISTINCT: Final = "is distinct from"
 NOT_DISTINCT: Final = "is not distinct from"
@@ -167,7 +165,7 @@ for _left, _right in _PAIRS:
 
 def _nullif_formula(f: FormulaSite, a: Register, b: Register) -> Register:
     same = f.compare(Comparison.EQUAL, *f.equal_words(a, b))
-    return f.choose(f.test(same, Truth.TRUE), f.constant(None), a)
+    return f.choose(f.test(same, TRUE), f.constant(None), a)
 
 
 def _order_formula(f: FormulaSite, a: Register) -> Register:

@@ -78,8 +78,7 @@ def jsonb_array_length(value: str) -> int:
     parsed = parse_json(value)
     if not isinstance(parsed, list):
         kind = "non-array" if isinstance(parsed, dict) else "scalar"
-        message = "a non-array" if kind == "non-array" else "a scalar"
-        raise SqlError("22023", f"cannot get array length of {message}")
+        raise SqlError("22023", f"cannot get array length of a {kind}")
     return len(parsed)
 
 

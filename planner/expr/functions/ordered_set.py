@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from ivm.errors import SqlError
 from ivm.words import FLOAT8, INTERVAL, Kind, SqlType
 from planner.expr.functions.datetime.operators import interval_minus, interval_plus, interval_times
-from planner.expr.functions.table import ANYARRAY, ANYELEMENT, per_value
+from planner.expr.functions.table import ANYARRAY, ANYELEMENT, ArgumentType, per_value
 from storage.types.interval_output import Interval
 
 T = TypeVar("T")
@@ -71,39 +71,15 @@ def interval_between(low: Interval, high: Interval, part: float) -> Interval:
     return low if not part else interval_plus(low, interval_times(interval_minus(high, low), part))
 
 
-def _continuous(values: Sequence[float], fraction: float) -> float:
-    return between(*_around(values, fraction))
+def _add(name: str, values: ArgumentType, result: ArgumentType, results: ArgumentType, pick: _Pick) -> None:
+    """Adds a percentile of one fraction and that of an array of fractions."""
+    per_value(name, (values, FLOAT8), result, strict=False)(lambda items, fraction: _one(items, fraction, pick))
+    per_value(name, (values, _FLOATS), results, strict=False)(lambda items, fractions: _many(items, fractions, pick))
 
 
-def _continuous_interval(values: Sequence[Interval], fraction: float) -> Interval:
-    return interval_between(*_around(values, fraction))
-
-
-@per_value("percentile_cont", (_FLOATS, FLOAT8), FLOAT8, strict=False)
-def percentile_cont(values: Sequence[float] | None, fraction: float | None) -> Any:
-    return _one(values, fraction, _continuous)
-
-
-@per_value("percentile_cont", (_FLOATS, _FLOATS), _FLOATS, strict=False)
-def percentiles_cont(values: Sequence[float] | None, fractions: Sequence[float] | None) -> Any:
-    return _many(values, fractions, _continuous)
-
-
-@per_value("percentile_cont", (_INTERVALS, FLOAT8), INTERVAL, strict=False)
-def percentile_cont_interval(values: Sequence[Any] | None, fraction: float | None) -> Any:
-    return _one(values, fraction, _continuous_interval)
-
-
-@per_value("percentile_cont", (_INTERVALS, _FLOATS), _INTERVALS, strict=False)
-def percentiles_cont_interval(values: Sequence[Any] | None, fractions: Sequence[float] | None) -> Any:
-    return _many(values, fractions, _continuous_interval)
-
-
-@per_value("percentile_disc", (ANYARRAY, FLOAT8), ANYELEMENT, strict=False)
-def percentile_disc(values: Sequence[Any] | None, fraction: float | None) -> Any:
-    return _one(values, fraction, _discrete)
-
-
-@per_value("percentile_disc", (ANYARRAY, _FLOATS), ANYARRAY, strict=False)
-def percentiles_disc(values: Sequence[Any] | None, fractions: Sequence[float] | None) -> Any:
-    return _many(values, fractions, _discrete)
+_add("percentile_cont", _FLOATS, FLOAT8, _FLOATS, lambda values, fraction: between(*_around(values, fraction)))
+_add(
+    "percentile_cont", _INTERVALS, INTERVAL, _INTERVALS,
+    lambda values, fraction: interval_between(*_around(values, fraction)),
+)  # fmt: skip
+_add("percentile_disc", ANYARRAY, ANYELEMENT, ANYARRAY, _discrete)

@@ -51,7 +51,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -62,7 +62,8 @@ from planner.expr.comparison import Comparison
 from planner.expr.functions.formula import FormulaRule
 
 if TYPE_CHECKING:
-    from planner.expr.context import Context, SessionFunctions
+    from planner.expr.context import SessionFunctions
+    from planner.expr.rows import RowBatch
 
 
 class Polymorphic(Enum):
@@ -110,31 +111,34 @@ class Raises(Enum):
     ANYTHING = "anything"
 
 
-class CallSite(Protocol):
-    """What an implementation sees of the call that it computes."""
+class CallSite:
+    """What an implementation sees of the call that it computes: the concrete types of its arguments and its result, and
+    the number of rows. ``rows``: which of the batch's rows the implementation got; None: all. ``failed``: the rows that
+    it has made fail."""
 
-    @property
-    def args(self) -> tuple[SqlType, ...]:
-        """The arguments' concrete types."""
-        ...
+    __slots__ = ("_batch", "_rows", "args", "context", "count", "failed", "result")
 
-    @property
-    def result(self) -> SqlType: ...
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        ...
-
-    @property
-    def context(self) -> Context: ...
+    def __init__(
+        self, batch: RowBatch, args: tuple[SqlType, ...], result: SqlType, count: int, rows: Words | None = None
+    ) -> None:
+        self._batch = batch
+        self._rows = rows
+        self.args = args
+        self.result = result
+        self.count = count
+        self.context = batch.context
+        self.failed: list[Words] = []
 
     def fail(self, rows: Words, error: SqlError) -> None:
-        """Makes these rows (indices) fail."""
-        ...
+        """Makes these rows (indices among those that the implementation got) fail."""
+        if len(rows):
+            self.failed.append(rows)
+            self._batch.failed.append((rows if self._rows is None else self._rows[rows], error))
 
     def fail_where(self, mask: Mask, error: SqlError) -> None:
         """Makes the rows where ``mask`` holds fail."""
-        ...
+        if np.count_nonzero(mask):
+            self.fail(np.flatnonzero(np.broadcast_to(mask, self.count)), error)
 
 
 @dataclass(frozen=True, slots=True)

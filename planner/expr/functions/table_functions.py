@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -32,13 +32,15 @@ from ivm.words import (
     SqlType,
 )
 from planner.expr.context import Context
-from planner.expr.functions.datetime.intervals import estimate, is_infinite, plus_interval, plus_interval_zoned
+from planner.expr.functions.datetime.intervals import is_infinite, plus_interval, plus_interval_zoned
 from planner.expr.functions.table import ANYARRAY, ArgumentType, function_key
 from planner.expr.functions.text.concat import flatten
-from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array_null
+from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
 from planner.expr.rows import Failures
 from storage.types import codec
-from storage.types.text_array import array_shape, leaf_test
+from storage.types.arrays import shape
+from storage.types.numeric import WIDE
+from storage.types.order import interval_total
 
 MAX_ROWS: Final = 50_000_000
 """Rows that one call of a batch may return; past it 54000, since a series is made whole."""
@@ -156,6 +158,20 @@ def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementat
     return run
 
 
+T = TypeVar("T", int, Decimal)
+
+
+def _series(first: T, last: T, ascending: bool, following: Callable[[T], T]) -> list[T]:
+    out: list[T] = []
+    value = first
+    while (value <= last) if ascending else (value >= last):
+        out.append(value)
+        value = following(value)
+        if len(out) > MAX_ROWS:
+            raise _too_many()
+    return out
+
+
 def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decimal = Decimal(1)) -> list[Decimal]:
     for value, label in ((first, "start value"), (last, "stop value"), (step, "step size")):
         if not value.is_finite():
@@ -163,41 +179,19 @@ def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decim
             raise SqlError("22023", f"{label} cannot be {kind}")
     if step == 0:
         raise _ZERO_STEP
-    out: list[Decimal] = []
-    value = first
-    while (value <= last) if step > 0 else (value >= last):
-        out.append(value)
-        value = codec_add(value, step)
-        if len(out) > MAX_ROWS:
-            raise _too_many()
-    return out
-
-
-def codec_add(left: Decimal, right: Decimal) -> Decimal:
-    """The exact sum, with the larger display scale."""
-    from storage.types.numeric import WIDE
-
-    return WIDE.add(left, right)
+    return _series(first, last, step > 0, lambda value: WIDE.add(value, step))
 
 
 def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
     def compute(context: Context, first: int, last: int, step: tuple[int, int, int]) -> list[int]:
-        size = estimate(step)
+        size = interval_total(step)
         if size == 0:
             raise _ZERO_STEP
         if is_infinite(first):
             return []
-        out: list[int] = []
-        value = first
-        while (value <= last) if size > 0 else (value >= last):
-            out.append(value)
-            if zoned:
-                value = plus_interval_zoned(value, step, context.timezone)
-            else:
-                value = plus_interval(value, step)
-            if len(out) > MAX_ROWS:
-                raise _too_many()
-        return out
+        if zoned:
+            return _series(first, last, size > 0, lambda stamp: plus_interval_zoned(stamp, step, context.timezone))
+        return _series(first, last, size > 0, lambda stamp: plus_interval(stamp, step))
 
     return compute
 
@@ -232,30 +226,18 @@ def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, c
 def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
     element = types[0].element
     assert element is not None
-    is_leaf = leaf_test(element.kind)
+    of_intervals = element.kind is Kind.INTERVAL
 
-    def compute(context: Context, array: tuple[Any, ...], dimension: int) -> Sequence[int]:
-        shape = array_shape(array, is_leaf) if array else ()
-        return range(1, shape[dimension - 1] + 1) if 1 <= dimension <= len(shape) else ()
-
-    return _each(INT4, compute)(vectors, types, count, context)
-
-
-def _subscripts_back(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
-    element = types[0].element
-    assert element is not None
-    is_leaf = leaf_test(element.kind)
-
-    def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool) -> Sequence[int]:
-        shape = array_shape(array, is_leaf) if array else ()
-        numbers = range(1, shape[dimension - 1] + 1) if 1 <= dimension <= len(shape) else range(0)
+    def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool = False) -> Sequence[int]:
+        lengths = shape(array, of_intervals)
+        numbers = range(1, lengths[dimension - 1] + 1) if 1 <= dimension <= len(lengths) else range(0)
         return numbers[::-1] if back else numbers
 
     return _each(INT4, compute)(vectors, types, count, context)
 
 
 def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[Any]:
-    return string_to_array_null(value, delimiter, None) or ()
+    return string_to_array(value, delimiter) or ()
 
 
 def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
@@ -285,13 +267,13 @@ def _register() -> None:
         _add("generate_series", (type_, type_, INTERVAL), type_, series)
     _add("unnest", (ANYARRAY,), None, _unnest, True, "unnest")
     _add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
-    _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts_back)
-    _add("regexp_split_to_table", (TEXT, TEXT), TEXT, _each(TEXT, lambda c, v, p: regexp_split(v, p, "")))
-    _add("regexp_split_to_table", (TEXT,) * 3, TEXT, _each(TEXT, lambda c, v, p, f: regexp_split(v, p, f)))
+    _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts)
+    for count in (2, 3):
+        _add("regexp_split_to_table", (TEXT,) * count, TEXT, _each(TEXT, lambda c, *args: regexp_split(*args)))
     _add("pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, _partition_ancestors))
     _add("string_to_table", (TEXT, TEXT), TEXT, _each(TEXT, _string_to_table))
-    _add("regexp_matches", (TEXT, TEXT), TEXTS, _each(TEXTS, lambda c, v, p: all_matches(v, p, "")))
-    _add("regexp_matches", (TEXT,) * 3, TEXTS, _each(TEXTS, lambda c, v, p, f: all_matches(v, p, f)))
+    for count in (2, 3):
+        _add("regexp_matches", (TEXT,) * count, TEXTS, _each(TEXTS, lambda c, *args: all_matches(*args)))
 
 
 _register()

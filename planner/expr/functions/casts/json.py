@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ivm.errors import SqlError
 from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value
+from planner.expr.functions.formula import BITS
 from planner.expr.functions.numbers.float import overflow, rounded
 from planner.expr.functions.table import CallSite
 from storage.types.numeric import WIDE
 from storage.types.text_json import parse_json
 from storage.types.text_number import fit_numeric
 from storage.types.type_names import format_type
-
-_BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 
 
 def _scalar(site: CallSite, text: str, wanted: type) -> Any:
@@ -44,7 +43,7 @@ def to_numeric(site: CallSite, text: str) -> Decimal:
 @cast_per_value((Kind.JSONB,), (Kind.INT2, Kind.INT4, Kind.INT8), needs_site=True)
 def to_integer(site: CallSite, text: str) -> int:
     value = int(WIDE.quantize(_scalar(site, text, Decimal), Decimal(1)))
-    half = 1 << (_BITS[site.result.kind] - 1)
+    half = 1 << (BITS[site.result.kind] - 1)
     if not -half <= value < half:
         raise SqlError("22003", f"{format_type(site.result)} out of range")
     return value

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from ivm.errors import SqlError
+from ivm.formula import Register
 from ivm.rows import Mask, Words
 from ivm.words import FLOAT4, NUMERIC, Kind, SqlType, Storage
 from planner.expr.comparison import Comparison
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
-from planner.expr.functions.formula import Beyond, FormulaSite
+from planner.expr.functions.formula import BITS, Beyond, FormulaSite
 from planner.expr.functions.numbers.float import overflow, rounded, underflow
-from planner.expr.functions.numbers.integer import BITS, fails_range, out_of_range
+from planner.expr.functions.numbers.integer import fails_range, out_of_range
 from planner.expr.functions.table import CallSite, Raises
 from storage.types.codec import float_to_word, word_to_float
 from storage.types.numeric import (
@@ -32,9 +33,6 @@ from storage.types.numeric import (
     inline_words,
 )  # fmt: skip
 from storage.types.text_number import fit_numeric
-
-if TYPE_CHECKING:
-    from ivm.formula import Register
 
 INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
 FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)

@@ -101,18 +101,8 @@ def cast_per_value(
     **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
     """Adds a cast of datums from each source to each target. It never gives NULL unless declared to."""
-    facts.setdefault("makes_null", False)
-
-    def decorate(implementation: _Implementation) -> _Implementation:
-        for source, target in _pairs_of(sources, targets):
-            a, b = SqlType(source), SqlType(target)
-            CASTS[source, target] = Function(
-                _cast_key(a, b), CAST, (a,), b, implementation, CallingConvention.PER_VALUE,
-                needs_site or needs_assignment, needs_assignment=needs_assignment, **facts,
-            )  # fmt: skip
-        return implementation
-
-    return decorate
+    own = {"convention": CallingConvention.PER_VALUE, "needs_site": needs_site or needs_assignment}
+    return _adding(sources, targets, own | {"needs_assignment": needs_assignment}, facts)
 
 
 def cast_vectorised(
@@ -124,17 +114,21 @@ def cast_vectorised(
     **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
     """Adds a cast of words from each source to each target. It never gives NULL unless declared to."""
-    facts.setdefault("makes_null", False)
     if total:
         facts["raises"] = Raises.NEVER
+    own = {"convention": CallingConvention.VECTORISED, "needs_site": True, "total": total}
+    return _adding(sources, targets, own | {"needs_assignment": needs_assignment}, facts)
+
+
+def _adding(
+    sources: tuple[Kind, ...], targets: tuple[Kind, ...], own: dict[str, Any], facts: Facts
+) -> Callable[[_Implementation], _Implementation]:
+    facts.setdefault("makes_null", False)
 
     def decorate(implementation: _Implementation) -> _Implementation:
         for source, target in _pairs_of(sources, targets):
             a, b = SqlType(source), SqlType(target)
-            CASTS[source, target] = Function(
-                _cast_key(a, b), CAST, (a,), b, implementation, CallingConvention.VECTORISED, True, total,
-                needs_assignment, **facts,
-            )  # fmt: skip
+            CASTS[source, target] = Function(_cast_key(a, b), CAST, (a,), b, implementation, **own, **facts)
         return implementation
 
     return decorate

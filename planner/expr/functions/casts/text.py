@@ -9,16 +9,15 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Vector, Words
-from ivm.words import Kind, SqlType
+from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.table import CallSite, Raises, Volatility
-from storage.types.text import TextStyle, format_text, parse_rows
+from storage.types.text import TextStyle, fit_string, format_text, parse_rows
 from storage.types.text_char import format_char1, parse_char1
 
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
-_LABELS: Final = {Kind.VARCHAR: "character varying", Kind.BPCHAR: "character"}
 _OTHERS: Final = (
     Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
     Kind.UUID, Kind.JSONB, Kind.OID,
@@ -26,27 +25,12 @@ _OTHERS: Final = (
 # the text forms of these types depend on the time zone, the current time, or the catalog
 _BY_SETTINGS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.ARRAY)
 _BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
-_NAME_BYTES: Final = 63
 
 
 def style_of(site: CallSite) -> TextStyle:
     """The settings that text forms depend on, from the context."""
     context = site.context
     return TextStyle(context.timezone, context.now, context.session, context.formats)
-
-
-def fit_string(value: str, target: SqlType, assignment: bool) -> str:
-    """Fits a string to a type's length: an explicit cast cuts, an assignment cuts only spaces; char(n) pads."""
-    if target.kind is Kind.NAME:
-        return value.encode()[:_NAME_BYTES].decode(errors="ignore")
-    limit = target.precision
-    if limit is None:
-        return value
-    if len(value) > limit:
-        if assignment and value[limit:].strip(" "):
-            raise SqlError("22001", f"value too long for type {_LABELS[target.kind]}({limit})")
-        return value[:limit]
-    return value.ljust(limit) if target.kind is Kind.BPCHAR else value
 
 
 @cast_per_value((Kind.BPCHAR, Kind.NAME), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)
@@ -113,14 +97,7 @@ _register(_BY_SETTINGS, "settings")
 _register(_BY_CATALOG, "stable")
 
 
-@cast_per_value(STRINGS, (Kind.CHAR1,))
-def to_char1(value: str) -> str:
-    return parse_char1(value)
-
-
-@cast_per_value((Kind.UNKNOWN,), (Kind.CHAR1,))
-def unknown_to_char1(value: str) -> str:
-    return parse_char1(value)
+cast_per_value((*STRINGS, Kind.UNKNOWN), (Kind.CHAR1,))(parse_char1)
 
 
 @cast_per_value((Kind.CHAR1,), STRINGS, needs_assignment=True, raises=Raises.TYPMOD)

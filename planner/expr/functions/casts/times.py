@@ -5,33 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, Vector, Words
-from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind
+from ivm.rows import Vector, Words
+from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
+from planner.expr.functions.datetime.intervals import checked_stamp, infinite_words, is_infinite
 from planner.expr.functions.table import CallSite
-from storage.types.calendar import to_local, to_utc
-from storage.types.order import DAY
-from storage.types.text_time import round_micros
-
-_STAMPS = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-# 4714-11-24 BC and 294277-01-01, the range of Postgres's timestamps (the end is exclusive)
-_FIRST_STAMP = -211813488000000000
-_END_STAMP = 9223371331200000000
-
-
-def _infinite(words: Words) -> Mask:
-    infinite: Mask = (words == NEGATIVE_INFINITY) | (words == POSITIVE_INFINITY)
-    return infinite
+from storage.types.calendar import DAY, END_TIMESTAMP, to_local, to_utc
+from storage.types.time_output import round_micros, round_words
 
 
 def _rounded(site: CallSite, words: Words) -> Words:
     """Rounds fractional digits to the result's typmod, half away from zero."""
-    precision = site.result.precision
-    if precision is None or precision >= 6:
-        return words
-    unit = np.int64(10 ** (6 - precision))
-    size = (np.abs(words) + unit // 2) // unit * unit
-    return np.where(_infinite(words), words, np.where(words < 0, -size, size))
+    rounded = round_words(words, site.result.precision)
+    return words if rounded is words else np.where(infinite_words(words), words, rounded)
 
 
 @cast_vectorised((Kind.TIMESTAMP,), (Kind.TIMESTAMP,))
@@ -43,65 +29,59 @@ def same_with_precision(site: CallSite, words: Words) -> Words:
 
 @cast_vectorised((Kind.DATE,), (Kind.TIMESTAMP,))
 def date_to_timestamp(site: CallSite, words: Words) -> Words:
-    infinite = _infinite(words)
-    late = ~infinite & (words >= _END_STAMP // DAY)
+    infinite = infinite_words(words)
+    late = ~infinite & (words >= END_TIMESTAMP // DAY)
     site.fail_where(late, SqlError("22008", "date out of range for timestamp"))
     return np.where(infinite, words, np.where(late | infinite, 0, words) * DAY)
 
 
 @cast_vectorised((Kind.TIMESTAMP,), (Kind.DATE,))
 def timestamp_to_date(_site: CallSite, words: Words) -> Words:
-    return np.where(_infinite(words), words, words // DAY)
+    return np.where(infinite_words(words), words, words // DAY)
 
 
 @cast_vectorised((Kind.TIMESTAMP,), (Kind.TIME,), makes_null=True)
 def timestamp_to_time(site: CallSite, words: Words) -> Vector:
-    infinite = _infinite(words)
+    infinite = infinite_words(words)
     micros = _rounded(site, np.where(infinite, 0, words) % DAY)
     return Vector(micros, infinite) if np.count_nonzero(infinite) else Vector(micros)
 
 
 @cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
 def date_to_timestamptz(site: CallSite, days: int) -> int:
-    if days in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+    if is_infinite(days):
         return days
-    if days >= _END_STAMP // DAY:
+    if days >= END_TIMESTAMP // DAY:
         raise SqlError("22008", "date out of range for timestamp")
-    return _checked(to_utc(days * DAY, site.context.timezone))
+    return checked_stamp(to_utc(days * DAY, site.context.timezone))
 
 
 @cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
 def timestamp_to_timestamptz(site: CallSite, stamp: int) -> int:
-    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+    if is_infinite(stamp):
         return stamp
-    return _checked(to_utc(round_micros(stamp, site.result.precision), site.context.timezone))
+    return checked_stamp(to_utc(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
 @cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), volatility="settings", needs_site=True)
 def timestamptz_to_timestamp(site: CallSite, stamp: int) -> int:
-    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+    if is_infinite(stamp):
         return stamp
-    return _checked(to_local(round_micros(stamp, site.result.precision), site.context.timezone))
+    return checked_stamp(to_local(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
 @cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), volatility="settings", needs_site=True)
 def timestamptz_to_date(site: CallSite, stamp: int) -> int:
-    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+    if is_infinite(stamp):
         return stamp
     return to_local(stamp, site.context.timezone) // DAY
 
 
 @cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIME,), makes_null=True, volatility="settings", needs_site=True)
 def timestamptz_to_time(site: CallSite, stamp: int) -> int | None:
-    if stamp in (NEGATIVE_INFINITY, POSITIVE_INFINITY):
+    if is_infinite(stamp):
         return None
     return round_micros(to_local(stamp, site.context.timezone) % DAY, site.result.precision)
-
-
-def _checked(stamp: int) -> int:
-    if not _FIRST_STAMP <= stamp < _END_STAMP:
-        raise SqlError("22008", "timestamp out of range")
-    return stamp
 
 
 @cast_per_value((Kind.TIME,), (Kind.INTERVAL,), needs_site=True)

@@ -16,36 +16,33 @@ from storage.types.time_output import round_micros
 _UNIX: int = EPOCH_DAYS * DAY
 
 
-def _today(site: CallSite) -> int:
+@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
+def current_date(site: CallSite) -> int:
     return to_local(site.context.now, site.context.timezone) // DAY
 
 
-def _rounded(stamp: int, precision: int, zone: str) -> int:
+def _rounded(stamp: int, precision: int | None, zone: str) -> int:
     """The stamp to that many digits of a second, as for a type: more than 6 count as 6. 22023: less than 0."""
-    if precision < 0:
+    if precision is not None and precision < 0:
         raise SqlError("22023", f"TIMESTAMP({precision}) {zone} precision must not be negative")
     return round_micros(stamp, precision)
 
 
 @per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True)
 def age_today(site: CallSite, stamp: int) -> Interval:
-    return age(_today(site) * DAY, stamp)
+    return age(current_date(site) * DAY, stamp)
 
 
 @per_value("age", (TIMESTAMPTZ,), INTERVAL, volatility="stable", needs_site=True)
 def age_today_zoned(site: CallSite, stamp: int) -> Interval:
-    return age_between_zoned(site, to_utc(_today(site) * DAY, site.context.timezone), stamp)
-
-
-@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
-@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-def now(site: CallSite) -> int:
-    return site.context.now
+    return age_between_zoned(site, to_utc(current_date(site) * DAY, site.context.timezone), stamp)
 
 
 @per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-def now_rounded(site: CallSite, precision: int) -> int:
+@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+def now(site: CallSite, precision: int | None = None) -> int:
     return _rounded(site.context.now, precision, "WITH TIME ZONE")
 
 
@@ -64,19 +61,10 @@ def clock_timestamp() -> int:
     return clock.time_ns() // 1000 - _UNIX
 
 
-@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
-def localtimestamp(site: CallSite) -> int:
-    return to_local(site.context.now, site.context.timezone)
-
-
 @per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)
-def localtimestamp_rounded(site: CallSite, precision: int) -> int:
-    return _rounded(localtimestamp(site), precision, "WITHOUT TIME ZONE")
-
-
-@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
-def current_date(site: CallSite) -> int:
-    return _today(site)
+@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
+def localtimestamp(site: CallSite, precision: int | None = None) -> int:
+    return _rounded(to_local(site.context.now, site.context.timezone), precision, "WITHOUT TIME ZONE")
 
 
 @per_value("localtime", (), TIME, volatility="stable", needs_site=True)

@@ -103,16 +103,6 @@ def to_timestamp(seconds: float) -> int:
         raise SqlError("22008", f'timestamp out of range: "{seconds:g}"') from None
 
 
-@per_value("justify_hours", (INTERVAL,), INTERVAL)
-def justified_hours(interval: Interval) -> Interval:
-    return justify_hours(interval)
-
-
-@per_value("justify_days", (INTERVAL,), INTERVAL)
-def justified_days(interval: Interval) -> Interval:
-    return justify_days(interval)
-
-
-@per_value("justify_interval", (INTERVAL,), INTERVAL)
-def justified_interval(interval: Interval) -> Interval:
-    return justify_interval(interval)
+per_value("justify_hours", (INTERVAL,), INTERVAL)(justify_hours)
+per_value("justify_days", (INTERVAL,), INTERVAL)(justify_days)
+per_value("justify_interval", (INTERVAL,), INTERVAL)(justify_interval)

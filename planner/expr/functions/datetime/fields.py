@@ -46,6 +46,7 @@ _ALIASES: Final[dict[str, str]] = {
 _UNBOUNDED: Final = ("year", "decade", "century", "millennium", "julian", "isoyear", "epoch")
 _JULIAN_2000: Final = 2451545
 _CLOCK: Final = ("microseconds", "milliseconds", "second", "minute", "hour")
+_YEARS: Final = {"decade": 10, "century": 100, "millennium": 1000}
 TRUNCATED: Final = {"microseconds": 1, "milliseconds": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR}
 
 
@@ -111,12 +112,8 @@ def date_field(unit: str, days: int) -> int | None:
             return _shown(iso_week(days)[0])
         case "year":
             return _shown(year)
-        case "decade":
-            return _group_of_years(year, 10)
-        case "century":
-            return _group_of_years(year, 100)
-        case "millennium":
-            return _group_of_years(year, 1000)
+        case "decade" | "century" | "millennium":
+            return _group_of_years(year, _YEARS[unit])
         case "julian":
             return days + _JULIAN_2000
         case "dow":
@@ -199,12 +196,8 @@ def extract_interval(name: str, interval: Interval) -> Decimal | None:
             return Decimal(truncate(months - years * 12, 3) + 1)
         case "year":
             return Decimal(years)
-        case "decade":
-            return Decimal(truncate(years, 10))
-        case "century":
-            return Decimal(truncate(years, 100))
-        case "millennium":
-            return Decimal(truncate(years, 1000))
+        case "decade" | "century" | "millennium":
+            return Decimal(truncate(years, _YEARS[unit]))
     raise not_supported(name, "interval")
 
 
@@ -231,7 +224,7 @@ def truncate_stamp(name: str, stamp: int, label: str) -> int:
         case "decade":
             first = days_from_civil(_group_of_years(year, 10) * 10, 1, 1)
         case "century" | "millennium":
-            size = 100 if unit == "century" else 1000
+            size = _YEARS[unit]
             group = _group_of_years(year, size)
             first = days_from_civil(group * size - size + 1 if year > 0 else group * size + 1, 1, 1)
         case _:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.rows import Mask, Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
 from storage.types.calendar import (
     DAY,
@@ -27,6 +28,12 @@ MONTH_DAYS: Final = 30
 def is_infinite(stamp: int) -> bool:
     """Whether a date or timestamp is one of the reserved infinities."""
     return stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY)
+
+
+def infinite_words(words: Words) -> Mask:
+    """``is_infinite`` of words."""
+    infinite: Mask = (words == POSITIVE_INFINITY) | (words == NEGATIVE_INFINITY)
+    return infinite
 
 
 def checked_stamp(stamp: int) -> int:
@@ -79,46 +86,43 @@ def difference(left: int, right: int) -> Interval:
     return justify_hours((0, 0, left - right))
 
 
+def _carried(upper: int, lower: int, unit: int) -> tuple[int, int]:
+    """Turns whole units of the lower field into the upper one."""
+    whole = truncate(lower, unit)
+    return upper + whole, lower - whole * unit
+
+
+def _one_sign(upper: int, lower: int, unit: int) -> tuple[int, int]:
+    """Gives both fields one sign."""
+    if upper > 0 > lower:
+        return upper - 1, lower + unit
+    if upper < 0 < lower:
+        return upper + 1, lower - unit
+    return upper, lower
+
+
 def justify_hours(interval: Interval) -> Interval:
     """justify_hours: turns 24 hours into a day; days and time get one sign."""
     months, days, micros = interval
-    whole = truncate(micros, DAY)
-    days, micros = days + whole, micros - whole * DAY
-    if days > 0 > micros:
-        days, micros = days - 1, micros + DAY
-    elif days < 0 < micros:
-        days, micros = days + 1, micros - DAY
-    return checked_interval(months, days, micros)
+    return checked_interval(months, *_one_sign(*_carried(days, micros, DAY), DAY))
 
 
 def justify_days(interval: Interval) -> Interval:
     """justify_days: turns 30 days into a month; months and days get one sign."""
     months, days, micros = interval
-    whole = truncate(days, MONTH_DAYS)
-    months, days = months + whole, days - whole * MONTH_DAYS
-    if months > 0 > days:
-        months, days = months - 1, days + MONTH_DAYS
-    elif months < 0 < days:
-        months, days = months + 1, days - MONTH_DAYS
-    return checked_interval(months, days, micros)
+    return checked_interval(*_one_sign(*_carried(months, days, MONTH_DAYS), MONTH_DAYS), micros)
 
 
 def justify_interval(interval: Interval) -> Interval:
     """justify_interval: both of the above, with one sign for all three fields."""
     months, days, micros = interval
-    whole = truncate(micros, DAY)
-    days, micros = days + whole, micros - whole * DAY
-    whole = truncate(days, MONTH_DAYS)
-    months, days = months + whole, days - whole * MONTH_DAYS
+    days, micros = _carried(days, micros, DAY)
+    months, days = _carried(months, days, MONTH_DAYS)
     if months > 0 and (days < 0 or (days == 0 and micros < 0)):
         months, days = months - 1, days + MONTH_DAYS
     elif months < 0 and (days > 0 or (days == 0 and micros > 0)):
         months, days = months + 1, days - MONTH_DAYS
-    if days > 0 > micros:
-        days, micros = days - 1, micros + DAY
-    elif days < 0 < micros:
-        days, micros = days + 1, micros - DAY
-    return checked_interval(months, days, micros)
+    return checked_interval(months, *_one_sign(days, micros, DAY))
 
 
 def scale_interval(interval: Sequence[int], by: Callable[[float], float]) -> Interval:
@@ -157,12 +161,6 @@ def age(left: int, right: int) -> Interval:
     while days < 0:
         days, months = days + days_in_month(year, month), months - 1
     return sign * months, sign * days, sign * micros
-
-
-def estimate(interval: Interval) -> int:
-    """The interval's length in µs with 30-day months, which defines its order and equality."""
-    months, days, micros = interval
-    return (months * MONTH_DAYS + days) * DAY + micros
 
 
 def wrapped_time(time: int, interval: Interval, sign: int = 1) -> int:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, Words
+from ivm.rows import Words
 from ivm.words import (
     BOOL,
     DATE,
     FLOAT8,
     INT4,
     INTERVAL,
-    NEGATIVE_INFINITY,
     NUMERIC,
-    POSITIVE_INFINITY,
     TEXT,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
+    SqlType,
 )  # fmt: skip
 from planner.expr.functions.datetime.fields import (
     extract_date,
@@ -35,7 +36,7 @@ from planner.expr.functions.datetime.intervals import (
     age,
     checked_stamp,
     difference,
-    estimate,
+    infinite_words,
     is_infinite,
     plus_interval,
     plus_interval_zoned,
@@ -45,7 +46,6 @@ from planner.expr.functions.datetime.intervals import (
 from planner.expr.functions.table import CallSite, indices, per_value, vectorised
 from storage.types.calendar import (
     DAY,
-    EPOCH_DAYS,
     MAX_DATE,
     MIN_DATE,
     SECOND,
@@ -56,39 +56,22 @@ from storage.types.calendar import (
 from storage.types.interval_output import Interval
 from storage.types.text_interval import checked_interval
 
-_UNIX: int = EPOCH_DAYS * DAY
 
-
-def _infinite(words: Words) -> Mask:
-    infinite: Mask = (words == POSITIVE_INFINITY) | (words == NEGATIVE_INFINITY)
-    return infinite
-
-
-def _shift_date(site: CallSite, days: Words, count: Words) -> Words:
-    infinite = _infinite(days)
+@vectorised("+", (DATE, INT4), DATE, makes_null=False)
+def date_plus(site: CallSite, days: Words, count: Words) -> Words:
+    infinite = infinite_words(days)
     moved = np.where(infinite, days, np.where(infinite, 0, days) + count)
     site.fail_where(~infinite & ((moved < MIN_DATE) | (moved > MAX_DATE)), SqlError("22008", "date out of range"))
     return moved
 
 
-@vectorised("+", (DATE, INT4), DATE, makes_null=False)
-def date_plus(site: CallSite, days: Words, count: Words) -> Words:
-    return _shift_date(site, days, count)
-
-
-@vectorised("+", (INT4, DATE), DATE, makes_null=False)
-def plus_date(site: CallSite, count: Words, days: Words) -> Words:
-    return _shift_date(site, days, count)
-
-
-@vectorised("-", (DATE, INT4), DATE, makes_null=False)
-def date_minus(site: CallSite, days: Words, count: Words) -> Words:
-    return _shift_date(site, days, -count)
+vectorised("+", (INT4, DATE), DATE, makes_null=False)(lambda site, count, days: date_plus(site, days, count))
+vectorised("-", (DATE, INT4), DATE, makes_null=False)(lambda site, days, count: date_plus(site, days, -count))
 
 
 @vectorised("-", (DATE, DATE), INT4, makes_null=False)
 def date_difference(site: CallSite, left: Words, right: Words) -> Words:
-    infinite = _infinite(left) | _infinite(right)
+    infinite = infinite_words(left) | infinite_words(right)
     site.fail(indices(infinite), SqlError("22008", "cannot subtract infinite dates"))
     return np.where(infinite, 0, left - np.where(infinite, 0, right))
 
@@ -97,19 +80,14 @@ def _stamp_of_date(days: int) -> int:
     return days if is_infinite(days) else checked_stamp(days * DAY)
 
 
-@per_value("+", (DATE, INTERVAL), TIMESTAMP, makes_null=False)
-def date_plus_interval(days: int, interval: Interval) -> int:
-    return plus_interval(_stamp_of_date(days), interval)
+def _shifts(moment: SqlType, result: SqlType, shift: Callable[[int, Interval, int], int]) -> None:
+    """Adds moment + interval, interval + moment and moment - interval; ``shift`` takes 1 or -1 as its last."""
+    per_value("+", (moment, INTERVAL), result, makes_null=False)(lambda time, interval: shift(time, interval, 1))
+    per_value("+", (INTERVAL, moment), result, makes_null=False)(lambda interval, time: shift(time, interval, 1))
+    per_value("-", (moment, INTERVAL), result, makes_null=False)(lambda time, interval: shift(time, interval, -1))
 
 
-@per_value("+", (INTERVAL, DATE), TIMESTAMP, makes_null=False)
-def interval_plus_date(interval: Interval, days: int) -> int:
-    return plus_interval(_stamp_of_date(days), interval)
-
-
-@per_value("-", (DATE, INTERVAL), TIMESTAMP, makes_null=False)
-def date_minus_interval(days: int, interval: Interval) -> int:
-    return plus_interval(_stamp_of_date(days), interval, -1)
+_shifts(DATE, TIMESTAMP, lambda days, interval, sign: plus_interval(_stamp_of_date(days), interval, sign))
 
 
 @per_value("+", (DATE, TIME), TIMESTAMP, makes_null=False)
@@ -117,24 +95,8 @@ def date_plus_time(days: int, time: int) -> int:
     return days if is_infinite(days) else checked_stamp(days * DAY + time)
 
 
-@per_value("+", (TIME, DATE), TIMESTAMP, makes_null=False)
-def time_plus_date(time: int, days: int) -> int:
-    return date_plus_time(days, time)
-
-
-@per_value("+", (TIMESTAMP, INTERVAL), TIMESTAMP, makes_null=False)
-def stamp_plus(stamp: int, interval: Interval) -> int:
-    return plus_interval(stamp, interval)
-
-
-@per_value("+", (INTERVAL, TIMESTAMP), TIMESTAMP, makes_null=False)
-def plus_stamp(interval: Interval, stamp: int) -> int:
-    return plus_interval(stamp, interval)
-
-
-@per_value("-", (TIMESTAMP, INTERVAL), TIMESTAMP, makes_null=False)
-def stamp_minus(stamp: int, interval: Interval) -> int:
-    return plus_interval(stamp, interval, -1)
+per_value("+", (TIME, DATE), TIMESTAMP, makes_null=False)(lambda time, days: date_plus_time(days, time))
+_shifts(TIMESTAMP, TIMESTAMP, plus_interval)
 
 
 @per_value("+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
@@ -152,10 +114,8 @@ def zoned_minus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
 
 
-@per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False)
-@per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False)
-def stamp_difference(left: int, right: int) -> Interval:
-    return difference(left, right)
+per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False)(difference)
+per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False)(difference)
 
 
 @per_value("+", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
@@ -185,9 +145,7 @@ def interval_times(value: Interval, factor: float) -> Interval:
     return scale_interval(value, lambda part: part * factor)
 
 
-@per_value("*", (FLOAT8, INTERVAL), INTERVAL, makes_null=False)
-def times_interval(factor: float, value: Interval) -> Interval:
-    return interval_times(value, factor)
+per_value("*", (FLOAT8, INTERVAL), INTERVAL, makes_null=False)(lambda factor, value: interval_times(value, factor))
 
 
 @per_value("/", (INTERVAL, FLOAT8), INTERVAL, makes_null=False)
@@ -199,19 +157,7 @@ def interval_divided(value: Interval, divisor: float) -> Interval:
     return scale_interval(value, lambda part: part / divisor)
 
 
-@per_value("+", (TIME, INTERVAL), TIME, makes_null=False)
-def time_plus(time: int, interval: Interval) -> int:
-    return wrapped_time(time, interval)
-
-
-@per_value("+", (INTERVAL, TIME), TIME, makes_null=False)
-def plus_time(interval: Interval, time: int) -> int:
-    return wrapped_time(time, interval)
-
-
-@per_value("-", (TIME, INTERVAL), TIME, makes_null=False)
-def time_minus(time: int, interval: Interval) -> int:
-    return wrapped_time(time, interval, -1)
+_shifts(TIME, TIME, wrapped_time)
 
 
 @per_value("-", (TIME, TIME), INTERVAL, makes_null=False)
@@ -219,9 +165,7 @@ def time_difference(left: int, right: int) -> Interval:
     return 0, 0, left - right
 
 
-@per_value("extract", (TEXT, DATE), NUMERIC)
-def extract_of_date(unit: str, days: int) -> Decimal | None:
-    return extract_date(unit, days)
+per_value("extract", (TEXT, DATE), NUMERIC)(extract_date)
 
 
 @per_value("extract", (TEXT, TIMESTAMP), NUMERIC)
@@ -235,43 +179,28 @@ def extract_of_zoned(site: CallSite, unit: str, stamp: int) -> Decimal | None:
     return extract_stamp(unit, stamp + offset * SECOND, stamp, offset)
 
 
-@per_value("extract", (TEXT, TIME), NUMERIC)
-def extract_of_time(unit: str, time: int) -> Decimal | None:
-    return extract_time(unit, time)
+per_value("extract", (TEXT, TIME), NUMERIC)(extract_time)
+per_value("extract", (TEXT, INTERVAL), NUMERIC)(extract_interval)
 
 
-@per_value("extract", (TEXT, INTERVAL), NUMERIC)
-def extract_of_interval(unit: str, interval: Interval) -> Decimal | None:
-    return extract_interval(unit, interval)
+def _as_double(extract: Callable[..., Decimal | None]) -> Callable[..., float | None]:
+    """date_part from extract."""
+
+    def date_part(*args: Any) -> float | None:
+        value = extract(*args)
+        return None if value is None else float(value)
+
+    return date_part
 
 
-def _as_float(value: Decimal | None) -> float | None:
-    return None if value is None else float(value)
-
-
-@per_value("date_part", (TEXT, DATE), FLOAT8)
-def date_part_of_date(unit: str, days: int) -> float | None:
-    return date_part_of_stamp(unit, _stamp_of_date(days))
-
-
-@per_value("date_part", (TEXT, TIMESTAMP), FLOAT8)
-def date_part_of_stamp(unit: str, stamp: int) -> float | None:
-    return _as_float(extract_stamp(unit, stamp, stamp, None))
-
-
-@per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="settings", needs_site=True)
-def date_part_of_zoned(site: CallSite, unit: str, stamp: int) -> float | None:
-    return _as_float(extract_of_zoned(site, unit, stamp))
-
-
-@per_value("date_part", (TEXT, TIME), FLOAT8)
-def date_part_of_time(unit: str, time: int) -> float | None:
-    return _as_float(extract_time(unit, time))
-
-
-@per_value("date_part", (TEXT, INTERVAL), FLOAT8)
-def date_part_of_interval(unit: str, interval: Interval) -> float | None:
-    return _as_float(extract_interval(unit, interval))
+_part_of_stamp = _as_double(extract_of_stamp)
+per_value("date_part", (TEXT, DATE), FLOAT8)(lambda unit, days: _part_of_stamp(unit, _stamp_of_date(days)))
+per_value("date_part", (TEXT, TIMESTAMP), FLOAT8)(_part_of_stamp)
+per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="settings", needs_site=True)(
+    _as_double(extract_of_zoned)
+)
+per_value("date_part", (TEXT, TIME), FLOAT8)(_as_double(extract_time))
+per_value("date_part", (TEXT, INTERVAL), FLOAT8)(_as_double(extract_interval))
 
 
 @per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False)
@@ -290,14 +219,8 @@ def date_trunc_zoned(site: CallSite, unit: str, stamp: int) -> int:
     return _trunc_zoned(unit, stamp, site.context.timezone)
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)
-def date_trunc_in(unit: str, stamp: int, timezone: str) -> int:
-    return _trunc_zoned(unit, stamp, timezone)
-
-
-@per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)
-def date_trunc_interval(unit: str, interval: Interval) -> Interval:
-    return truncate_interval(unit, interval)
+per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)(_trunc_zoned)
+per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)(truncate_interval)
 
 
 @per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP)
@@ -315,9 +238,7 @@ def date_bin(stride: Interval, stamp: int, origin: int) -> int:
     return checked_stamp(origin + (stamp - origin) // width * width)
 
 
-@per_value("age", (TIMESTAMP, TIMESTAMP), INTERVAL)
-def age_between(left: int, right: int) -> Interval:
-    return age(left, right)
+per_value("age", (TIMESTAMP, TIMESTAMP), INTERVAL)(age)
 
 
 @per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="settings", needs_site=True)
@@ -335,4 +256,4 @@ def isfinite(value: int) -> bool:
 
 @per_value("isfinite", (INTERVAL,), BOOL)
 def isfinite_interval(value: Interval) -> bool:
-    return estimate(value) is not None
+    return True

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.functions.formatting.format_datetime import DAYS, MONTHS, FormatToken, tokens
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, days_from_civil, days_in_month
 from storage.types.text_time import out_of_range
+
+_NOT_ALLOWED: Final = "The given value did not match any of the allowed values for this field."
 
 
 class _Reader:
@@ -68,17 +71,13 @@ class _Reader:
             if rest.startswith(wanted):
                 self.at += len(wanted)
                 return i
-        raise SqlError(
-            "22007", f'invalid value "{self.text[self.at :]}" for "{key}"',
-            "The given value did not match any of the allowed values for this field.",
-        )  # fmt: skip
+        raise self._bad(key, self.text[self.at :], _NOT_ALLOWED)
 
     def _half(self, key: str) -> None:
         size = len(key)
         word = self.text[self.at : self.at + size].upper().replace(".", "")
         if word not in (("AM", "PM") if key[0] in "AP" and "M" in key else ("AD", "BC")):
-            raise SqlError("22007", f'invalid value "{self.text[self.at : self.at + size]}" for "{key}"',
-                           "The given value did not match any of the allowed values for this field.")  # fmt: skip
+            raise self._bad(key, self.text[self.at : self.at + size], _NOT_ALLOWED)
         self.at += size
         self.fields[{"AM": "am", "PM": "pm", "AD": "ad", "BC": "bc"}[word]] = 1
 
@@ -87,7 +86,7 @@ class _Reader:
             raise SqlError("0A000", f'formatting field "{key}" is only supported in to_char')
         match = re.compile(r"([+-]?)(\d{1,2})").match(self.text, self.at)
         if match is None:
-            raise self._bad(key)
+            raise self._bad(key, self.text[self.at :])
         self.at = match.end()
         if key == "TZH":
             size = int(match[2]) * 3600
@@ -96,8 +95,9 @@ class _Reader:
             size = int(match[2]) * 60
             self.offset = (self.offset or 0) + (-size if (self.offset or 0) < 0 else size)
 
-    def _bad(self, key: str) -> SqlError:
-        return SqlError("22007", f'invalid value "{self.text[self.at :]}" for "{key}"', "Value must be an integer.")
+    @staticmethod
+    def _bad(key: str, value: str, detail: str = "Value must be an integer.") -> SqlError:
+        return SqlError("22007", f'invalid value "{value}" for "{key}"', detail)
 
     def _digits(self, token: FormatToken, adjacent: bool) -> None:
         key = token.key
@@ -112,7 +112,7 @@ class _Reader:
         if match is None:
             if self.at >= len(self.text):
                 return
-            raise self._bad(key)
+            raise self._bad(key, self.text[self.at :])
         self.at = match.end()
         digits = match[0].replace(",", "")
         value = int(digits)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random as random_numbers
 from collections.abc import Callable
-from typing import Final
+from decimal import Decimal
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 from ivm.errors import SqlError
 from ivm.rows import Mask, Words
 from ivm.words import FLOAT4, FLOAT8, INT4, Kind, SqlType
+from planner.expr.functions.numbers.numeric_math import logarithm_domain
 from planner.expr.functions.table import CallSite, per_value, vectorised
 from storage.types.codec import float_to_word, word_to_float
 
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", float, Decimal)
 _INFINITY: Final = math.inf
 
 
@@ -105,10 +108,9 @@ def _checked(function: Callable[[float], float]) -> Callable[[float], float]:
 
     def implementation(value: float) -> float:
         try:
-            result = function(value)
+            return function(value)
         except OverflowError:
             raise overflow() from None
-        return result
 
     return implementation
 
@@ -165,9 +167,7 @@ def cot(value: float) -> float:
     return math.copysign(_INFINITY, tangent) if tangent == 0 else 1.0 / tangent
 
 
-@per_value("atan2", (FLOAT8, FLOAT8), FLOAT8)
-def atan2(y: float, x: float) -> float:
-    return math.atan2(y, x)
+per_value("atan2", (FLOAT8, FLOAT8), FLOAT8)(math.atan2)
 
 
 @per_value("radians", (FLOAT8,), FLOAT8)
@@ -191,6 +191,7 @@ def pi() -> float:
     return math.pi
 
 
+@per_value("|/", (FLOAT8,), FLOAT8)
 @per_value("sqrt", (FLOAT8,), FLOAT8)
 def square_root(value: float) -> float:
     if value < 0:
@@ -198,13 +199,8 @@ def square_root(value: float) -> float:
     return math.sqrt(value)
 
 
-per_value("|/", (FLOAT8,), FLOAT8)(square_root)
-
-
-@per_value("||/", (FLOAT8,), FLOAT8)
-@per_value("cbrt", (FLOAT8,), FLOAT8)
-def cube_root(value: float) -> float:
-    return math.cbrt(value)
+per_value("cbrt", (FLOAT8,), FLOAT8)(math.cbrt)
+per_value("||/", (FLOAT8,), FLOAT8)(math.cbrt)
 
 
 @per_value("exp", (FLOAT8,), FLOAT8)
@@ -217,10 +213,7 @@ def exponential(value: float) -> float:
 
 def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
     def implementation(value: float) -> float:
-        if value == 0:
-            raise SqlError("2201E", "cannot take logarithm of zero")
-        if value < 0:
-            raise SqlError("2201E", "cannot take logarithm of a negative number")
+        logarithm_domain(value)
         return function(value)
 
     return implementation
@@ -250,22 +243,25 @@ def power(base: float, exponent: float) -> float:
     return result
 
 
-@per_value("random", (), FLOAT8, volatility="volatile")
-def random() -> float:
-    return random_numbers.random()
+per_value("random", (), FLOAT8, volatility="volatile")(random_numbers.random)
+
+
+def check_buckets(value: Number, low: Number, high: Number, count: int) -> None:
+    """Raises 2201G where width_bucket has no answer."""
+    if count <= 0:
+        raise SqlError("2201G", "count must be greater than zero")
+    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
+    if abs(low) == _INFINITY or abs(high) == _INFINITY:
+        raise SqlError("2201G", "lower and upper bounds must be finite")
+    if low == high:
+        raise SqlError("2201G", "lower bound cannot equal upper bound")
 
 
 @per_value("width_bucket", (FLOAT8, FLOAT8, FLOAT8, INT4), INT4)
 def width_bucket(value: float, low: float, high: float, count: int) -> int:
     """The number of the equal-width bucket; 0 and count + 1 are outside."""
-    if count <= 0:
-        raise SqlError("2201G", "count must be greater than zero")
-    if math.isnan(value) or math.isnan(low) or math.isnan(high):
-        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
-    if math.isinf(low) or math.isinf(high):
-        raise SqlError("2201G", "lower and upper bounds must be finite")
-    if low == high:
-        raise SqlError("2201G", "lower bound cannot equal upper bound")
+    check_buckets(value, low, high, count)
     if low > high:
         return _bucket(-value, -low, -high, count)
     return _bucket(value, low, high, count)

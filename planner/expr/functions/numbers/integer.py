@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from ivm.errors import SqlError
+from ivm.formula import TRUE, Register
 from ivm.rows import Mask, Words
 from ivm.words import INT2, INT4, INT8, NUMERIC, Kind, SqlType
 from planner.expr.comparison import Comparison
-from planner.expr.functions.formula import FormulaRule, FormulaSite, Truth
+from planner.expr.functions.formula import BITS, FormulaRule, FormulaSite
+from planner.expr.functions.numbers.numeric_math import division_by_zero
 from planner.expr.functions.table import CallSite, Raises, per_value, vectorised
 
-if TYPE_CHECKING:
-    from ivm.formula import Register
-
 INTEGERS: Final = (INT2, INT4, INT8)
-BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 _LEAST8: Final = -(2**63)
 _NAMES: Final = {Kind.INT2: "smallint", Kind.INT4: "integer", Kind.INT8: "bigint"}
 _SAFE_FACTOR: Final = float(2**62)
@@ -29,10 +27,6 @@ _SAFE_FACTOR: Final = float(2**62)
 def out_of_range(type: SqlType) -> SqlError:
     """The error 22003 in Postgres's words."""
     return SqlError("22003", f"{_NAMES[type.kind]} out of range")
-
-
-def division_by_zero() -> SqlError:
-    return SqlError("22012", "division by zero")
 
 
 def wider(left: SqlType, right: SqlType) -> SqlType:
@@ -137,7 +131,7 @@ def _absolute(site: CallSite, words: Words) -> Words:
 
 
 def _magnitude(f: FormulaSite, a: Register) -> Register:
-    negative = f.test(f.compare(Comparison.LESS, a, f.constant(0)), Truth.TRUE)
+    negative = f.test(f.compare(Comparison.LESS, a, f.constant(0)), TRUE)
     return f.choose(negative, f.where(negative).subtract(f.constant(0), a), a)
 
 

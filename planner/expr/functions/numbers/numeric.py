@@ -15,6 +15,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import INT4, NUMERIC
 from planner.expr.functions.numbers import numeric_math as maths
+from planner.expr.functions.numbers.float import check_buckets
 from planner.expr.functions.table import CallSite, per_value, vectorised
 from storage.types.numeric import (
     INLINE_LIMIT,
@@ -151,24 +152,9 @@ def common_logarithm(value: Decimal) -> Decimal:
     return maths.logarithm(Decimal(10), value)
 
 
-@per_value("round", (NUMERIC, INT4), NUMERIC, makes_null=False)
-def round_digits(value: Decimal, digits: int) -> Decimal:
-    return maths.round_to(value, digits)
-
-
-@per_value("round", (NUMERIC,), NUMERIC, makes_null=False)
-def round_whole(value: Decimal) -> Decimal:
-    return maths.round_to(value, 0)
-
-
-@per_value("trunc", (NUMERIC, INT4), NUMERIC, makes_null=False)
-def truncate_digits(value: Decimal, digits: int) -> Decimal:
-    return maths.truncate_to(value, digits)
-
-
-@per_value("trunc", (NUMERIC,), NUMERIC, makes_null=False)
-def truncate_whole(value: Decimal) -> Decimal:
-    return maths.truncate_to(value, 0)
+for _name, _cut in (("round", maths.round_to), ("trunc", maths.truncate_to)):
+    per_value(_name, (NUMERIC, INT4), NUMERIC, makes_null=False)(_cut)
+    per_value(_name, (NUMERIC,), NUMERIC, makes_null=False)(_cut)
 
 
 @per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False)
@@ -202,14 +188,7 @@ def least_scale(value: Decimal) -> int | None:
 @per_value("width_bucket", (NUMERIC, NUMERIC, NUMERIC, INT4), INT4)
 def width_bucket(value: Decimal, low: Decimal, high: Decimal, count: int) -> int:
     """The number of the equal-width bucket; 0 and count + 1 are outside."""
-    if count <= 0:
-        raise SqlError("2201G", "count must be greater than zero")
-    if value.is_nan() or low.is_nan() or high.is_nan():
-        raise SqlError("2201G", "operand, lower bound, and upper bound cannot be NaN")
-    if low.is_infinite() or high.is_infinite():
-        raise SqlError("2201G", "lower and upper bounds must be finite")
-    if low == high:
-        raise SqlError("2201G", "lower bound cannot equal upper bound")
+    check_buckets(value, low, high, count)
     if low > high:
         value, low, high = value.copy_negate(), low.copy_negate(), high.copy_negate()
     if value < low:

@@ -7,6 +7,7 @@ and its kin choose: at least 16 significant digits, and no fewer decimals than t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
@@ -137,14 +138,14 @@ def modulo(left: Decimal, right: Decimal) -> Decimal:
     return from_parts(-rest if a < 0 else rest, scale)
 
 
-def round_to(value: Decimal, digits: int) -> Decimal:
+def round_to(value: Decimal, digits: int = 0) -> Decimal:
     """round(value, digits); digits may be negative."""
     if not value.is_finite():
         return value
     return checked(_at_digits(WIDE, value, digits))
 
 
-def truncate_to(value: Decimal, digits: int) -> Decimal:
+def truncate_to(value: Decimal, digits: int = 0) -> Decimal:
     """trunc(value, digits)"""
     return _at_digits(_TRUNCATE, value, digits) if value.is_finite() else value
 
@@ -210,8 +211,9 @@ def logarithm_weight(value: Decimal) -> int:
     return int(math.log10(abs(estimate)))
 
 
-def _logarithm_domain(value: Decimal) -> None:
-    if value.is_zero():
+def logarithm_domain(value: Decimal | float) -> None:
+    """Raises 2201E unless the value has a logarithm."""
+    if value == 0:
         raise SqlError("2201E", "cannot take logarithm of zero")
     if value < 0:
         raise SqlError("2201E", "cannot take logarithm of a negative number")
@@ -221,7 +223,7 @@ def natural_logarithm(value: Decimal) -> Decimal:
     """ln"""
     if value.is_nan():
         return value
-    _logarithm_domain(value)
+    logarithm_domain(value)
     if value.is_infinite():
         return value
     scale = _clamped(_SIGNIFICANT - logarithm_weight(value), value)
@@ -233,9 +235,9 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
     if base.is_nan() or value.is_nan():
         return NAN
     if base == -INFINITY or value == -INFINITY:
-        _logarithm_domain(-INFINITY)
-    _logarithm_domain(base)
-    _logarithm_domain(value)
+        logarithm_domain(-INFINITY)
+    logarithm_domain(base)
+    logarithm_domain(value)
     if base.is_infinite():
         return NAN if value.is_infinite() else ZERO
     if value.is_infinite():
@@ -320,17 +322,18 @@ def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
     return result.copy_negate() if base < 0 and int(exponent) % 2 else result
 
 
-def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:
-    """gcd"""
+def _of_integers(operation: Callable[[int, int], int], left: Decimal, right: Decimal) -> Decimal:
     if not (left.is_finite() and right.is_finite()):
         return NAN
     scale = max(scale_of(left), scale_of(right))
-    return from_parts(math.gcd(mantissa_of(left, scale), mantissa_of(right, scale)), scale)
+    return from_parts(operation(mantissa_of(left, scale), mantissa_of(right, scale)), scale)
+
+
+def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:
+    """gcd"""
+    return _of_integers(math.gcd, left, right)
 
 
 def least_multiple(left: Decimal, right: Decimal) -> Decimal:
     """lcm"""
-    if not (left.is_finite() and right.is_finite()):
-        return NAN
-    scale = max(scale_of(left), scale_of(right))
-    return checked(from_parts(math.lcm(mantissa_of(left, scale), mantissa_of(right, scale)), scale))
+    return checked(_of_integers(math.lcm, left, right))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, SqlType
+from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT
 from planner.expr.functions.table import CallSite, per_value, session_of
 from storage.types.type_names import format_type, type_from_oid
 
@@ -30,33 +30,17 @@ def pg_get_userbyid(site: CallSite, oid: int) -> str:
     return session_of(site).session_user() if oid == _OWNER else f"unknown (OID={oid})"
 
 
-def _registered(site: CallSite, type_: SqlType, name: str) -> int | None:
+@per_value("to_regclass", (TEXT,), REGCLASS, volatility="stable", needs_site=True)
+@per_value("to_regtype", (TEXT,), REGTYPE, volatility="stable", needs_site=True)
+@per_value("to_regproc", (TEXT,), REGPROC, volatility="stable", needs_site=True)
+@per_value("to_regnamespace", (TEXT,), REGNAMESPACE, volatility="stable", needs_site=True)
+def registered(site: CallSite, name: str) -> int | None:
     try:
-        return session_of(site).reg_in(type_, name)
+        return session_of(site).reg_in(site.result, name)
     except SqlError as error:
         if error.sqlstate in ("42P01", "42704", "42883", "3F000", "42602"):
             return None
         raise
-
-
-@per_value("to_regclass", (TEXT,), REGCLASS, volatility="stable", needs_site=True)
-def to_regclass(site: CallSite, name: str) -> int | None:
-    return _registered(site, REGCLASS, name)
-
-
-@per_value("to_regtype", (TEXT,), REGTYPE, volatility="stable", needs_site=True)
-def to_regtype(site: CallSite, name: str) -> int | None:
-    return _registered(site, REGTYPE, name)
-
-
-@per_value("to_regproc", (TEXT,), REGPROC, volatility="stable", needs_site=True)
-def to_regproc(site: CallSite, name: str) -> int | None:
-    return _registered(site, REGPROC, name)
-
-
-@per_value("to_regnamespace", (TEXT,), REGNAMESPACE, volatility="stable", needs_site=True)
-def to_regnamespace(site: CallSite, name: str) -> int | None:
-    return _registered(site, REGNAMESPACE, name)
 
 
 @per_value("obj_description", (OID,), TEXT, volatility="stable")

@@ -17,8 +17,9 @@ def pg_is_in_recovery() -> bool:
     return False
 
 
+@per_value("getdatabaseencoding", (), NAME, volatility="stable")
 @per_value("pg_client_encoding", (), NAME, volatility="stable")
-def pg_client_encoding() -> str:
+def encoding() -> str:
     return "UTF8"
 
 
@@ -37,8 +38,3 @@ def pg_char_to_encoding(name: str) -> int:
 def pg_postmaster_start_time(site: CallSite) -> int:
     hook = getattr(site.context.session, "start_time", None)
     return int(hook()) if callable(hook) else site.context.now
-
-
-@per_value("getdatabaseencoding", (), NAME, volatility="stable")
-def getdatabaseencoding() -> str:
-    return "UTF8"

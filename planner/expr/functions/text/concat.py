@@ -11,8 +11,8 @@ from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.casts.text import style_of
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Raises, per_value
 from planner.identifiers import quoted
+from storage.types.arrays import elements, shape
 from storage.types.text import format_datum
-from storage.types.text_array import leaf_test
 
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
 
@@ -136,10 +136,7 @@ def _conversion(site: CallSite, conversion: str, type_: SqlType, value: Any) -> 
 
 def flatten(value: Any, kind: Kind) -> list[Any]:
     """The elements of an array datum, whatever its dimensions."""
-    if kind is not Kind.INTERVAL and tuple not in set(map(type, value)):
-        return list(value)
-    is_leaf = leaf_test(kind)
-    return [leaf for item in value for leaf in ([item] if is_leaf(item) else flatten(item, kind))]
+    return list(elements(value, len(shape(value, kind is Kind.INTERVAL))))
 
 
 @per_value("array_to_string", (ANYARRAY, TEXT), TEXT, volatility="settings", needs_site=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ivm.errors import SqlError
@@ -28,7 +29,7 @@ def _like(value: str, pattern: str, ignore_case: bool) -> bool:
 @per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False)
 @per_value("notlike", (TEXT, TEXT), BOOL)
 def not_like(value: str, pattern: str) -> bool:
-    return not like(value, pattern)
+    return not _like(value, pattern, False)
 
 
 @per_value("~~*", (TEXT, TEXT), BOOL, makes_null=False)
@@ -38,7 +39,7 @@ def ilike(value: str, pattern: str) -> bool:
 
 @per_value("!~~*", (TEXT, TEXT), BOOL, makes_null=False)
 def not_ilike(value: str, pattern: str) -> bool:
-    return not ilike(value, pattern)
+    return not _like(value, pattern, True)
 
 
 @per_value("like_escape", (TEXT, TEXT), TEXT)
@@ -58,35 +59,24 @@ def like_escape(pattern: str, escape: str) -> str:
     return "".join(out)
 
 
-@per_value("~", (TEXT, TEXT), BOOL, makes_null=False)
-def matches(value: str, pattern: str) -> bool:
-    return regex(pattern).matches(value)
+def _matching(name: str, compiled: Callable[[str], Regex], wanted: bool) -> None:
+    """Adds an operator that tests whether a regular expression matches, or (``wanted`` false) does not."""
+    per_value(name, (TEXT, TEXT), BOOL, makes_null=False)(
+        lambda value, pattern: compiled(pattern).matches(value) is wanted
+    )
 
 
-@per_value("!~", (TEXT, TEXT), BOOL, makes_null=False)
-def not_matches(value: str, pattern: str) -> bool:
-    return not regex(pattern).matches(value)
-
-
-@per_value("~*", (TEXT, TEXT), BOOL, makes_null=False)
-def imatches(value: str, pattern: str) -> bool:
-    return regex(pattern, "i").matches(value)
-
-
-@per_value("!~*", (TEXT, TEXT), BOOL, makes_null=False)
-def not_imatches(value: str, pattern: str) -> bool:
-    return not regex(pattern, "i").matches(value)
-
-
-@per_value("similar_to_escape", (TEXT,), TEXT)
-@per_value("similar_escape", (TEXT,), TEXT)
-def similar_to_escape(pattern: str) -> str:
-    """The regular expression for a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
-    return similar_to_regex(pattern, "\\")
+_matching("~", regex, True)
+_matching("!~", regex, False)
+_matching("~*", lambda pattern: regex(pattern, "i"), True)
+_matching("!~*", lambda pattern: regex(pattern, "i"), False)
 
 
 @per_value("similar_to_escape", (TEXT, TEXT), TEXT)
-def similar_to_escape_by(pattern: str, escape: str) -> str:
+@per_value("similar_to_escape", (TEXT,), TEXT)
+@per_value("similar_escape", (TEXT,), TEXT)
+def similar_to_escape(pattern: str, escape: str = "\\") -> str:
+    """The regular expression for a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
     return similar_to_regex(pattern, escape)
 
 
@@ -112,20 +102,16 @@ def regexp_substr(value: str, pattern: str) -> str | None:
     return None if found is None else found[0]
 
 
-@per_value("regexp_match", (TEXT, TEXT), TEXTS)
-def regexp_match(value: str, pattern: str) -> tuple[str | None, ...] | None:
-    return regexp_match_flags(value, pattern, "")
-
-
 @per_value("regexp_match", (TEXT, TEXT, TEXT), TEXTS)
-def regexp_match_flags(value: str, pattern: str, flags: str) -> tuple[str | None, ...] | None:
+@per_value("regexp_match", (TEXT, TEXT), TEXTS)
+def regexp_match(value: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
     found = _compiled(pattern, flags, "regexp_match()")[0].find(value)
     if found is None:
         return None
     return found.groups() or (found[0],)
 
 
-def all_matches(value: str, pattern: str, flags: str) -> list[tuple[str | None, ...]]:
+def all_matches(value: str, pattern: str, flags: str = "") -> list[tuple[str | None, ...]]:
     """regexp_matches: the groups of the first match, or of every match with the flag g."""
     compiled, every = _compiled(pattern, flags, "regexp_matches()", True)
     if not every:
@@ -134,13 +120,9 @@ def all_matches(value: str, pattern: str, flags: str) -> list[tuple[str | None, 
     return [found.groups() or (found[0],) for found in compiled.find_all(value)]
 
 
-@per_value("regexp_replace", (TEXT, TEXT, TEXT), TEXT)
-def regexp_replace(value: str, pattern: str, new: str) -> str:
-    return regexp_replace_flags(value, pattern, new, "")
-
-
 @per_value("regexp_replace", (TEXT, TEXT, TEXT, TEXT), TEXT)
-def regexp_replace_flags(value: str, pattern: str, new: str, flags: str) -> str:
+@per_value("regexp_replace", (TEXT, TEXT, TEXT), TEXT)
+def regexp_replace(value: str, pattern: str, new: str, flags: str = "") -> str:
     if flags[:1].isdigit():
         raise SqlError(
             "22023",
@@ -184,17 +166,13 @@ def regexp_count(value: str, pattern: str) -> int:
     return sum(1 for _ in regex(pattern).find_all(value))
 
 
-@per_value("regexp_like", (TEXT, TEXT), BOOL)
-def regexp_like(value: str, pattern: str) -> bool:
-    return regex(pattern).matches(value)
-
-
 @per_value("regexp_like", (TEXT, TEXT, TEXT), BOOL)
-def regexp_like_flags(value: str, pattern: str, flags: str) -> bool:
+@per_value("regexp_like", (TEXT, TEXT), BOOL)
+def regexp_like(value: str, pattern: str, flags: str = "") -> bool:
     return _compiled(pattern, flags, "regexp_like()")[0].matches(value)
 
 
-def regexp_split(value: str, pattern: str, flags: str) -> list[str]:
+def regexp_split(value: str, pattern: str, flags: str = "") -> list[str]:
     """The parts between matches. An empty match at either end or right after a match is ignored."""
     compiled = _compiled(pattern, flags, "regexp_split_to_array()")[0]
     parts: list[str] = []
@@ -208,23 +186,15 @@ def regexp_split(value: str, pattern: str, flags: str) -> list[str]:
     return parts
 
 
-@per_value("regexp_split_to_array", (TEXT, TEXT), TEXTS)
-def regexp_split_to_array(value: str, pattern: str) -> tuple[str, ...]:
-    return tuple(regexp_split(value, pattern, ""))
-
-
 @per_value("regexp_split_to_array", (TEXT, TEXT, TEXT), TEXTS)
-def regexp_split_to_array_flags(value: str, pattern: str, flags: str) -> tuple[str, ...]:
+@per_value("regexp_split_to_array", (TEXT, TEXT), TEXTS)
+def regexp_split_to_array(value: str, pattern: str, flags: str = "") -> tuple[str, ...]:
     return tuple(regexp_split(value, pattern, flags))
 
 
-@per_value("string_to_array", (TEXT, TEXT), TEXTS, strict=False)
-def string_to_array(value: str | None, delimiter: str | None) -> tuple[str | None, ...] | None:
-    return string_to_array_null(value, delimiter, None)
-
-
 @per_value("string_to_array", (TEXT, TEXT, TEXT), TEXTS, strict=False)
-def string_to_array_null(value: str | None, delimiter: str | None, null: str | None) -> tuple[str | None, ...] | None:
+@per_value("string_to_array", (TEXT, TEXT), TEXTS, strict=False)
+def string_to_array(value: str | None, delimiter: str | None, null: str | None = None) -> tuple[str | None, ...] | None:
     if value is None:
         return None
     if value == "":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import AnyStr, Final
+from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT
@@ -66,80 +66,48 @@ def initcap(value: str) -> str:
     return "".join(out)
 
 
-@per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
-def ltrim(value: str, characters: str) -> str:
-    return value.lstrip(characters) if characters else value
-
-
-@per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
-def rtrim(value: str, characters: str) -> str:
-    return value.rstrip(characters) if characters else value
-
-
-@per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("trim", (TEXT, TEXT), TEXT)
-def btrim(value: str, characters: str) -> str:
-    return value.strip(characters) if characters else value
-
-
-@per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-def ltrim_blanks(value: str) -> str:
-    return value.lstrip(" ")
-
-
-@per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-def rtrim_blanks(value: str) -> str:
-    return value.rstrip(" ")
-
-
-@per_value("btrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("trim", (TEXT,), TEXT)
-def btrim_blanks(value: str) -> str:
-    return value.strip(" ")
-
-
-@per_value("btrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
-@per_value("trim", (BYTEA, BYTEA), BYTEA)
-def btrim_bytes(value: bytes, characters: bytes) -> bytes:
-    return value.strip(characters) if characters else value
-
-
 @per_value("ltrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
-def ltrim_bytes(value: bytes, characters: bytes) -> bytes:
+@per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+def ltrim(value: Any, characters: Any = " ") -> Any:
     return value.lstrip(characters) if characters else value
 
 
 @per_value("rtrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
-def rtrim_bytes(value: bytes, characters: bytes) -> bytes:
+@per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+def rtrim(value: Any, characters: Any = " ") -> Any:
     return value.rstrip(characters) if characters else value
 
 
-@per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
-def lpad(value: str, width: int, fill: str) -> str:
-    _limit(width)
-    if width <= len(value) or not fill:
-        return value[: max(width, 0)]
-    missing = width - len(value)
-    return (fill * (missing // len(fill) + 1))[:missing] + value
-
-
-@per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
-def rpad(value: str, width: int, fill: str) -> str:
-    _limit(width)
-    if width <= len(value) or not fill:
-        return value[: max(width, 0)]
-    missing = width - len(value)
-    return value + (fill * (missing // len(fill) + 1))[:missing]
+@per_value("btrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (BYTEA, BYTEA), BYTEA)
+@per_value("btrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (TEXT,), TEXT)
+@per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("trim", (TEXT, TEXT), TEXT)
+def btrim(value: Any, characters: Any = " ") -> Any:
+    return value.strip(characters) if characters else value
 
 
 @per_value("lpad", (TEXT, INT4), TEXT, makes_null=False)
-def lpad_blanks(value: str, width: int) -> str:
-    return lpad(value, width, " ")
+@per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+def lpad(value: str, width: int, fill: str = " ") -> str:
+    padding = _padding(value, width, fill)
+    return padding + value if padding else value[: max(width, 0)]
 
 
 @per_value("rpad", (TEXT, INT4), TEXT, makes_null=False)
-def rpad_blanks(value: str, width: int) -> str:
-    return rpad(value, width, " ")
+@per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+def rpad(value: str, width: int, fill: str = " ") -> str:
+    padding = _padding(value, width, fill)
+    return value + padding if padding else value[: max(width, 0)]
+
+
+def _padding(value: str, width: int, fill: str) -> str:
+    _limit(width)
+    missing = width - len(value)
+    return (fill * (missing // len(fill) + 1))[:missing] if missing > 0 and fill else ""
 
 
 @per_value("substring", (TEXT, INT4), TEXT, makes_null=False)
@@ -172,14 +140,10 @@ def right(value: str, count: int) -> str:
     return value[-count:]
 
 
+@per_value("position", (BYTEA, BYTEA), INT4, makes_null=False, raises=Raises.NEVER)
 @per_value("position", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
 @per_value("strpos", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
-def strpos(value: str, part: str) -> int:
-    return value.find(part) + 1
-
-
-@per_value("position", (BYTEA, BYTEA), INT4, makes_null=False, raises=Raises.NEVER)
-def position_bytes(value: bytes, part: bytes) -> int:
+def strpos(value: AnyStr, part: AnyStr) -> int:
     return value.find(part) + 1
 
 
@@ -254,19 +218,9 @@ def md5_bytes(value: bytes) -> str:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()
 
 
-@per_value("sha224", (BYTEA,), BYTEA)
-def sha224(value: bytes) -> bytes:
-    return hashlib.sha224(value).digest()
-
-
-@per_value("sha256", (BYTEA,), BYTEA)
-def sha256(value: bytes) -> bytes:
-    return hashlib.sha256(value).digest()
-
-
-@per_value("sha512", (BYTEA,), BYTEA)
-def sha512(value: bytes) -> bytes:
-    return hashlib.sha512(value).digest()
+per_value("sha224", (BYTEA,), BYTEA)(lambda value: hashlib.sha224(value).digest())
+per_value("sha256", (BYTEA,), BYTEA)(lambda value: hashlib.sha256(value).digest())
+per_value("sha512", (BYTEA,), BYTEA)(lambda value: hashlib.sha512(value).digest())
 
 
 @per_value("to_hex", (INT4,), TEXT)
@@ -279,16 +233,13 @@ def to_hex8(value: int) -> str:
     return f"{value % 2**64:x}"
 
 
-@per_value("overlay", (TEXT, TEXT, INT4), TEXT)
-def overlay(value: str, new: str, start: int) -> str:
-    return overlay_count(value, new, start, len(new))
-
-
 @per_value("overlay", (TEXT, TEXT, INT4, INT4), TEXT)
-def overlay_count(value: str, new: str, start: int, count: int) -> str:
+@per_value("overlay", (TEXT, TEXT, INT4), TEXT)
+def overlay(value: str, new: str, start: int, count: int | None = None) -> str:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
-    return value[: start - 1] + new + value[max(start - 1 + count, 0) :]
+    rest = start - 1 + (len(new) if count is None else count)
+    return value[: start - 1] + new + value[max(rest, 0) :]
 
 
 @per_value("get_byte", (BYTEA, INT4), INT4)
