@@ -1,19 +1,21 @@
-"""Operators of a program (``ivm.kernels.run``) that compute: maps, first values and sums of groups."""
+"""Operators of a program (``ivm.kernels.run``) that compute: maps; inside loops thresholds, first values and sums."""
 
 from __future__ import annotations
 
 from ivm.kernels.blocks import extract, least_vector
 from ivm.kernels.cache import kernel
 from ivm.kernels.formula import map_block
-from ivm.kernels.interesting import FIRSTS, SUMS, reduce_partial
+from ivm.kernels.interesting import FIRSTS, SUMS, THRESHOLDS, reduce_partial
 from ivm.kernels.memory import B_COUNT, B_ROOM, BLOCK_WORDS, HEAD, LAYER_WORDS, T_ORDER, load, store, words_at
 from ivm.kernels.program import (
     ACCUMULATE,
+    D_KEEP,
     D_OUTPUT,
     D_OWED,
     D_SORTED,
     D_SOURCE,
     DONE,
+    FIRST,
     G_COMPLEMENT,
     G_ERRORS,
     G_WORD_COUNT,
@@ -26,6 +28,7 @@ from ivm.kernels.program import (
     R_OUT,
     R_OWN,
     R_SOURCE,
+    THRESHOLD,
     UNDONE,
     UNPLACED,
 )  # fmt: skip
@@ -66,12 +69,20 @@ def run_map(program: Words, at: int) -> int:
 
 
 @kernel
-def run_groups(
+def schedule(program: Words, at: int, due: int, start: int, shape: int) -> None:
+    """Schedules an operator: at ``due`` (-1: never) or, if earlier, at the least vector of its new owed updates, those
+    from ``start`` on."""
+    found = least_vector(block_at(program[at + R_OWN]), start, shape)
+    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+
+
+@kernel
+def run_correcting(
     program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
 ) -> int:  # fmt: skip
-    """Runs first values or sums of groups."""
-    accumulates = program[at + R_OPERATOR] == ACCUMULATE
-    if accumulates:
+    """Runs thresholds, first values or sums inside loops, as ``ivm.operators.correcting`` does in Python."""
+    operator = program[at + R_OPERATOR]
+    if operator == ACCUMULATE:
         store(program[at + G_ERRORS], 0)
     delta = out_of(program, program[at + R_SOURCE])
     out = out_of(program, at)
@@ -79,8 +90,13 @@ def run_groups(
     owed = block_at(program[at + D_OWED])
     ordered = block_at(program[at + D_SORTED])
     most = owed[B_COUNT] + later[B_COUNT]
-    room = 0 if accumulates else (2 << loops(shape)) * (delta[B_COUNT] + most) + 8
-    if again or most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
+    per_key = 2
+    if operator != THRESHOLD:
+        per_key = 2 << loops(shape) if operator == FIRST else 0
+        if again:
+            return UNDONE
+    room = per_key * (delta[B_COUNT] + most) + 8
+    if most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
         return UNDONE
     due = program[at + R_DUE]
     if due == vector:
@@ -91,17 +107,17 @@ def run_groups(
         sort_block(owed, ordered, trace[T_ORDER])
         times = ordered
     start = later[B_COUNT]
-    words = words_at(program[at + G_WORDS], program[at + G_WORD_COUNT])
-    output = trace_at(program[at + D_OUTPUT])
+    tactic, given, option = THRESHOLDS, nothing, program[at + D_KEEP]
+    if operator != THRESHOLD:
+        given = words_at(program[at + G_WORDS], program[at + G_WORD_COUNT])
+        tactic, option = (FIRSTS, program[at + G_COMPLEMENT]) if operator == FIRST else (SUMS, 0)
     counts = reduce_partial(
-        SUMS if accumulates else FIRSTS, trace, delta, times, output, nothing, out, later, nothing, nothing, words,
-        0 if accumulates else program[at + G_COMPLEMENT], vector, False, stats,
+        tactic, trace, delta, times, trace_at(program[at + D_OUTPUT]), nothing, out, later, nothing, nothing, given,
+        option, vector, again, stats,
     )  # fmt: skip
+    ordered[B_COUNT] = 0
     if counts < 0:
-        ordered[B_COUNT] = 0
         return UNDONE
     owed[B_COUNT] = 0
-    ordered[B_COUNT] = 0
-    found = least_vector(later, start, shape)
-    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
+    schedule(program, at, due, start, shape)
     return DONE if (counts >> 31) & 1 != 0 else UNPLACED

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from ivm.kernels.accumulate import accumulate_total
 from ivm.kernels.arrange import arrange, put_small
-from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, least_vector, transfer
+from ivm.kernels.blocks import ENTER, LEAVE, NEXT, SAME, extract, gather, transfer
 from ivm.kernels.cache import kernel
 from ivm.kernels.codes import WIDTH_BITS
-from ivm.kernels.compute import block_at, out_of, run_groups, run_map, trace_at
+from ivm.kernels.compute import block_at, out_of, run_correcting, run_map, schedule, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
 from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
-from ivm.kernels.interesting import THRESHOLDS, reduce_partial
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, S_OVERFLOWS, join
 from ivm.kernels.memory import B_COUNT, B_ROOM, T_ORDER, load, store, where, words_at
 from ivm.kernels.program import (
@@ -36,8 +35,6 @@ from ivm.kernels.program import (
     COUNT,
     D_KEEP,
     D_OUTPUT,
-    D_OWED,
-    D_SORTED,
     D_SOURCE,
     DELAY,
     DELTA_JOIN,
@@ -204,49 +201,6 @@ def _accumulate_total(program: Words, at: int, nothing: Words, stats: Words) -> 
 
 
 @kernel
-def _threshold(
-    program: Words, at: int, vector: int, shape: int, nothing: Words, again: bool, stats: Words
-) -> int:  # fmt: skip
-    delta = out_of(program, program[at + R_SOURCE])
-    out = out_of(program, at)
-    later = block_at(program[at + R_OWN])
-    owed = block_at(program[at + D_OWED])
-    ordered = block_at(program[at + D_SORTED])
-    most = owed[B_COUNT] + later[B_COUNT]
-    room = 2 * (delta[B_COUNT] + most) + 8
-    if most > owed[B_ROOM] or most > ordered[B_ROOM] or room > out[B_ROOM] or room > later[B_ROOM]:
-        return UNDONE
-    due = program[at + R_DUE]
-    if due == vector:
-        due = extract(later, owed, vector, shape)
-    times = owed
-    trace = trace_at(program[at + D_SOURCE])
-    if owed[B_COUNT] > 1:
-        sort_block(owed, ordered, trace[T_ORDER])
-        times = ordered
-    start = later[B_COUNT]
-    counts = reduce_partial(
-        THRESHOLDS, trace, delta, times, trace_at(program[at + D_OUTPUT]), nothing, out, later, nothing, nothing,
-        nothing, program[at + D_KEEP], vector, again, stats,
-    )  # fmt: skip
-    if counts < 0:
-        return UNDONE
-    owed[B_COUNT] = 0
-    ordered[B_COUNT] = 0
-    found = least_vector(later, start, shape)
-    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
-    return DONE if (counts >> 31) & 1 != 0 else UNPLACED
-
-
-@kernel
-def _owe(program: Words, at: int, due: int, start: int, shape: int) -> None:
-    """Schedules an operator: at ``due`` (-1: never) or, if earlier, at the least vector of its new owed updates, those
-    from ``start`` on."""
-    found = least_vector(block_at(program[at + R_OWN]), start, shape)
-    program[at + R_DUE] = found if due < 0 or 0 <= found < due else due
-
-
-@kernel
 def _delay(program: Words, at: int, vector: int, shape: int) -> int:
     given = out_of(program, program[at + R_SOURCE])
     out = out_of(program, at)
@@ -260,7 +214,7 @@ def _delay(program: Words, at: int, vector: int, shape: int) -> int:
     start = later[B_COUNT]
     if given[B_COUNT] != 0:
         delay(given, out, later, words_at(program[at + P_DELAY], DELAY_WORDS), vector, shape)
-    _owe(program, at, due, start, shape)
+    schedule(program, at, due, start, shape)
     return DONE
 
 
@@ -325,7 +279,7 @@ def _join(program: Words, at: int, vector: int, shape: int, nothing: Words, stat
         state[:J_POSITION] = 0
         state[J_POSITION] = -1
         return UNDONE
-    _owe(program, at, due, start, shape)
+    schedule(program, at, due, start, shape)
     return DONE
 
 
@@ -386,7 +340,7 @@ def _delta_join(program: Words, at: int, vector: int, shape: int, stats: Words) 
             later[B_COUNT] = start
             return UNDONE
         course += K_HEAD + 2 * program[course + K_COUNT]
-    _owe(program, at, due, start, shape)
+    schedule(program, at, due, start, shape)
     return DONE
 
 
@@ -425,8 +379,8 @@ def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, ag
     if shared != 0 and _updates(program, at) >= program[shared]:
         return UNDONE
     operator = program[at + R_OPERATOR]
-    if operator == THRESHOLD:
-        return _threshold(program, at, vector, shape, nothing, again, stats)
+    if operator in (THRESHOLD, FIRST, ACCUMULATE):
+        return run_correcting(program, at, vector, shape, nothing, again, stats)
     if operator == JOIN:
         return _join(program, at, vector, shape, nothing, stats)
     if operator == ARRANGE:
@@ -443,8 +397,6 @@ def run_row(program: Words, at: int, vector: int, shape: int, nothing: Words, ag
         return _threshold_total(program, at, nothing, stats)
     if operator == MAP:
         return run_map(program, at)
-    if operator in (FIRST, ACCUMULATE):
-        return run_groups(program, at, vector, shape, nothing, again, stats)
     if operator == ACCUMULATE_TOTAL:
         return _accumulate_total(program, at, nothing, stats)
     if operator == DELAY:

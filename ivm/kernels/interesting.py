@@ -359,7 +359,7 @@ def _drive(
     own_heads = np.empty(head_room * (2 + sums_width), np.int64)
     heads, sums = _heads(own_heads, head_room, sums_width)
     owed_found, segments = owed_out[B_COUNT], 0
-    ahead = hints(table, count, delta[B_COUNT] if key_width != 0 else 0, order)
+    ahead = hints(table, count, delta[B_COUNT], order)
     if tactic == SEGMENTS:
         vals[B_COUNT] = 0
         store(offsets[B_ROWS], 0)
