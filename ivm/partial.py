@@ -36,17 +36,17 @@ Layers = Sequence[Block]
 _SAMPLE: Final = 1 << 14
 
 
-class Piece(Dataflow):
-    """Call its methods in this order: ``add``, ``port`` and ``tap``, ``resume``, ``give``, ``run``, then ``emitted``
-    and the traces."""
+class PartialDataflow(Dataflow):
+    """Call its methods in this order: ``add``, ``add_input`` and ``watch``, ``resume``, ``give``, ``run``, then
+    ``emitted`` and the traces."""
 
     def __init__(self, arena: Arena | None = None) -> None:
         super().__init__(arena)
-        self._taps: dict[NodeId, RecordOperator] = {}
+        self._watched: dict[NodeId, RecordOperator] = {}
         self._kept: list[_Kept] = []
         self._owing: dict[NodeId, Owed] = {}
 
-    def port(self, scope: ScopeId | None, width: int, diff_width: int = 1) -> NodeId:
+    def add_input(self, scope: ScopeId | None, width: int, diff_width: int = 1) -> NodeId:
         """An input for ``give``, outside of loops (None) or inside of one."""
         where = self._root if scope is None else self._scopes[scope]
         operator = PartialInputOperator(self._context, where, width, diff_width)
@@ -61,10 +61,10 @@ class Piece(Dataflow):
         round is dropped."""
         self._scopes[scope].overflows += 1
 
-    def tap(self, node: NodeId) -> None:
+    def watch(self, node: NodeId) -> None:
         """Records what the node emits, for ``emitted``."""
-        if node not in self._taps:
-            self._taps[node] = self._record(self._find(node))
+        if node not in self._watched:
+            self._watched[node] = self._record(self._find(node))
 
     def _record(self, operator: Operator) -> RecordOperator:
         found = RecordOperator(self._context, operator.scope, operator)
@@ -109,7 +109,7 @@ class Piece(Dataflow):
         return [_Kept(spines[0], record), *(_Kept(spine, None) for spine in spines[1:])]
 
     def give(self, node: NodeId, block: Block, vector: int) -> None:
-        """Feeds updates to a ``port``, which takes ownership of the block. Inside of a loop all are at one loop vector;
+        """Feeds updates to an input, which takes ownership of the block. Inside of a loop all are at one loop vector;
         outside, where it is 0, times are ordinals, none below those in the traces."""
         operator = self._operators[node]
         assert isinstance(operator, PartialInputOperator)
@@ -149,9 +149,9 @@ class Piece(Dataflow):
                 raise operator.error
 
     def emitted(self, node: NodeId, consolidated: bool = True) -> Block:
-        """What a tapped node has emitted, at its own times. Unless ``consolidated`` is required, it is returned as it
+        """What a watched node has emitted, at its own times. Unless ``consolidated`` is required, it is returned as it
         came if consolidating would not make it much smaller."""
-        found = self._taps[node].take()
+        found = self._watched[node].take()
         return found if not consolidated and _is_sparse(found) else sorted_block(found)
 
     def layers(self, timed: bool = False) -> list[Block]:

@@ -70,7 +70,7 @@ def _compile() -> None:
 
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """``tests.support.scatter_frames.Frames``, which a server takes for Spark during the test."""
-    from tests.support.scatter_frames import install
+    """``tests.support.spark_fake.Frames``, which a server takes for Spark during the test."""
+    from tests.support.spark_fake import install
 
     return install(monkeypatch)

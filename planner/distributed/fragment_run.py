@@ -1,4 +1,4 @@
-"""Runs one fragment over one part: (its traces, arriving updates) → (its new traces, outgoing updates).
+"""Runs one fragment over one part: (its traces, arriving updates) → (what is added to them, outgoing updates).
 
 Needs only this package, so it runs wherever Spark puts it. The values of interned ids come with the rows.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from ivm import graph
 from ivm.contents import dispose
 from ivm.graph import Arrange, Keyed, Linear, NodeId, NodeSpec, Project, ScopeId
-from ivm.partial import Layers, Piece
+from ivm.partial import Layers, PartialDataflow
 from ivm.time import last_width
 from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
@@ -37,7 +37,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """``sent``: outgoing updates. ``traces``: one block for each trace, either all of it or what was added."""
+    """``sent``: outgoing updates. ``traces``: for each trace, what was added to it."""
 
     sent: tuple[Sent, ...]
     traces: tuple[Block, ...]
@@ -53,7 +53,6 @@ def run_fragment(
     traces: Sequence[Layers] | None,
     arrived: Mapping[NodeId, Block],
     parts: int,
-    whole: bool = True,
     vector: int = 0,
     owed: Mapping[NodeId, Block] | None = None,
     now: Sequence[Layers] | None = None,
@@ -62,85 +61,86 @@ def run_fragment(
     """Runs a fragment over a part, with all arriving updates at once.
 
     ``traces``: what the part's traces hold (None: nothing yet). ``arrived``: updates by port, at times from 1 on.
-    ``parts``: the number of parts of each fragment. ``whole``: return all contents of the traces, not only what was
-    added.
+    ``parts``: the number of parts of each fragment.
 
     At ports in loops updates must be of one loop ``vector``; ``owed`` is what nodes owe at that vector. Nodes with
     traces leave later vectors to later runs; only linear nodes run ahead. If several runs make up one pass over
     ordinals, ``now`` is what earlier ones added to the traces, and ``timed`` keeps the ordinals in what this one adds.
 
-    Raises what an operator raises, and 0A000 like ``Piece.resume``. An error of a row is data, as in a view.
+    Raises what an operator raises, and 0A000 like ``PartialDataflow.resume``. An error of a row is data, as in a view.
     """
-    piece = Piece(context.dictionary.arena)
+    flow = PartialDataflow(context.dictionary.arena)
     try:
         fed: dict[NodeId, NodeId] = {}
-        places = _build(piece, fragment, context, fed)
-        exits = [_exit(piece, out, places) for out in fragment.exits]
-        piece.resume(traces, now)
-        read = piece.size
+        places = _build(flow, fragment, context, fed)
+        exits = [_exit(flow, out, places) for out in fragment.exits]
+        flow.resume(traces, now)
+        read = flow.size
         inside = {port.node for port in fragment.ports if port.scope is not None}
         for port, block in arrived.items():
             if port in inside:
-                piece.give(fed[port], block if fragment.keyed else sorted_block(block), vector)
+                flow.give(fed[port], block if fragment.keyed else sorted_block(block), vector)
             else:
-                piece.give(fed[port], block, 0)
+                flow.give(fed[port], block, 0)
         for number, block in (owed or {}).items():
-            piece.owe(places[number], block, vector)
-        piece.run()
+            flow.owe(places[number], block, vector)
+        flow.run()
         in_rounds = bool(fragment.loops.scopes)  # where updates that cancel must not look like another round's work
-        emitted = {node: piece.emitted(node, in_rounds) for node in dict.fromkeys(exits)}
+        emitted = {node: flow.emitted(node, in_rounds) for node in dict.fromkeys(exits)}
         sent = tuple(
             sent for out, node in zip(fragment.exits, exits, strict=True) for sent in _spread(out, emitted[node], parts)
         )
-        owing = ((n, piece.owed(places[n])) for n, _ in fragment.nodes)
+        owing = ((n, flow.owed(places[n])) for n, _ in fragment.nodes)
         later = ((n, found) for n, found in owing if found is not None and found.n)
-        return Ran(sent, tuple(piece.traces() if whole else piece.layers(timed)), read, tuple(later))
+        return Ran(sent, tuple(flow.layers(timed)), read, tuple(later))
     finally:
-        dispose(piece)
+        dispose(flow)
 
 
 def settled(fragment: Fragment, context: Context, traces: Sequence[Layers] | None) -> list[Block]:
     """The contents of a part's traces, each as one block, without ordinals."""
-    piece = Piece(context.dictionary.arena)
+    flow = PartialDataflow(context.dictionary.arena)
     try:
-        _build(piece, fragment, context, {})
-        piece.resume(traces)
-        return piece.traces()
+        _build(flow, fragment, context, {})
+        flow.resume(traces)
+        return flow.traces()
     finally:
-        dispose(piece)
+        dispose(flow)
 
 
-def _build(piece: Piece, fragment: Fragment, context: Context, fed: dict[NodeId, NodeId]) -> dict[NodeId, NodeId]:
+def _build(
+    flow: PartialDataflow, fragment: Fragment, context: Context, fed: dict[NodeId, NodeId]
+) -> dict[NodeId, NodeId]:
     """Builds the fragment's nodes; returns their places. ``fed`` receives the inputs of its ports."""
-    scopes = _scopes(piece, fragment.loops)
-    places = _ports(piece, fragment, fed, scopes)
+    scopes = _scopes(flow, fragment.loops)
+    places = _ports(flow, fragment, fed, scopes)
     for number, node in fragment.nodes:
-        places[number] = piece.add(_spec(renumbered(node, places), context, scopes))
+        places[number] = flow.add(_spec(renumbered(node, places), context, scopes))
     for variable, body in fragment.loops.connections:
-        piece.connect(places[variable], places[body])
+        flow.connect(places[variable], places[body])
     return places
 
 
-def _scopes(piece: Piece, loops: Loops) -> list[ScopeId]:
+def _scopes(flow: PartialDataflow, loops: Loops) -> list[ScopeId]:
     made: list[ScopeId] = []
     for scope in loops.scopes:
         bounds = (scope.limit, scope.return_at_limit, scope.stride, last_width(scope.shape))
-        made.append(piece.scope(None if scope.parent is None else made[scope.parent], *bounds))
+        made.append(flow.scope(None if scope.parent is None else made[scope.parent], *bounds))
     for number in loops.overflowing:
-        piece.overflowing(made[number])
+        flow.overflowing(made[number])
     return made
 
 
 def _ports(
-    piece: Piece, fragment: Fragment, fed: dict[NodeId, NodeId], scopes: Sequence[ScopeId]
+    flow: PartialDataflow, fragment: Fragment, fed: dict[NodeId, NodeId], scopes: Sequence[ScopeId]
 ) -> dict[NodeId, NodeId]:
     """Builds the ports; returns the places of their rows. ``fed`` receives their inputs."""
     places: dict[NodeId, NodeId] = {}
     for port in fragment.ports:
         scope = None if port.scope is None else scopes[port.scope]
-        place = fed[port.node] = piece.port(scope, port.width, port.diff_width)
+        place = fed[port.node] = flow.add_input(scope, port.width, port.diff_width)
         if fragment.keyed:
-            place = piece.add(Arrange(place, gathers.identity(port.width), port.key_width, port.order))
+            place = flow.add(Arrange(place, gathers.identity(port.width), port.key_width, port.order))
         places[port.node] = place
     return places
 
@@ -158,11 +158,11 @@ def _spec(node: Node, context: Context, scopes: Sequence[ScopeId]) -> NodeSpec:
     raise AssertionError(node)
 
 
-def _exit(piece: Piece, out: Exit, places: Mapping[NodeId, NodeId]) -> NodeId:
+def _exit(flow: PartialDataflow, out: Exit, places: Mapping[NodeId, NodeId]) -> NodeId:
     node = places[out.node]
     if out.gather is not None:
-        node = piece.add(Project(node, out.gather))
-    piece.tap(node)
+        node = flow.add(Project(node, out.gather))
+    flow.watch(node)
     return node
 
 

@@ -1,7 +1,7 @@
 """Several steps of a plan with loops in one Spark job: each task works out by itself what its step must take.
 
 A job costs much more than a stage, and a round may have little to do. What is due next depends on all that waits
-anywhere. So every task tells all parts what it leaves waiting, in *notes*: records that travel with the others. From
+anywhere. So every task tells all tasks what it leaves waiting, in *notes*: records that travel with the others. From
 what waited when the job began and from the notes of earlier stages, all tasks of a stage reach the same conclusion.
 """
 
@@ -17,8 +17,8 @@ Note = tuple[int, Due]
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """What a stage knows of the agenda.
+class StageAgenda:
+    """What a stage of a job knows of the agenda.
 
     ``here``: what waits in the job's frames when it begins; ``elsewhere``: in other frames. ``stage``: counted from 0;
     ``last``: no later stage reads notes.

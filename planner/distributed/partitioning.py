@@ -1,4 +1,4 @@
-"""Hash partitioning: the part of a row by its key, the same on every machine."""
+"""Hash partitioning: the part of a row by its key, the same on every machine; and the numbers of partitions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ def parts_of(rows: Words, key_width: int, parts: int) -> Words:
     ``rows``: int64[n, width]. Without key words all rows are in part 0. The hash multiplies and rotates word by word,
     as FxHash does; any even spread would do. Its high bits count, because they depend on all words.
     """
-    place = np.zeros(len(rows), np.uint64)
+    hashed = np.zeros(len(rows), np.uint64)
     for word in range(key_width):
-        turned = (place << np.uint64(5)) | (place >> np.uint64(59))
-        place = (turned ^ rows[:, word].astype(np.uint64)) * np.uint64(0x517CC1B727220A95)
-    return np.asarray((place >> np.uint64(32)) % np.uint64(parts), np.int64)
+        rotated = (hashed << np.uint64(5)) | (hashed >> np.uint64(59))
+        hashed = (rotated ^ rows[:, word].astype(np.uint64)) * np.uint64(0x517CC1B727220A95)
+    return np.asarray((hashed >> np.uint64(32)) % np.uint64(parts), np.int64)
+
+
+def partition_number(fragment: int, part: int, parts: int) -> int:
+    """A part's number among the ``parts`` parts of each fragment."""
+    return fragment * parts + part

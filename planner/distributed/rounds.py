@@ -29,21 +29,24 @@ class Due:
     vector: int
     owed: bool = False
 
-    @staticmethod
-    def parse(text: str) -> Due:
-        """The inverse of ``text``."""
-        fragment, port, vector = map(int, text.split("."))
-        return Due(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
+    @classmethod
+    def of(cls, fragment: int, port: int, vector: int) -> Due:
+        """By ``port``, which may stand for what is owed."""
+        return cls(fragment, NodeId(port if port >= 0 else -1 - port), vector, port < 0)
+
+    @classmethod
+    def parse(cls, text: str) -> Due:
+        """The inverse of ``str``."""
+        return cls.of(*map(int, text.split(".")))
 
     @property
     def port(self) -> NodeId:
         """The port; for what is owed, a negative number that stands for the node."""
         return NodeId(-1 - self.node) if self.owed else self.node
 
-    @staticmethod
-    def text(fragment: int, port: int, vector: int) -> str:
-        """A name for files; ``parse`` reads it."""
-        return f"{fragment}.{port}.{vector}"
+    def __str__(self) -> str:
+        """A name for files."""
+        return f"{self.fragment}.{self.port}.{self.vector}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,14 @@ class Rounds:
 
     plan: InitVar[Plan]
     cut: InitVar[Cut]
+    _output: int = 0
     _scopes: tuple[Scope, ...] = ()
     _loops: list[Loop] = field(default_factory=list)
     _ranks: dict[Item, int] = field(default_factory=dict)
     _before: dict[Item, set[Item]] = field(default_factory=dict)
 
     def __post_init__(self, plan: Plan, cut: Cut) -> None:
-        self._scopes = plan.scopes
+        self._output, self._scopes = cut.output.number, plan.scopes
         self._loops = innermost_loops(plan)
         items = {NodeId(i): Item("node", i, loop) for i, loop in enumerate(self._loops)}
         for fragment in cut.fragments[1:-1]:
@@ -89,7 +93,10 @@ class Rounds:
                     self._edge(at, items[number])
 
     def next(self, waiting: Collection[Due]) -> list[Due]:
-        """What to take next of all that waits; all of it has one loop vector."""
+        """What to take next of all that waits; all of it has one loop vector. The output comes last."""
+        waiting = [due for due in waiting if due.fragment != self._output] or waiting
+        if all(due.fragment == self._output for due in waiting):
+            return list(waiting)
         loop: Loop = None
         while True:
             ranked = [(self._rank(self._lifted(self._item(due), loop)), due) for due in waiting]

@@ -1,9 +1,7 @@
 """A scattered view's job: Spark applies a group of commits, or all contents of its tables, to the view's parts.
 
-The job is one chain: the changes as records, level 0 over them, then for each level an exchange by place and a step at
-each place that has records. A recursive view's job goes round by round (``planner.distributed.scatter_rounds``). Spark
-decides what is exchanged, where a task runs and when it is retried. Only the DataFrame API is used. One report for each
-touched part comes back; no rows do.
+The updates go through the plan's fragments (``planner.distributed.runner``), and files are added to the parts that they
+reach (``planner.distributed.layer_store``). One report for each step of a part comes back; no rows do.
 """
 
 from __future__ import annotations
@@ -17,42 +15,33 @@ from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.trace.shards import sorted_block
 from planner.distributed.fragment import Cut, cut
-from planner.distributed.scatter_rounds import run_rounds
-from planner.distributed.scatter_step import Report, Scatter, once
+from planner.distributed.layer_store import LayerStore, Report, decoded_reports, with_reports
+from planner.distributed.progress import Steps
+from planner.distributed.runner import Runner
+from planner.distributed.stage import Slice
 from planner.expr.context import Context
 from planner.expr.row_errors import first_error
 from planner.peek.snapshot import Snapshot, table_rows
-from planner.physical.nodes import Constants, Plan, Table, innermost_loops
+from planner.physical.nodes import Constants, Plan, Table
 from planner.render.dataflow import constant_rows
 from storage.dictionary import Dictionary
-from storage.spark.blocks import (
-    ENTRIES,
-    RECORDS,
-    RECORDS_DDL,
-    REPORT,
-    encode_block,
-    encode_entries,
-    entries_of,
-    joined,
-    pieces,
-    read_blocks,
-    take_into,
-)  # fmt: skip
-from storage.spark.errors import spark_error
+from storage.spark.blocks import entries_of, joined, pieces, read_blocks, take_into, write_blocks
 from storage.spark.manifest import Manifest
+from storage.spark.session import parallelism, steady
 from storage.stored import History
 
-_NO_PLACE: Final = -1
-_GROUP_BYTES: Final = 1 << 22
-"""The bytes of updates in a row group of a job's input."""
+MANY_UPDATES: Final = 1 << 16
+"""With more updates each part has a task of its own; with fewer most parts have nothing to do, and share tasks."""
+LEAST_TASKS: Final = 16
+"""How many tasks there are then, if there are as many parts; more if more run at once."""
+_SLICE_BYTES: Final = 1 << 24
+"""The bytes of updates that one task reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +85,7 @@ class Spread:
 
 
 @dataclass(slots=True)
-class Given:
+class JobInput:
     """A job's input: updates of the plan's sources at times 1, 2, …, which stand for ``epochs``."""
 
     epochs: Words
@@ -108,12 +97,12 @@ class Given:
         return sum(block.n for block in self.blocks.values())
 
 
-def given(spread: Spread, changes: Mapping[int, Sequence[History]], first: int | None = None) -> Given:
+def job_input(spread: Spread, changes: Mapping[int, Sequence[History]], first: int | None = None) -> JobInput:
     """The changes of tables, by relation, as a job's input. ``first``: an earlier epoch that gets a time too."""
     histories = [history for some in changes.values() for history in some]
     begin = np.array([] if first is None else [first], np.int64)
     epochs = np.unique(np.concatenate([begin, *(history.epochs for history in histories)]))
-    found = Given(epochs)
+    found = JobInput(epochs)
     for relation, some in changes.items():
         source = spread.source(relation)
         if source is None or not some:
@@ -136,41 +125,40 @@ class Applied:
     reports: tuple[Report, ...]
 
 
-def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: int, changes: Given,
-          dictionary: Dictionary, stop: Callable[[], bool] = lambda: False) -> Applied:  # fmt: skip
+def apply(session: Any, folder: Path, spread: Spread, before: Manifest, epoch: int, changes: JobInput,
+          dictionary: Dictionary, check: Callable[[], object] = lambda: None) -> Applied:  # fmt: skip
     """Runs a job in a Spark session. Nothing takes effect before the manifest is written.
 
-    ``epoch``: the last one of the changes. Raises what a fragment raises; 58000: Spark fails; 57014: ``stop`` was true
-    between two steps of a recursive plan.
+    ``epoch``: the last one of the changes. ``check``: called between Spark's jobs for a recursive plan; it may raise to
+    end the work. Raises what a fragment raises; 58000: Spark fails.
     """
     name = f"{before.number + 1:08}-{uuid4().hex[:8]}"
-    loops = tuple(innermost_loops(spread.plan))
-    scatter = Scatter(spread.cut, spread.parts, dictionary.secret, str(folder), name, before.layers, loops)
+    job = folder / "jobs" / name
+    plan, fragments = spread.plan, spread.cut
+    store = LayerStore(folder, name, dictionary.secret, before.layers, fragments.output.number, bool(plan.scopes))
     (folder / "parts").mkdir(parents=True, exist_ok=True)
-    given = folder / "jobs" / name / "given"
-    _write_given(given, changes, dictionary)
-    if spread.plan.scopes:
-        reports = run_rounds(session, given, scatter, spread.plan, stop)
-    else:
-        reports = _run_levels(session, given, scatter)
-    layers = dict(before.layers) | {report.place: report.layers for report in reports}
-    manifest = replace(before, number=before.number + 1, epoch=epoch, layers=layers)
+    steps = Steps(job, plan, fragments, lambda *_: None)
+    few = changes.count <= MANY_UPDATES
+    tasks = min(spread.parts, max(LEAST_TASKS, 4 * parallelism(session))) if few else spread.parts
+    runner = Runner(steady(session), plan, fragments, spread.parts, tasks, job, store, steps, check)
+    reports = decoded_reports(runner.run(_written(job / "sources", changes, dictionary), fragments.levels))
+    manifest = replace(before, number=before.number + 1, epoch=epoch, layers=with_reports(before.layers, reports))
     return Applied(manifest, tuple(reports))
 
 
 def compute(session: Any, folder: Path, spread: Spread, snapshot: Snapshot, context: Context,
-            stop: Callable[[], bool] = lambda: False) -> tuple[Words, Words]:  # fmt: skip
+            check: Callable[[], object] = lambda: None) -> tuple[Words, Words]:  # fmt: skip
     """The plan's rows and their diffs over a snapshot, computed from nothing in an empty folder.
 
     Raises what ``apply`` raises, and the least of the error rows.
     """
-    changes = given(spread, {})
+    changes = job_input(spread, {})
     for number, node in spread.cut.sources:
         if isinstance(node, Table):
             rows, diffs = table_rows(node, snapshot)
             changes.blocks[number] = _block(rows, np.ones(len(rows), np.int64), diffs)
     changes.blocks |= spread.constants(context)
-    done = apply(session, folder, spread, spread.empty(), 0, changes, context.dictionary, stop)
+    done = apply(session, folder, spread, spread.empty(), 0, changes, context.dictionary, check)
     files = [report.delta for report in done.reports if report.delta is not None]
     found = read_output(folder, spread, files, context.dictionary)
     sums = []
@@ -184,37 +172,15 @@ def compute(session: Any, folder: Path, spread: Spread, snapshot: Snapshot, cont
     return rows, diffs[:, 0]
 
 
-def _run_levels(session: Any, given: Path, scatter: Scatter) -> list[Report]:
-    """Runs a plan without loops: one chain, each level once."""
-    try:
-        frame = _levels(session, given, scatter)
-        found = frame.where(frame["port"] == REPORT).collect()
-    except Exception as error:
-        raise spark_error(error) from error
-    return once([Report.of(bytes(record["data"])) for record in found])
-
-
-def _levels(session: Any, written: Path, scatter: Scatter) -> Any:
-    frame = session.read.schema(RECORDS_DDL).parquet(written.as_uri()).mapInArrow(scatter.first, RECORDS_DDL)
-    for level in range(1, scatter.cut.levels):
-        frame = frame.repartition(scatter.parts, "place").groupBy("place")
-        frame = frame.applyInArrow(scatter.level(level), RECORDS_DDL)
-    return frame
-
-
-def _write_given(folder: Path, changes: Given, dictionary: Dictionary) -> None:
-    """Writes the changes as records in a Parquet file. Each row group includes the values of its own ids."""
-    folder.mkdir(parents=True)
-    with pq.ParquetWriter(folder / "given.parquet", RECORDS, compression="lz4") as writer:
-        for port, block in changes.blocks.items():
-            for piece in pieces(block, _GROUP_BYTES):
-                found: list[tuple[int, int, bytes]] = [(_NO_PLACE, port, encode_block(piece))]
-                entries = entries_of([piece], dictionary)
-                if entries is not None:
-                    found.insert(0, (_NO_PLACE, ENTRIES, encode_entries(entries)))
-                places, ports, data = zip(*found, strict=True)
-                writer.write_table(pa.table([pa.array(places, pa.int64()), pa.array(ports, pa.int32()),
-                                             pa.array(data, pa.binary())], schema=RECORDS))  # fmt: skip
+def _written(folder: Path, changes: JobInput, dictionary: Dictionary) -> list[Slice]:
+    """Writes the changes to files, each with the values of its own ids."""
+    found: list[Slice] = []
+    for port, block in changes.blocks.items():
+        for piece in pieces(block, _SLICE_BYTES):
+            path = folder / f"{len(found)}.arrow"
+            write_blocks(path, [piece], entries_of([piece], dictionary), durable=False)
+            found.append(Slice(port, path, tuple(range(block.width)), block.width))
+    return found
 
 
 def read_output(folder: Path, spread: Spread, files: Iterable[str], dictionary: Dictionary) -> list[Block]:

@@ -43,19 +43,19 @@ class _Unfolding:
     given: frozenset[NodeId]
     nodes: list[Node] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
-    place: dict[NodeId, NodeId] = field(default_factory=dict)
+    numbers: dict[NodeId, NodeId] = field(default_factory=dict)
     sources: dict[NodeId, NodeId] = field(default_factory=dict)
 
     def run(self) -> Unfolded:
         plan = self.plan
         bodies = dict(self.plan.connections)
         for number in sorted(reached(self.plan, lambda n: self._is_source(n) and n not in bodies)):
-            self.place[number] = self._placed(number)
-        origin = {new: old for old, new in self.place.items()}
-        connections = tuple((self.place[v], self.place[b]) for v, b in plan.connections if v in self.place)
-        errors = None if plan.errors is None else self.place[plan.errors]
+            self.numbers[number] = self._rewritten(number)
+        origin = {new: old for old, new in self.numbers.items()}
+        connections = tuple((self.numbers[v], self.numbers[b]) for v, b in plan.connections if v in self.numbers)
+        errors = None if plan.errors is None else self.numbers[plan.errors]
         nodes = tuple(self.nodes)
-        made = Plan(nodes, tuple(self.widths), plan.scopes, connections, self.place[plan.rows], errors, plan.schema)
+        made = Plan(nodes, tuple(self.widths), plan.scopes, connections, self.numbers[plan.rows], errors, plan.schema)
         kept = frozenset(
             new for new, old in origin.items() if isinstance(nodes[new], Arrange) and old not in self.given
         )
@@ -66,7 +66,7 @@ class _Unfolding:
         of_constants = isinstance(node, Errors) and isinstance(self.plan.nodes[node.input], Constants)
         return number in self.given or of_constants or not inputs(node)
 
-    def _placed(self, number: NodeId) -> NodeId:
+    def _rewritten(self, number: NodeId) -> NodeId:
         node, width = self.plan.nodes[number], self.plan.widths[number]
         if self._is_source(number) and number not in dict(self.plan.connections):
             source = self.sources[number] = self._add(Table(-1 - number, ()), width)
@@ -74,7 +74,7 @@ class _Unfolding:
             return source if arranged is None else self._add(replace(arranged, input=source), width)
         if isinstance(node, DeltaJoin):
             return self._chain(node)
-        return self._add(with_inputs(node, self.place), width)
+        return self._add(with_inputs(node, self.numbers), width)
 
     def _arranged(self, number: NodeId) -> Arrange | None:
         """The arrangement of a node's rows, if the node is an arrangement."""
@@ -96,7 +96,7 @@ class _Unfolding:
     def _chain(self, join: DeltaJoin) -> NodeId:
         """The chain of joins along one path; a row of the last join is all that is bound so far."""
         path = min(join.paths, key=self._spread)
-        bound = self.place[path.start]
+        bound = self.numbers[path.start]
         at = [*range(self.widths[bound])]
         for stage in path.stages:
             bound = self._stage(bound, at, stage)
@@ -145,7 +145,7 @@ class _Unfolding:
         """[the bound row | the row that was looked up]."""
         width, count = self.widths[bound], len(key)
         left = self._add(Arrange(bound, Gather((*key, *range(width))), count), count + width)
-        right = self.place[lookup.node]
+        right = self.numbers[lookup.node]
         found = self.widths[right]
         arranged = self.nodes[right]
         if not isinstance(arranged, Arrange) or arranged.key_width != count:

@@ -253,7 +253,7 @@ class Creation:
         choice = self.choice
         if choice is None or choice.by is not Hydrate.SPARK:
             return False
-        from planner.distributed.render_spark import IdsClashError
+        from storage.spark.blocks import IdsClashError
 
         try:
             self._run_spark()

@@ -21,8 +21,9 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.trace.batch import Block
-from planner.distributed.scatter import Given, Spread, apply, given, read_output
-from planner.distributed.scatter_step import Report
+from planner.distributed.layer_store import Report
+from planner.distributed.partitioning import partition_number
+from planner.distributed.scatter import JobInput, Spread, apply, job_input, read_output
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.coordination.scattered_changes import PendingChanges, Taken
@@ -238,9 +239,7 @@ class ScatteredView:
     def _apply(self, session: Any, before: Manifest, taken: Taken, began: float, started: int) -> JobOutput:
         changed = self._given(before, taken)
         with session as spark:
-            done = apply(
-                spark, self.folder, self.spread, before, taken.epoch, changed, self.dictionary, lambda: self.gone
-            )
+            done = apply(spark, self.folder, self.spread, before, taken.epoch, changed, self.dictionary, self._check)
         deltas = [report.delta for report in done.reports if report.delta is not None]
         self.reading = True
         made = self._made(read_output(self.folder, self.spread, deltas, self.dictionary), changed.epochs, taken.epoch)
@@ -255,6 +254,10 @@ class ScatteredView:
         self.jobs.append(SparkJob(number, started, seconds, taken.epoch, commits, changed.count, done.reports, held))
         return made
 
+    def _check(self) -> None:
+        if self.gone:
+            raise SqlError("57014", "the view is gone")
+
     def _with_changes(self, before: Manifest, manifest: Manifest, history: History) -> Manifest:
         """The manifest, with its job's changes added. The view's first rows are not changes."""
         after = before.epoch if before.number else self._began
@@ -266,21 +269,21 @@ class ScatteredView:
             floor = wall_clock() - (self.relation.retain or DEFAULT_RETAIN)
         return with_changes(manifest, self.folder, history, after, floor, self.dictionary)
 
-    def _given(self, before: Manifest, taken: Taken) -> Given:
+    def _given(self, before: Manifest, taken: Taken) -> JobInput:
         if before.number:
-            return given(self.spread, taken.changes)
+            return job_input(self.spread, taken.changes)
         assert self.published is not None, "nothing was applied yet"
         changes = {i: [_held(self.published, i), *taken.changes.get(i, [])] for i in self.spread.tables}
-        changed = given(self.spread, changes, self._began)
+        changed = job_input(self.spread, changes, self._began)
         changed.blocks |= self.spread.constants(Context(self.dictionary))
         return changed
 
     def _again(self, manifest: Manifest) -> JobOutput:
         """The rows in the folder, to serve after a restart."""
         clean(self.folder, manifest)
-        first = self.spread.cut.output.number * self.spread.parts
-        places = range(first, first + self.spread.parts)
-        files = [layer.file for place in places for layer in manifest.layers.get(place, ())]
+        output, parts = self.spread.cut.output.number, self.spread.parts
+        found = [manifest.layers.get(partition_number(output, part, parts), ()) for part in range(parts)]
+        files = [layer.file for layers in found for layer in layers]
         self.reading = True
         blocks = [_timeless(block) for block in read_output(self.folder, self.spread, files, self.dictionary)]
         return self._made(blocks, np.zeros(0, np.int64), manifest.epoch)

@@ -99,9 +99,10 @@ def spark_jobs(scattered: ScatteredViews, names: SearchPathReader) -> Iterable[D
             reports = job.reports
             read = sum(r.read for r in reports), sum(r.read_bytes for r in reports)
             written = sum(r.written for r in reports), sum(r.written_bytes for r in reports)
+            touched = len({r.partition for r in reports})
             place = (job.number, job.started, round(1000 * job.seconds), job.epoch, job.commits, job.updates)
             error = None if job.error is None else job.error.message
-            yield names.shown(view.relation), *place, len({r.place for r in reports}), job.held, *read, *written, error
+            yield names.shown(view.relation), *place, touched, job.held, *read, *written, error
 
 
 def view_errors(

@@ -27,10 +27,6 @@ async def verify_by_spark(
     cancel = Cancel()
     spread = coordinator.scattered.views[view.id].spread
 
-    def stop() -> bool:
-        cancel.check()
-        return False
-
     def work() -> RowSet:
         held, snapshot = read()
         with (
@@ -38,7 +34,7 @@ async def verify_by_spark(
             coordinator.spark.session() as spark,
             tagged(spark, folder.name, cancel),
         ):
-            expected = compute(spark, folder, spread, snapshot, context, stop)
+            expected = compute(spark, folder, spread, snapshot, context, cancel.check)
         return differing(view, held, expected)
 
     running = asyncio.ensure_future(asyncio.to_thread(work))

@@ -24,8 +24,6 @@ from storage.dictionary import Dictionary, Entries
 
 ENTRIES: Final = -1
 """The port of dictionary entries."""
-REPORT: Final = -2
-"""The port of a job's report about itself."""
 RECORDS: Final = pa.schema([("place", pa.int64()), ("port", pa.int32()), ("data", pa.binary())])
 RECORDS_DDL: Final = "place long, port int, data binary"
 _FILE: Final = pa.schema([("trace", pa.int32()), ("data", pa.large_binary())])
@@ -190,14 +188,21 @@ def load_into(dictionary: Dictionary) -> Callable[[Entries], object]:
 
 
 def take_into(dictionary: Dictionary) -> Callable[[Entries], object]:
-    """A callback that interns entries in the server's dictionary. XX000: an entry's value has a different id there."""
+    """A callback that interns entries in the server's dictionary. IdsClashError: a value has another id there."""
 
     def take(entries: Entries) -> None:
         ids, data, offsets = entries
         if (dictionary.intern_packed(data, offsets) != ids).any():
-            raise SqlError("XX000", "an executor has given a value an id that another value has")
+            raise IdsClashError
 
     return take
+
+
+class IdsClashError(SqlError):
+    """XX000: an id that an executor gave to a value belongs to another value: once in 2^63 pairs."""
+
+    def __init__(self) -> None:
+        super().__init__("XX000", "an executor has given a value an id that another value has")
 
 
 def _contents(path: Path) -> Iterator[tuple[int, memoryview]]:

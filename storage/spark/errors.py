@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ivm.errors import SqlError
@@ -45,6 +47,15 @@ def spark_error(error: Exception) -> SqlError:
     if "PATH_NOT_FOUND" in text:
         return SqlError("58P01", "the files are not there", detail=lines[0])
     return SqlError("58000", "Spark failed", detail=lines[0] if lines else type(error).__name__)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Raises Spark's errors as SqlErrors."""
+    try:
+        yield
+    except Exception as error:
+        raise spark_error(error) from error
 
 
 def marked(error: SqlError) -> RuntimeError:

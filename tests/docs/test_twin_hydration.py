@@ -11,9 +11,8 @@ import pytest
 
 from benchmarks.workloads import STRONG
 from ivm.trace.batch import Block
-from planner.distributed import hydration, render_spark
-from planner.distributed.render_spark import told
-from planner.distributed.spark_work import told_folder
+from planner.distributed import hydration
+from planner.distributed.progress import received
 from tests.programs.twin_hydration import compared, scenario
 from tests.support.contents import Held, different
 from tests.support.sessions import Client, Server
@@ -84,14 +83,13 @@ def test_every_way_to_differ_is_seen() -> None:
 def test_what_a_cyclic_join_moves_follows_its_rows(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """All nodes get one label: comparing all pairs of nodes first would be quadratic."""
     moved: list[int] = []
-    run = render_spark.Hydration.run
+    run = hydration.Hydration.run
 
-    def counted(self: render_spark.Hydration) -> render_spark.Made:
-        made = run(self)
-        moved.append(sum(told(told_folder(self.folder, step)) for step in range(1, self._steps + 1)))
-        return made
+    def counted(self: hydration.Hydration) -> None:
+        run(self)
+        moved.append(sum(received(self.folder, step) for step in range(1, self.steps.count + 1)))
 
-    monkeypatch.setattr(render_spark.Hydration, "run", counted)
+    monkeypatch.setattr(hydration.Hydration, "run", counted)
     client.run("CREATE TABLE edges (src bigint NOT NULL, dst bigint NOT NULL)")
     client.run("INSERT INTO edges SELECT 0, i FROM generate_series(1, 600) i UNION ALL SELECT i, 0 "
                "FROM generate_series(1, 600) i")  # fmt: skip

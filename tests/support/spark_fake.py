@@ -1,4 +1,4 @@
-"""Spark's exchange in one process, as far as hydration uses it: frames are lists of record batches, written to folders.
+"""Spark's exchange in one process, as far as plans' fragments use it: frames are lists of record batches.
 
 The executors' code is the real one; Spark's handling of frames is not tested here.
 """
@@ -6,6 +6,7 @@ The executors' code is the real one; Spark's handling of frames is not tested he
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +16,49 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 
 from storage.spark.session import SparkSettings
 
 
-class FakeSpark:
-    """Replaces ``storage.spark.session.SparkSession``."""
+class FakeSession:
+    """A session. ``fails``: the number of tasks that succeed before one raises; ``runs``: how often each task runs, of
+    which the last counts, as after Spark has lost one. ``before_stage``: called when a stage begins."""
 
-    def __init__(self, shared: Path) -> None:
-        self.settings = SparkSettings(shared=shared)
+    def __init__(self, fails: int = 1 << 60, runs: int = 1) -> None:
         self.read = self
         self.jobs = 0
         self.before_stage: Callable[[], None] = lambda: None
+        self._left, self._runs = fails, runs
+
+    def addTag(self, tag: str) -> None:  # noqa: N802
+        pass
+
+    removeTag = interruptTag = addTag  # noqa: N815
+
+    def range(self, start: int, end: int, step: int, parts: int) -> Frame:
+        return Frame(self, lambda: [[pa.record_batch({"id": pa.array([i])})] for i in range(start, end, step)])
+
+    def schema(self, text: str) -> FakeSession:
+        return self
+
+    def parquet(self, *folders: str) -> Frame:
+        paths = [path for folder in folders for path in Path(unquote(urlsplit(folder).path)).glob("*.parquet")]
+        return Frame(self, lambda: [[b for path in paths for b in _read(path).to_batches()]])
+
+    def task(self, function: Map, part: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        self._left -= 1
+        if self._left < 0:
+            raise RuntimeError("the executor is gone")
+        return [list(function(iter(part))) for _ in range(self._runs)][-1]
+
+
+class FakeSpark(FakeSession):
+    """Replaces ``storage.spark.session.SparkSession``; it is its own session."""
+
+    def __init__(self, shared: Path) -> None:
+        super().__init__()
+        self.settings = SparkSettings(shared=shared)
 
     def __enter__(self) -> FakeSpark:
         return self
@@ -37,22 +69,41 @@ class FakeSpark:
     def stop(self) -> None:
         pass
 
-    def addTag(self, tag: str) -> None:  # noqa: N802
-        pass
 
-    removeTag = interruptTag = addTag  # noqa: N815
+class Frames:
+    """Replaces Spark's session in servers. ``gate``: jobs wait for it; ``fails``: how many more jobs fail."""
 
-    def range(self, start: int, end: int, step: int, parts: int) -> Frame:
-        return Frame(self, lambda: [[pa.record_batch({"id": pa.array([i])})] for i in range(start, end, step)])
+    gate = threading.Event()
+    fails = 0
+    runs = 0
 
-    def schema(self, text: str) -> FakeSpark:
-        return self
+    def __init__(self, settings: SparkSettings | None = None) -> None:
+        self.settings = settings or SparkSettings()
 
-    def parquet(self, *folders: str) -> Frame:
-        paths = [path for folder in folders for path in Path(unquote(urlsplit(folder).path)).glob("*.parquet")]
-        return Frame(self, lambda: [[b for path in paths for b in _read(path).to_batches()]])
+    def __enter__(self) -> FakeSession:
+        Frames.runs += 1
+        assert Frames.gate.wait(30)
+        if Frames.fails:
+            Frames.fails -= 1
+            return FakeSession(2, runs=2)
+        return FakeSession(runs=2)
+
+    def __exit__(self, *exception: object) -> None: ...
+    def stop(self) -> None: ...
 
 
+def install(monkeypatch: pytest.MonkeyPatch) -> type[Frames]:
+    """Make servers use ``Frames`` instead of Spark from now on, and retry a failed job soon."""
+    from sql.coordination import scattered_view
+
+    monkeypatch.setattr("sql.coordination.spark.SparkSession", Frames)
+    monkeypatch.setattr(scattered_view, "FIRST_PAUSE", 0.05)
+    Frames.gate.set()
+    Frames.fails = Frames.runs = 0
+    return Frames
+
+
+Map = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Parts = list[list[pa.RecordBatch]]
 
 
@@ -60,42 +111,33 @@ Parts = list[list[pa.RecordBatch]]
 class Frame:
     """``parts``: computed when the frame is written, as in Spark."""
 
-    spark: FakeSpark
+    session: FakeSession
     parts: Callable[[], Parts]
 
     def repartitionById(self, count: int, column: str) -> Frame:  # noqa: N802
         def parts() -> Parts:
             whole = [b for part in self.parts() for b in part]
-            return [[b.filter(pc.equal(b[column], i)) for b in whole] for i in range(count)]
+            return [[b.filter(pa.array(b[column].to_numpy() % count == i)) for b in whole] for i in range(count)]
 
-        return Frame(self.spark, parts)
+        return Frame(self.session, parts)
 
-    def mapInArrow(  # noqa: N802
-        self, function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str
-    ) -> Frame:
+    def mapInArrow(self, function: Map, schema: str) -> Frame:  # noqa: N802
         shipped = pickle.dumps(function)
 
         def parts() -> Parts:
             given = self.parts()
-            self.spark.before_stage()
-            return [list(pickle.loads(shipped)(iter(part))) for part in given]
+            self.session.before_stage()
+            return [self.session.task(pickle.loads(shipped), part) for part in given]
 
-        return Frame(self.spark, parts)
+        return Frame(self.session, parts)
+
+    def collect(self) -> list[dict[str, Any]]:
+        self.session.jobs += 1
+        return [row for part in self.parts() for batch in part for row in batch.to_pylist()]
 
     @property
     def write(self) -> Any:
         return self
-
-    def format(self, name: str) -> Frame:
-        assert name == "noop"
-        return self
-
-    def mode(self, name: str) -> Frame:
-        return self
-
-    def save(self) -> None:
-        self.spark.jobs += 1
-        assert not [batch for part in self.parts() for batch in part]
 
     def partitionBy(self, column: str) -> Any:  # noqa: N802
         return _Writer(self, column)
@@ -107,7 +149,7 @@ class _Writer:
     column: str
 
     def parquet(self, uri: str) -> None:
-        self.frame.spark.jobs += 1
+        self.frame.session.jobs += 1
         batches = [b for part in self.frame.parts() for b in part]
         out = Path(unquote(urlsplit(uri).path))
         out.mkdir(parents=True)

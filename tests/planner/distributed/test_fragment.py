@@ -14,7 +14,7 @@ from ivm.graph import NodeId
 from ivm.rows import RowSet, Words
 from ivm.trace.batch import Block
 from planner.distributed.fragment import FIRST, Cut, cut
-from planner.distributed.fragment_run import run_fragment
+from planner.distributed.fragment_run import run_fragment, settled
 from planner.expr.context import Context
 from planner.logical.nodes import Rel, schema
 from planner.lower.plan import lower
@@ -68,13 +68,12 @@ class Scattered:
                 self.touched += 1
                 at = (fragment.number, part)
                 blocks = {port: added(found) for port, found in arrived.items()}
-                ran = run_fragment(fragment, self.context, self.traces.get(at), blocks, PARTS, whole)
+                ran = run_fragment(fragment, self.context, self.traces.get(at), blocks, PARTS)
+                layers = self.traces.setdefault(at, [[] for _ in ran.traces])
+                for layer, block in zip(layers, ran.traces, strict=True):
+                    layer.append(block)
                 if whole:
-                    self.traces[at] = [[block] for block in ran.traces]
-                else:
-                    layers = self.traces.setdefault(at, [[] for _ in ran.traces])
-                    for layer, block in zip(layers, ran.traces, strict=True):
-                        layer.append(block)
+                    self.traces[at] = [[block] for block in settled(fragment, self.context, layers)]
                 for sent in ran.sent:
                     assert self.cut.fragments[sent.fragment].level > fragment.level
                     waiting[sent.fragment, sent.part][sent.port].append(sent.block)

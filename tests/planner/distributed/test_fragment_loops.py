@@ -64,7 +64,7 @@ class Looped(Scattered):
         arrived = {due.node: added(blocks) for due, blocks in mine.items() if not due.owed}
         owed = {due.node: added(blocks) for due, blocks in mine.items() if due.owed}
         ran = run_fragment(
-            self.cut.fragments[number], self.context, self.traces.get(at), arrived, PARTS, False, first.vector, owed,
+            self.cut.fragments[number], self.context, self.traces.get(at), arrived, PARTS, first.vector, owed,
             self.now.get(at), timed=True,
         )  # fmt: skip
         layers = self.now.setdefault(at, [[] for _ in ran.traces])

@@ -10,7 +10,7 @@ import pytest
 
 from ivm.hydration.detached import Detached, detach
 from ivm.inspect import nodes
-from planner.distributed import render_spark, spark_traces
+from planner.distributed import file_store, runner
 from planner.distributed.hydration import hydrate_by_spark
 from planner.distributed.hydration_choice import unsupported_by_spark
 from planner.logical.nodes import Rel
@@ -105,9 +105,9 @@ def test_steps_are_the_same_however_many_a_job_has(
 ) -> None:
     """``size``: the limit of frames that a job may carry; at 0 it ends where other steps come first. ``words``: how
     much of the traces an executor caches; at 0 it reads them from files each time."""
-    monkeypatch.setattr(spark_traces, "HELD_WORDS", words)
-    monkeypatch.setattr(render_spark, "MOST_STAGES", stages)
-    monkeypatch.setattr(render_spark, "FEW_BYTES", size)
+    monkeypatch.setattr(file_store, "CACHED_WORDS", words)
+    monkeypatch.setattr(file_store, "MOST_STAGES", stages)
+    monkeypatch.setattr(runner, "FEW_BYTES", size)
     world, _ = filled_world(2)
     spark = FakeSpark(tmp_path)
     for i, name in enumerate(list(LOOPS)[::3]):

@@ -12,8 +12,9 @@ import pytest
 from ivm.errors import SqlError
 from ivm.rows import RowSet
 from ivm.words import TEXT
-from planner.distributed.scatter import Applied, Spread, apply, given, read_output
-from planner.distributed.scatter_step import LAYERS, Report
+from planner.distributed import scatter
+from planner.distributed.layer_store import SMALL_LAYERS, Report
+from planner.distributed.scatter import Applied, Spread, apply, job_input, read_output
 from planner.expr.scalar import Call
 from planner.logical.nodes import Project, Rel, schema
 from storage.dictionary import Dictionary
@@ -23,7 +24,7 @@ from tests.planner.distributed.test_fragment import LINEAR, planned
 from tests.planner.test_views import changes
 from tests.support.planner_bench import Row, World, decode, encode
 from tests.support.planner_queries import LOOPS, NESTED, PLAIN, TABLES, U, c
-from tests.support.scatter_frames import Session
+from tests.support.spark_fake import FakeSession
 
 QUERIES = {
     **{name: PLAIN[name] for name in ("left mixed", "group text", "top text", "global", "distinct", "full equal")},
@@ -51,13 +52,13 @@ class Kept:
         self.rows: Counter[tuple[int, ...]] = Counter()
         self.reports: list[Report] = []
 
-    def job(self, made: list[list[tuple[int, Row, int]]], session: Session) -> Applied:
+    def job(self, made: list[list[tuple[int, Row, int]]], session: FakeSession) -> Applied:
         histories: dict[int, list[History]] = defaultdict(list)
         for epoch, commit in enumerate(made, 100 * self.manifest.number + 1):
             for table, row, diff in commit:
                 words = encode([row], TABLES[table][0], self.world.dictionary)
                 histories[table].append(History(words, np.array([epoch]), np.array([diff])))
-        changed = given(self.spread, histories)
+        changed = job_input(self.spread, histories)
         if not self.manifest.number:
             changed.blocks |= self.spread.constants(self.world.context)
         epoch = 100 * self.manifest.number + 99
@@ -82,8 +83,8 @@ class Kept:
         self.rows.clear()
         self._add([layer.file for p, layers in self.manifest.layers.items() if self._is_output(p) for layer in layers])
 
-    def _is_output(self, place: int) -> bool:
-        return place // self.spread.parts == self.spread.cut.output.number
+    def _is_output(self, partition: int) -> bool:
+        return partition // self.spread.parts == self.spread.cut.output.number
 
     @property
     def contents(self) -> Counter[Row]:
@@ -102,23 +103,30 @@ def commits(world: World, rnd: random.Random) -> list[list[tuple[int, Row, int]]
     return made
 
 
-@pytest.mark.parametrize(("queries", "jobs"), [(QUERIES, 2 * LAYERS), (RECURSIVE, LAYERS)], ids=["plain", "recursive"])
-def test_jobs_give_what_the_engine_gives(tmp_path: Path, queries: dict[str, Rel], jobs: int) -> None:
+@pytest.mark.parametrize(
+    ("queries", "jobs", "parts"),
+    [(QUERIES, 16, 3), (RECURSIVE, 8, 3), (RECURSIVE, 3, 6)],
+    ids=["plain", "recursive", "parts that share tasks"],
+)
+def test_jobs_give_what_the_engine_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queries: dict[str, Rel], jobs: int, parts: int
+) -> None:
     """Each task runs twice, but its output counts once. A restart reads the same from the folder."""
+    monkeypatch.setattr(scatter, "LEAST_TASKS", 2)
     world = World(TABLES)
     world.planning = LINEAR
-    kept = [Kept(world, 100 + i, rel, tmp_path / name) for i, (name, rel) in enumerate(queries.items())]
+    kept = [Kept(world, 100 + i, rel, tmp_path / name, parts) for i, (name, rel) in enumerate(queries.items())]
     rnd = random.Random(3)
     for step in range(jobs):
         made = commits(world, rnd)
         for one in kept:
-            one.take(one.job(made, Session()))
+            one.take(one.job(made, FakeSession(runs=2)))
             if step % 5 == 4:
                 one.again()
             assert one.contents == world.view(one.view), one.folder
             assert {f"parts/{p.name}" for p in (one.folder / "parts").iterdir()} == one.manifest.files
             if not one.spread.plan.scopes:
-                assert all(len(layers) <= LAYERS for layers in one.manifest.layers.values())
+                assert all(len(layers) <= SMALL_LAYERS + 2 for layers in one.manifest.layers.values())
 
 
 def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -127,14 +135,14 @@ def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
     world.planning = LINEAR
     one = Kept(world, 100, QUERIES["left mixed"], tmp_path)
     rnd = random.Random(4)
-    one.take(one.job(commits(world, rnd), Session()))
+    one.take(one.job(commits(world, rnd), FakeSession(runs=2)))
     for fails in range(6):
         made = commits(world, rnd)
         with pytest.raises(SqlError, match="Spark failed") as failed:
-            one.job(made, Session(fails))
+            one.job(made, FakeSession(fails, 2))
         assert failed.value.sqlstate == "58000"
         assert read_manifest(tmp_path) == one.manifest
-        one.take(one.job(made, Session()))
+        one.take(one.job(made, FakeSession(runs=2)))
         assert one.contents == world.view(100)
         assert {f"parts/{p.name}" for p in (tmp_path / "parts").iterdir()} == one.manifest.files
 
@@ -147,12 +155,12 @@ def test_work_follows_the_parts_that_are_touched(tmp_path: Path, size: int) -> N
     one = Kept(world, 100, PLAIN["left equal"], tmp_path, parts=16)
     first = [(1, (i % (size // 2), i % 7), 1) for i in range(size)]
     world.commit(first)
-    one.take(one.job([first], Session()))
+    one.take(one.job([first], FakeSession(runs=2)))
     change = [(1, (3, 3), 1)]
     world.commit(change)
-    one.take(one.job([change], Session()))
-    places = [report.place // 16 for report in one.reports]
-    assert len(places) == len(set(places)) <= len(one.spread.cut.fragments)
+    one.take(one.job([change], FakeSession(runs=2)))
+    fragments = [report.partition // 16 for report in one.reports]
+    assert len(fragments) == len(set(fragments)) <= len(one.spread.cut.fragments)
     held = sum(layers[0].rows for layers in one.manifest.layers.values())
     assert 0 < sum(report.read for report in one.reports) < held / 4
     assert sum(report.written for report in one.reports) < 12
@@ -163,7 +171,7 @@ def test_a_damaged_folder_is_told(tmp_path: Path) -> None:
     world = World(TABLES)
     world.planning = LINEAR
     one = Kept(world, 100, PLAIN["distinct"], tmp_path)
-    one.take(one.job([[(1, (1, 2), 1)]], Session()))
+    one.take(one.job([[(1, (1, 2), 1)]], FakeSession(runs=2)))
     gone = sorted(one.manifest.files)[0]
     (tmp_path / gone).unlink()
     with pytest.raises(SqlError, match="is damaged") as told:
@@ -180,7 +188,7 @@ def test_values_come_with_the_rows_that_name_them(tmp_path: Path) -> None:
     world.planning = LINEAR
     one = Kept(world, 100, QUERIES["new text"], tmp_path)
     change = [(2, (i, i, f"värde {i}"), 1) for i in range(50)]
-    one.take(one.job([change], Session()))
+    one.take(one.job([change], FakeSession(runs=2)))
     other = World(TABLES)
     other.dictionary = Dictionary(world.dictionary.secret)
     one.world = other

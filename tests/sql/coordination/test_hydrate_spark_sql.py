@@ -13,10 +13,11 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from planner.distributed import file_store, hydration
 from planner.distributed import hydration_choice as hydrate_by
-from planner.distributed import render_spark, spark_work
 from planner.distributed.hydration_choice import Hydrate
 from planner.physical.nodes import Plan, Scope
+from storage.spark.blocks import IdsClashError
 from storage.spark.session import SparkSession, SparkSettings
 from tests.sql.coordination.test_hydration import VIEWS, change, filled
 from tests.support.sessions import Client, Server
@@ -210,12 +211,12 @@ def test_rounds_with_little_to_do_share_a_job(spark: FakeSpark, pair: tuple[Clie
     a, _ = pair
     a.run("CREATE TABLE chain (src int, dst int)")
     a.run("INSERT INTO chain SELECT i, i + 1 FROM generate_series(1, 60) i")
-    before = spark_work.held.read
+    before = file_store.cache.read
     a.run("CREATE MATERIALIZED VIEW ends WITH (HYDRATE = spark) AS WITH RECURSIVE r (n) AS (SELECT 1 UNION "
           "SELECT dst FROM r JOIN chain ON src = n) SELECT n FROM r")  # fmt: skip
     assert a.rows("SELECT count(*) FROM ends") == [("61",)]
     assert spark.jobs < 20
-    assert spark_work.held.read == before, "who has run a part's last step has what it left"
+    assert file_store.cache.read == before, "who has run a part's last step has what it left"
 
 
 @pytest.mark.parametrize("name", ["grouped", "counting"])
@@ -243,9 +244,9 @@ def test_ids_that_clash_leave_the_view_to_the_server(
     a, _ = pair
 
     def clash(*_: object) -> None:
-        raise render_spark.IdsClashError
+        raise IdsClashError
 
-    monkeypatch.setattr(render_spark, "take_values", clash)
+    monkeypatch.setattr(hydration, "take_into", lambda dictionary: clash)
     a.run(f"CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS {QUERIES['texts']}")
     assert recomputed(a, QUERIES["texts"])
     assert any("clash" in notice.message for notice in a.session.notices)

@@ -11,8 +11,8 @@ import pytest
 
 from sql.coordination import scattered_changes
 from storage.spark.session import SparkSession
-from tests.support.scatter_frames import Frames
 from tests.support.sessions import Client, Server
+from tests.support.spark_fake import Frames
 
 TABLES = """
     CREATE TABLE people (id int PRIMARY KEY, city text, age int);

@@ -20,9 +20,9 @@ from sql.session.verify_by_spark import BY_SPARK
 from storage.checkpoint import Pace
 from storage.spark.manifest import read_manifest
 from storage.stored import History
-from tests.support.scatter_frames import Frames
 from tests.support.sessions import Client, Row, Server
 from tests.support.sink_reader import changes, latest
+from tests.support.spark_fake import Frames
 
 HURRY = Tuning(pace=Pace(seconds=0.02, fold_seconds=0.02, checkpoint_seconds=0.5))
 QUERY = """SELECT upper(city) AS city, count(*) AS n, sum(amount) AS total, min(p.city) AS least

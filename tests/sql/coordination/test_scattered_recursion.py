@@ -11,8 +11,8 @@ import pytest
 
 from ivm.errors import SqlError
 from storage.spark.session import SparkSession
-from tests.support.scatter_frames import Frames
 from tests.support.sessions import Client, Server
+from tests.support.spark_fake import Frames
 
 SETUP = """
     CREATE TABLE edges (a int, b int, cost int);

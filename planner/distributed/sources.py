@@ -19,7 +19,8 @@ from ivm.hydration.adopt import Standing
 from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.words import Storage
-from planner.distributed.spark_work import Slice, values_folder
+from planner.distributed.file_store import values_folder
+from planner.distributed.stage import Slice
 from planner.physical.nodes import Constants, Plan, Table
 from storage.dictionary import Dictionary
 from storage.spark.blocks import write_blocks
