@@ -343,11 +343,9 @@ def _drive(
     per_time = corners if tactic == FIRSTS else int(tactic != SUMS)
     corrects = tactic == THRESHOLDS and (again or shape >> WIDTH_BITS != 0)
     own_table, count = layers(trace, nothing, nothing)
-    own_emitted, emitted_count, own_failed, failed_count = own_table, 0, own_table, 0
-    if corrects or (again and tactic == SEGMENTS):
-        own_emitted, emitted_count = layers(output, nothing, nothing)
-    if again and tactic == SEGMENTS:
-        own_failed, failed_count = layers(given, nothing, nothing)
+    joins = again and tactic == SEGMENTS
+    own_emitted, emitted_count = layers(output, nothing, nothing) if corrects or joins else (own_table, 0)
+    own_failed, failed_count = layers(given, nothing, nothing) if joins else (own_table, 0)
     table, emitted, failed = borrowed(own_table), borrowed(own_emitted), borrowed(own_failed)
     own_places = np.zeros(3 * count + emitted_count + failed_count, np.int64)
     cursors, emitted_cursors = part(own_places, 0, 3 * count), part(own_places, 3 * count, emitted_count)
@@ -396,10 +394,9 @@ def _drive(
                 heads, sums = _heads(own_heads, head_room, sums_width)
             sum_corners(key, now, n_now, times, diffs, n, trace, n_heads, heads, sums)
             n_heads += n_now
-        elif tactic == THRESHOLDS and corrects:
-            correct_row(
-                out, key, now, n_now, times, diffs, n, option, width, shape, emitted_times, emitted_diffs, n_emitted
-            )
+        elif corrects:
+            earlier = (emitted_times, emitted_diffs, n_emitted)
+            correct_row(out, key, now, n_now, times, diffs, n, option, width, shape, *earlier)
         elif not _emit(
             tactic, out, offsets, vals, key, now, n_now, rows, times, diffs, n, trace, table, count, cursors, given,
             option, sums, output[T_ORDER], stats,

@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from ivm.kernels.cache import CHECKED
 from ivm.kernels.memory import address
+from ivm.kernels.shadow import mark
 from ivm.trace.batch import Block
 from tests.support.profiles import NAME
 
@@ -20,6 +21,7 @@ def allocate(block: Block, room: int) -> None:
     """``Block._allocate`` with gaps."""
     sizes = (room * block.width, room, room * block.diff_width)
     buffer = np.full(sum(sizes) + 4 * GAP, 0x5AFE_5AFE_5AFE_5AFE, np.int64)
+    mark(int(buffer.ctypes.data), buffer.nbytes, 0)  # an array of a kernel may have been there
     starts = (GAP, 2 * GAP + sizes[0], 3 * GAP + sizes[0] + sizes[1])
     rows, times, diffs = (buffer[start : start + size] for start, size in zip(starts, sizes, strict=True))
     block._buffer = buffer
