@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, TableColumn
-from sql.catalog.column_types import format_type
 from sql.catalog.keys import Check, Index
+from storage.types.type_names import format_type
 
 
 def merged_columns(

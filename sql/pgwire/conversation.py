@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, Protocol, assert_never
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
-from sql.catalog.column_types import type_length, type_oid, typmod
 from sql.pgwire import messages_backend as backend
 from sql.pgwire import messages_frontend as frontend
 from sql.pgwire.copy_out import frame_copy
@@ -31,6 +30,7 @@ from sql.statements.results import (
     RowsResult,
 )
 from storage.types.text_style import TextStyle
+from storage.types.type_names import type_length, type_oid, typmod
 
 log = logging.getLogger("freshet.wire")
 
