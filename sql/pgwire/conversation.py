@@ -276,16 +276,16 @@ class Conversation:
             message = await self._channel.next_message()
             match message:
                 case frontend.CopyData():
-                    await result.feed(message.data)
+                    await result.receiver.feed(message.data)
                 case frontend.CopyDone():
                     self._protocol.end_copy()
-                    done = await result.finish()
+                    done = await result.receiver.finish()
                     self._drain_session()
                     self._out.append(backend.CommandComplete(done.tag).encode())
                     return
                 case frontend.CopyFail():
                     self._protocol.end_copy()
-                    await result.fail(message.text)
+                    await result.receiver.fail(message.text)
                     raise SqlError("57014", f"COPY from stdin failed: {message.text}")
                 case _:
                     raise AssertionError("the protocol lets only copy messages through")

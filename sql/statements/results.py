@@ -112,15 +112,6 @@ class CopyInResult:
     format: int
     receiver: CopyReceiver
 
-    async def feed(self, data: bytes) -> None:
-        await self.receiver.feed(data)
-
-    async def finish(self) -> CommandResult:
-        return await self.receiver.finish()
-
-    async def fail(self, message: str) -> None:
-        await self.receiver.fail(message)
-
 
 @dataclass(frozen=True, slots=True)
 class CopyOutResult:
