@@ -285,7 +285,6 @@ class Conversation:
                     return
                 case frontend.CopyFail():
                     self._protocol.end_copy()
-                    await result.receiver.fail(message.text)
                     raise SqlError("57014", f"COPY from stdin failed: {message.text}")
                 case _:
                     raise AssertionError("the protocol lets only copy messages through")

@@ -96,10 +96,6 @@ class CopyReceiver(Protocol):
         """CopyDone: end the data. The rows become visible when their transaction commits."""
         ...
 
-    async def fail(self, message: str) -> None:
-        """CopyFail: raises SqlError 57014 with the client's message."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class CopyInResult:
