@@ -19,12 +19,12 @@ from sql.bind.scope import NameScope
 from sql.bind.target import bind_default, column_default
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.catalog.column_types import format_type
 from sql.parse import parse_expression
 from sql.statements import definitions
 from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes.constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
+from storage.types.type_names import format_type
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
 _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}

@@ -15,7 +15,7 @@ from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
-from sql.catalog.column_types import format_type, is_preferred, type_category
+from storage.types.type_names import format_type, is_preferred, type_category
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
 

@@ -35,9 +35,7 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     names = [table.columns[i].name for i in columns]
     options = copy_options(node, [c.name for c in table.columns], names)
     check_from_stdin(node)
-    defaults = tuple(
-        column_default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
-    )
+    defaults = tuple(column_default(env, c) if c.defaulted else None for c in table.columns)
     return CopyFrom(table, columns, defaults, options, node.path, bool(node.columns))
 
 

@@ -17,8 +17,8 @@ from sql.bind.recursion import check_recursion, mentions
 from sql.bind.scope import NameScope
 from sql.bind.setops import combine_types
 from sql.bind.subquery import bind_subquery, convert, resolve_columns
-from sql.catalog.column_types import format_type
 from sql.syntax.nodes import queries as nodes
+from storage.types.type_names import format_type
 
 NULL_ATTEMPTS: Final = 2
 """How often a WITH MUTUALLY RECURSIVE is bound to find its NOT NULL columns, before all are taken as nullable."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, TableColumn
-from sql.catalog.column_types import format_type
 from sql.catalog.keys import Check, Index
+from storage.types.type_names import format_type
 
 
 def merged_columns(
@@ -28,8 +28,8 @@ def merged_columns(
                 found[column.name] = column
                 continue
             notices.append(f'merging multiple inherited definitions of column "{column.name}"')
-            if (known.default, known.generated) != (column.default, column.generated) and _defaulted(column):
-                if _defaulted(known):
+            if (known.default, known.generated) != (column.default, column.generated) and column.defaulted:
+                if known.defaulted:
                     conflicts.add(column.name)
                 known = replace(known, default=column.default, generated=column.generated)
             found[column.name] = _one(known, column, "inherited column")
@@ -37,17 +37,13 @@ def merged_columns(
         known = found.get(column.name)
         if known is not None:
             notices.append(f'merging column "{column.name}" with inherited definition')
-        if _defaulted(column):
+        if column.defaulted:
             conflicts.discard(column.name)
         found[column.name] = column if known is None else _redefined(known, column)
     for name in conflicts:
         message = f'column "{name}" inherits conflicting default values'
         raise SqlError("42611", message, hint="To resolve the conflict, specify a default explicitly.")
     return tuple(found.values()), tuple(notices)
-
-
-def _defaulted(column: TableColumn) -> bool:
-    return column.default is not None or column.generated is not None
 
 
 def _inherited(column: TableColumn) -> TableColumn:
@@ -66,7 +62,7 @@ def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
 def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
     """An inherited column that the table defines again."""
     result = _one(known, column, "column")
-    return replace(result, default=column.default, generated=column.generated) if _defaulted(column) else result
+    return replace(result, default=column.default, generated=column.generated) if column.defaulted else result
 
 
 def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:

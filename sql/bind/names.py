@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sql.bind.environment import Environment
-from sql.catalog.column_types import internal_name
 from sql.syntax.nodes import queries as nodes
+from storage.types.type_names import internal_name
 
 UNNAMED = "?column?"
 

@@ -20,7 +20,8 @@ from planner.expr.functions.table import (
     Polymorphic,
 )
 from sql.bind.coerce import plain, same_family, try_common_type, type_name
-from sql.catalog.column_types import array_of, is_preferred, type_category
+from sql.catalog.column_types import array_of
+from storage.types.type_names import is_preferred, type_category
 
 
 class Overload(Protocol):

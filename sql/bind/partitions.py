@@ -19,9 +19,9 @@ from sql.bind.expression import ExpressionBinder
 from sql.bind.namespace import Visible, one_table
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import Relation, TableColumn
-from sql.catalog.column_types import format_type
 from sql.catalog.partitioning import MAXIMUM, MINIMUM, Edge, PartitionBound, Partitioning
 from sql.parse import parse_expression
+from storage.types.type_names import format_type
 
 _KEY = "partition key expressions"
 _KINDS = frozenset({

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from typing import cast
@@ -17,15 +17,10 @@ def _names(type_: Hashable) -> tuple[str, ...]:
 
 
 def _children(node: object) -> Iterator[object]:
-    for name in _names(cast(Hashable, type(node))):
-        value = getattr(node, name)
-        if isinstance(value, tuple):
-            yield from _flat(value)
-        elif is_dataclass(value):
-            yield value
+    return _flat(getattr(node, name) for name in _names(cast(Hashable, type(node))))
 
 
-def _flat(values: tuple[object, ...]) -> Iterator[object]:
+def _flat(values: Iterable[object]) -> Iterator[object]:
     for value in values:
         if isinstance(value, tuple):
             yield from _flat(value)

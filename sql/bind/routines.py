@@ -27,11 +27,11 @@ from sql.bind.subquery import convert
 from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation
-from sql.catalog.column_types import format_type
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import pinned
 from sql.parse import parse, parse_expression
 from sql.syntax.nodes import queries as nodes
+from storage.types.type_names import format_type
 
 _TRUE: Final = Literal(True, BOOL)
 

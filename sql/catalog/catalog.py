@@ -79,6 +79,11 @@ class TableColumn:
     default: str | None = None
     generated: Generated | None = None
 
+    @property
+    def defaulted(self) -> bool:
+        """Whether an INSERT that leaves the column out computes its value."""
+        return self.default is not None or self.generated is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Sequence:

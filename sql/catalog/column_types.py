@@ -1,4 +1,4 @@
-"""Postgres's type names → ``SqlType``; OIDs and typmods are re-exported from ``storage/types/type_names.py``."""
+"""Postgres's type names → ``SqlType``; OIDs and typmods are in ``storage/types/type_names.py``."""
 
 from __future__ import annotations
 
@@ -8,26 +8,6 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
-from storage.types.type_names import (
-    INFO,
-    TYPE_INFOS,
-    TypeInfo,
-    format_type,
-    internal_name,
-    is_preferred,
-    type_category,
-    type_from_oid,
-    type_length,
-    type_oid,
-    typmod,
-    with_typmod,
-)
-
-__all__ = [
-    "INFO", "TYPE_INFOS", "TypeInfo", "array_of", "format_type", "internal_name", "is_preferred", "is_type_name",
-    "parse_type", "type_category", "type_from_name", "type_from_oid", "type_length", "type_oid", "typmod",
-    "with_typmod",
-]  # fmt: skip
 
 _ALIASES: Final[dict[str, Kind]] = {
     "bool": Kind.BOOL, "boolean": Kind.BOOL,

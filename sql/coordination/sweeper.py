@@ -122,7 +122,7 @@ class Sweeper:
             await self.sweep()
         elif self._arena.outgrown and not self._turns.locked():
             sweeping = Sweeping(self._jobs.engine)
-            await self._jobs.submit(sweeping.let_go)
+            await self._jobs.submit(sweeping.start_generation)
             await self._beside(sweeping.forget)
 
     async def _beside(self, work: Callable[[], None]) -> None:

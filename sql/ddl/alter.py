@@ -32,25 +32,13 @@ from sql.dml.changes import Changer
 from sql.dml.constraints import check_conditions
 from sql.dml.key_index import KeyIndex
 from sql.engine.writer import Writer
-from sql.statements.definitions import (
-    AddCheck,
-    AddColumn,
-    AddPrimaryKey,
-    AddUnique,
-    AlterTable,
-    Change,
-    DropColumn,
-    DropConstraint,
-    NewForeignKey,
-    SetDefault,
-    SetNotNull,
-    SetType,
-)
+from sql.statements import definitions
 from sql.statements.results import Notice, Notify
 
 _PASSES: Final = (
-    (DropConstraint, DropColumn), SetType, AddColumn, (SetDefault, SetNotNull), AddPrimaryKey,
-    (AddUnique, AddCheck, NewForeignKey),
+    (definitions.DropConstraint, definitions.DropColumn), definitions.SetType, definitions.AddColumn,
+    (definitions.SetDefault, definitions.SetNotNull), definitions.AddPrimaryKey,
+    (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
 )  # fmt: skip
 """The order in which Postgres applies the changes of one statement."""
 
@@ -66,7 +54,7 @@ class _Draft:
     """Each column's old position; None for a new column."""
     key: list[str]
     key_name: str | None
-    added: list[AddUnique | AddCheck | NewForeignKey] = field(default_factory=list)
+    added: list[definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     """Constraints to add, and the names of those to drop."""
     gone: dict[int, bool] = field(default_factory=dict)
@@ -137,7 +125,7 @@ class Alterer:
     notify: Notify
     names: SearchPathReader
 
-    def alter(self, statement: AlterTable) -> None:
+    def alter(self, statement: definitions.AlterTable) -> None:
         """Apply all changes. After an error the caller rolls back."""
         if statement.table is None:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
@@ -164,25 +152,25 @@ class Alterer:
         else:
             self._rewrite(views, new, draft)
 
-    def _change(self, draft: _Draft, change: Change) -> None:
+    def _change(self, draft: _Draft, change: definitions.Change) -> None:
         match change:
-            case AddPrimaryKey():
+            case definitions.AddPrimaryKey():
                 self._add_key(draft, change)
-            case AddUnique() | AddCheck() | NewForeignKey():
+            case definitions.AddUnique() | definitions.AddCheck() | definitions.NewForeignKey():
                 draft.added.append(change)
-            case DropConstraint():
+            case definitions.DropConstraint():
                 self._drop_constraint(draft, change)
-            case AddColumn():
+            case definitions.AddColumn():
                 self._add_column(draft, change)
-            case DropColumn():
+            case definitions.DropColumn():
                 self._drop_column(draft, change)
-            case SetDefault():
+            case definitions.SetDefault():
                 i = draft.find(change.column)
                 draft.check_identity(i, "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
                 draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
-            case SetNotNull():
+            case definitions.SetNotNull():
                 self._set_not_null(draft, change)
-            case SetType():
+            case definitions.SetType():
                 i = draft.find(change.column)
                 origin = draft.origins[i]
                 assert origin is not None, "types change before columns are added"
@@ -193,7 +181,7 @@ class Alterer:
             case _:
                 assert_never(change)
 
-    def _add_key(self, draft: _Draft, change: AddPrimaryKey) -> None:
+    def _add_key(self, draft: _Draft, change: definitions.AddPrimaryKey) -> None:
         name = draft.table.name
         if draft.key:
             raise SqlError("42P16", f'multiple primary keys for table "{name}" are not allowed')
@@ -203,7 +191,7 @@ class Alterer:
         draft.key = list(change.columns)
         draft.key_name = change.constraint
 
-    def _drop_constraint(self, draft: _Draft, change: DropConstraint) -> None:
+    def _drop_constraint(self, draft: _Draft, change: definitions.DropConstraint) -> None:
         table = draft.table
         found = next((i for i in table.all_indexes if i.constraint and i.name == change.name), None)
         if found is not None and found.primary:
@@ -216,17 +204,19 @@ class Alterer:
             self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
         draft.dropped.add(change.name)
 
-    def _constrained(self, table: Relation, added: list[AddUnique | AddCheck | NewForeignKey]) -> Relation:
+    def _constrained(
+        self, table: Relation, added: list[definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey]
+    ) -> Relation:
         """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and the errors of binding a condition."""
         for change in added:
             match change:
-                case AddUnique():
+                case definitions.AddUnique():
                     index = named_index(self.writer, table, _index_of(table, change))
                     table = replace(table, indexes=(*table.indexes, index))
-                case AddCheck():
+                case definitions.AddCheck():
                     check = named_check(self.writer, table, added_check(table, change.name, change.text))
                     table = replace(table, checks=(*table.checks, check))
-                case NewForeignKey():
+                case definitions.NewForeignKey():
                     table = with_foreign_key(self.writer, table, change)
         return table
 
@@ -250,7 +240,7 @@ class Alterer:
             if link.key not in old.foreign_keys:
                 changer.references().check_present(link, rows)
 
-    def _add_column(self, draft: _Draft, change: AddColumn) -> None:
+    def _add_column(self, draft: _Draft, change: definitions.AddColumn) -> None:
         name, table = change.column.name, draft.table.name
         if draft.has(name):
             message = f'column "{name}" of relation "{table}" already exists'
@@ -263,9 +253,9 @@ class Alterer:
         draft.origins.append(None)
         draft.touched = True
         if change.key:
-            self._add_key(draft, AddPrimaryKey((name,)))
+            self._add_key(draft, definitions.AddPrimaryKey((name,)))
 
-    def _drop_column(self, draft: _Draft, change: DropColumn) -> None:
+    def _drop_column(self, draft: _Draft, change: definitions.DropColumn) -> None:
         if change.if_exists and not draft.has(change.name):
             message = f'column "{change.name}" of relation "{draft.table.name}" does not exist, skipping'
             self.notify(Notice("NOTICE", "00000", message))
@@ -282,7 +272,7 @@ class Alterer:
         if change.name in draft.key:
             draft.key.clear()
 
-    def _set_not_null(self, draft: _Draft, change: SetNotNull) -> None:
+    def _set_not_null(self, draft: _Draft, change: definitions.SetNotNull) -> None:
         i = draft.find(change.column)
         if not change.not_null and change.column in draft.key:
             raise SqlError("42P16", f'column "{change.column}" is in a primary key')
@@ -319,7 +309,7 @@ def _other_constraints(table: Relation) -> set[str]:
     return {c.name for c in table.checks} | {k.name for k in table.foreign_keys}
 
 
-def _index_of(table: Relation, change: AddUnique) -> Index:
+def _index_of(table: Relation, change: definitions.AddUnique) -> Index:
     names = [c.name for c in table.columns]
     for name in (*change.columns, *change.included):
         if name not in names:

@@ -10,27 +10,16 @@ from planner.logical.traversal import columns_of
 from sql.bind.partitions import key_expressions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
-from sql.statements.definitions import (
-    AddCheck,
-    AddColumn,
-    AddPrimaryKey,
-    AddUnique,
-    AlterTable,
-    Change,
-    DropColumn,
-    DropConstraint,
-    SetDefault,
-    SetNotNull,
-    SetType,
-)
+from sql.statements import definitions
 
 _SHARED: Final = (
-    AddCheck, AddColumn, AddPrimaryKey, DropColumn, DropConstraint, SetDefault, SetNotNull, SetType,
+    definitions.AddCheck, definitions.AddColumn, definitions.AddPrimaryKey, definitions.DropColumn,
+    definitions.DropConstraint, definitions.SetDefault, definitions.SetNotNull, definitions.SetType,
 )  # fmt: skip
 """Changes that would have to be made in a table's children too."""
 
 
-def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
+def check_inherited(statement: definitions.AlterTable, catalog: Catalog) -> None:
     """Raises 0A000 for changes that parents or children must share, 42P16 for changes of inherited columns or
     constraints."""
     table = statement.table
@@ -41,19 +30,19 @@ def check_inherited(statement: AlterTable, catalog: Catalog) -> None:
         raise unsupported("ALTER TABLE of columns and checks that other tables inherit")
     parents = catalog.above(table)
     keys = {i.name for i in table.keys if table.bound is not None and _is_of(table, i, parents)}
-    if table.bound is not None and any(isinstance(c, AddColumn) for c in statement.changes):
+    if table.bound is not None and any(isinstance(c, definitions.AddColumn) for c in statement.changes):
         raise SqlError("42809", "cannot add column to a partition")
     inherited = {c.name for p in parents for c in p.columns}
     checks = {c.name for p in parents for c in p.checks}
     for change in statement.changes:
         name = _column(change)
         if name in inherited:
-            if isinstance(change, DropColumn):
+            if isinstance(change, definitions.DropColumn):
                 raise SqlError("42P16", f'cannot drop inherited column "{name}"')
-            if isinstance(change, SetType):
+            if isinstance(change, definitions.SetType):
                 raise SqlError("42P16", f'cannot alter inherited column "{name}"')
             raise unsupported(f"ALTER TABLE of the inherited column {name}")
-        if isinstance(change, DropConstraint) and change.name in checks | keys:
+        if isinstance(change, definitions.DropConstraint) and change.name in checks | keys:
             message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
             raise SqlError("42P16", message)
 
@@ -64,41 +53,41 @@ def _is_of(table: Relation, index: Index, parents: Sequence[Relation]) -> bool:
     return any({p.columns[i].name for i in key.columns} == own for p in parents for key in p.keys)
 
 
-def _check_partitioned(table: Relation, statement: AlterTable) -> None:
+def _check_partitioned(table: Relation, statement: definitions.AlterTable) -> None:
     key = table.partitioning
     assert key is not None
     for change in statement.changes:
-        if isinstance(change, AddPrimaryKey | AddUnique):
+        if isinstance(change, definitions.AddPrimaryKey | definitions.AddUnique):
             raise unsupported("a new key of a partitioned table", hint="Make it a constraint of the new table.")
         name = _column(change)
-        if name in key.columns and isinstance(change, DropColumn):
+        if name in key.columns and isinstance(change, definitions.DropColumn):
             message = f'cannot drop column "{name}" because it is part of the partition key of relation "{table.name}"'
             raise SqlError("42P16", message)
-        if name in key.columns and isinstance(change, SetType):
+        if name in key.columns and isinstance(change, definitions.SetType):
             message = f'cannot alter column "{name}" because it is part of the partition key of relation "{table.name}"'
             raise SqlError("42P16", message)
-        if not all(key.columns) and isinstance(change, DropColumn | SetType):
+        if not all(key.columns) and isinstance(change, definitions.DropColumn | definitions.SetType):
             _check_expressions(table, change)
 
 
-def _check_expressions(table: Relation, change: DropColumn | SetType) -> None:
+def _check_expressions(table: Relation, change: definitions.DropColumn | definitions.SetType) -> None:
     """Raises 0A000 if a partition key's expressions use a column that is dropped or retyped."""
     key = table.partitioning
     assert key is not None
-    name = change.name if isinstance(change, DropColumn) else change.column
+    name = change.name if isinstance(change, definitions.DropColumn) else change.column
     for expr in key_expressions(table.name, table.columns, key):
         if name in {table.columns[i].name for i in columns_of(expr)}:
             raise unsupported(f"changing column {name}, which the partition key of {table.name} needs")
 
 
-def _column(change: Change) -> str | None:
+def _column(change: definitions.Change) -> str | None:
     """The column that a change would alter, and that must stay as inherited."""
     match change:
-        case DropColumn():
+        case definitions.DropColumn():
             return change.name
-        case SetType():
+        case definitions.SetType():
             return change.column
-        case SetNotNull(not_null=False):
+        case definitions.SetNotNull(not_null=False):
             return change.column
         case _:
             return None

@@ -34,15 +34,7 @@ from sql.engine.spread import spread_of
 from sql.engine.writer import Writer
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
-from sql.statements.definitions import (
-    AlterSequence,
-    CreateSchema,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    Drop,
-    DropSchema,
-)
+from sql.statements import definitions
 from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice, Notify
 from sql.statements.routines import CreateFunction, DropFunction
@@ -59,7 +51,7 @@ class Definer:
     names: SearchPathReader
     settings: Settings
 
-    def create_table(self, statement: CreateTable, changer: RowChanger) -> Relation | None:
+    def create_table(self, statement: definitions.CreateTable, changer: RowChanger) -> Relation | None:
         """The new table; None if it exists and IF NOT EXISTS accepts that."""
         if self.exists(statement.schema_name, statement.name, statement.if_not_exists):
             return None
@@ -85,7 +77,7 @@ class Definer:
             rebuild_views(self.writer, self.writer.catalog.above(table))
         return table
 
-    def create_sequence(self, statement: CreateSequence) -> Relation | None:
+    def create_sequence(self, statement: definitions.CreateSequence) -> Relation | None:
         """The new sequence; None if it exists and IF NOT EXISTS accepts that."""
         schema_name = self.names.home(statement.schema_name, statement.temporary)
         check_creatable(schema_name, statement.name)
@@ -137,7 +129,7 @@ class Definer:
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
 
-    def alter_sequence(self, statement: AlterSequence) -> None:
+    def alter_sequence(self, statement: definitions.AlterSequence) -> None:
         """ALTER SEQUENCE."""
         found = self.names.resolve(statement.schema_name, statement.name)
         if found is None and statement.if_exists:
@@ -149,7 +141,7 @@ class Definer:
         else:
             alter_sequence(self.writer, self.names, found, statement.options)
 
-    def create_view(self, statement: CreateView) -> Relation | None:
+    def create_view(self, statement: definitions.CreateView) -> Relation | None:
         """The new view (hydrated if materialized); None if it exists and IF NOT EXISTS accepts that."""
         described = self.described(statement)
         if described is None:
@@ -165,7 +157,7 @@ class Definer:
         views.renew(view, seen, [i if i < len(before.columns) else None for i in range(len(view.columns))])
         return view
 
-    def described(self, statement: CreateView) -> tuple[Relation, Rel] | None:
+    def described(self, statement: definitions.CreateView) -> tuple[Relation, Rel] | None:
         """The checked view that the statement defines, and its plan; None if it exists and IF NOT EXISTS accepts
         that."""
         if statement.follows:
@@ -200,7 +192,7 @@ class Definer:
         """Relation ids for the state that joins with PROCTIME() keep, allocated before the view's own id."""
         return tuple(self.writer.engine.next_id(self.writer.catalog) for _ in locks_of_view(rel))
 
-    def drop(self, statement: Drop) -> None:
+    def drop(self, statement: definitions.Drop) -> None:
         """Drop the named relations, partitions along with their table, and with CASCADE their dependents."""
         found = [r for r in (self._to_drop(statement, *name) for name in statement.names) if r is not None]
         ids = {r.id for r in found}
@@ -227,7 +219,7 @@ class Definer:
         links = links_of(self.writer.catalog)
         return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
 
-    def create_schema(self, statement: CreateSchema, user: str) -> None:
+    def create_schema(self, statement: definitions.CreateSchema, user: str) -> None:
         """Create a schema. 42P06, 42939, 42704."""
         if statement.owner not in (None, user):
             raise SqlError("42704", f'role "{statement.owner}" does not exist')
@@ -242,7 +234,7 @@ class Definer:
         else:
             raise SqlError("42P06", f'schema "{name}" already exists')
 
-    def drop_schema(self, statement: DropSchema) -> None:
+    def drop_schema(self, statement: definitions.DropSchema) -> None:
         """Drop schemas, and with CASCADE their contents and what depends on those."""
         names = [name for name in statement.names if self._schema_to_drop(name, statement.if_exists)]
         inside = self.writer.catalog.inside(names)
@@ -337,7 +329,7 @@ class Definer:
                     hint=f"Drop {dependent.name} first and create it again.",
                 )
 
-    def _to_drop(self, statement: Drop, schema_name: str | None, name: str) -> Relation | None:
+    def _to_drop(self, statement: definitions.Drop, schema_name: str | None, name: str) -> Relation | None:
         label = LABELS[statement.kind]
         found = self.names.resolve(schema_name, name)
         if found is None:

@@ -10,13 +10,13 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.column_types import format_type
 from sql.catalog.keys import ForeignKey
 from sql.catalog.links import Link, key_index
 from sql.ddl.dependents import dependents_error
 from sql.ddl.names import constraint_name
 from sql.engine.writer import Writer
 from sql.statements.definitions import NewForeignKey
+from storage.types.type_names import format_type
 
 _ALIKE: Final = ({Kind.INT2, Kind.INT4, Kind.INT8}, {Kind.TEXT, Kind.VARCHAR})
 """Kinds of types whose equal values are encoded as equal words."""

@@ -153,8 +153,6 @@ class EngineState:
         self.renderer.add_table(table.id, table.schema, table.primary_key)
         self.add_indexes(table)
         self.counts.start(table.id)
-        self._stored = None
-        self.unstepped = True
 
     def add_indexes(self, relation: Relation) -> None:
         """Add the arrangements of a relation's indexes. They have rows after ``hydrate``."""
@@ -165,23 +163,22 @@ class EngineState:
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> None:
         """Add a view's dataflow. It has rows after ``hydrate`` and a step. ``waiting``: as in ``Renderer``."""
         self.renderer.install(plan, relation, waiting)
-        self.outputs[relation] = self.renderer.output(relation)
-        self.locks.add(relation)
-        self._drained.pop(relation, None)
-        self.counts.start(relation)
-        self._stored = None
-        self.unstepped = True
+        self._added(relation)
 
     def adopt(self, renderer: Renderer, relation: int, contents: Mapping[int, History]) -> None:
         """Take over a view that was hydrated beside the engine. ``contents``: its initial contents, for the store."""
         self.renderer.adopt(renderer, relation)
+        self._added(relation)
+        self._adopted.update(contents)
+
+    def _added(self, relation: int) -> None:
+        """The renderer has a view's dataflow now."""
         self.outputs[relation] = self.renderer.output(relation)
+        self.locks.add(relation)
         self._drained.pop(relation, None)
         self.counts.start(relation)
         self._stored = None
         self.unstepped = True
-        self.locks.add(relation)
-        self._adopted.update(contents)
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over the present arrangements, from its definition in a catalog (default: the engine's)."""

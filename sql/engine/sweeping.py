@@ -99,7 +99,7 @@ class Sweeping:
         generation."""
         if self.found:
             self.engine.commit([], self.engine.catalog, [])
-        self._start_generation()
+        self.start_generation()
 
     @property
     def released(self) -> bool:
@@ -115,18 +115,15 @@ class Sweeping:
         """Free the remaining memory, when those readers are gone."""
         dictionary = self.engine.dictionary
         dictionary.forget_recent()
-        self._start_generation()
+        self.start_generation()
         dictionary.guarded = dictionary.arena.dead > 0
 
     def forget(self) -> None:
         """Return freed memory to the system; beside the engine, because it takes time."""
         self._sweep.forget()
 
-    def let_go(self) -> None:
-        """Without a sweep: free outgrown tables when their last readers are gone."""
-        self._start_generation()
-
-    def _start_generation(self) -> None:
+    def start_generation(self) -> None:
+        """Publish a root that holds a new generation. Outgrown tables are freed when their last readers are gone."""
         engine = self.engine
         engine.dataflow.refresh_arena()
         self._sweep.start_generation()

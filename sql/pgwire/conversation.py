@@ -12,44 +12,10 @@ from typing import Any, Final, Literal, Protocol, assert_never
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.rows import RowSet
 from ivm.words import SqlType
-from sql.catalog.column_types import type_length, type_oid, typmod
+from sql.pgwire import messages_backend as backend
+from sql.pgwire import messages_frontend as frontend
 from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.messages import HEADER, ProtocolError
-from sql.pgwire.messages_backend import (
-    BIND_COMPLETE,
-    CLOSE_COMPLETE,
-    COPY_DONE,
-    EMPTY_QUERY,
-    NO_DATA,
-    PARSE_COMPLETE,
-    PORTAL_SUSPENDED,
-    READY,
-    CommandComplete,
-    CopyResponse,
-    Diagnostic,
-    FieldDescription,
-    NotificationResponse,
-    ParameterDescription,
-    ParameterStatus,
-    RowDescription,
-)
-from sql.pgwire.messages_frontend import (
-    Bind,
-    Close,
-    CopyData,
-    CopyDone,
-    CopyFail,
-    Describe,
-    Execute,
-    Flush,
-    Frontend,
-    FunctionCall,
-    Parse,
-    Password,
-    Query,
-    Sync,
-    Terminate,
-)
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.values import column_formats, encode_rows
 from sql.statements.queries import OutputColumn
@@ -64,6 +30,7 @@ from sql.statements.results import (
     RowsResult,
 )
 from storage.types.text_style import TextStyle
+from storage.types.type_names import type_length, type_oid, typmod
 
 log = logging.getLogger("freshet.wire")
 
@@ -130,7 +97,7 @@ class Channel(Protocol):
 
     stopping: bool
 
-    async def next_message(self) -> Frontend: ...
+    async def next_message(self) -> frontend.Frontend: ...
     def write(self, data: bytes) -> None: ...
     async def drain(self) -> None: ...
 
@@ -151,7 +118,7 @@ class Conversation:
             answering = False
             try:
                 message = await self._channel.next_message()
-                if isinstance(message, Terminate):
+                if isinstance(message, frontend.Terminate):
                     return
                 answering = True
                 await self._answer(message)
@@ -185,50 +152,50 @@ class Conversation:
         """Reports an error. The session's transaction fails, and the rest of the pipeline is skipped up to Sync."""
         await self._session.fail()
         self._drain_session()
-        self._out.append(Diagnostic.of("ERROR", error).encode())
+        self._out.append(backend.Diagnostic.of("ERROR", error).encode())
         if self._protocol.fail():
             self._flush()
         else:
             self._ready()
 
-    async def _answer(self, message: Frontend) -> None:
+    async def _answer(self, message: frontend.Frontend) -> None:
         """Answers one message. The most frequent ones come first, since a match tries its cases in order."""
         session, out = self._session, self._out
         match message:
-            case Bind():
+            case frontend.Bind():
                 await session.bind(
                     message.portal, message.statement, message.parameters, message.formats, message.result_formats
                 )
                 self._formats[message.portal] = message.result_formats
                 self._drain_session()
-                out.append(BIND_COMPLETE)
-            case Execute():
+                out.append(backend.BIND_COMPLETE)
+            case frontend.Execute():
                 final = self._protocol.next_is_sync()
                 await self._send(await session.execute(message.portal, message.max_rows, final), described=True)
-            case Sync():
+            case frontend.Sync():
                 await self._sync()
-            case Parse():
+            case frontend.Parse():
                 await session.parse(message.name, message.text, message.parameter_oids)
                 self._drain_session()
-                out.append(PARSE_COMPLETE)
-            case Describe():
+                out.append(backend.PARSE_COMPLETE)
+            case frontend.Describe():
                 self._describe(message)
-            case Query():
+            case frontend.Query():
                 await self._simple(message.text)
-            case Close(kind="S"):
+            case frontend.Close(kind="S"):
                 session.close_statement(message.name)
-                out.append(CLOSE_COMPLETE)
-            case Close():
+                out.append(backend.CLOSE_COMPLETE)
+            case frontend.Close():
                 session.close_portal(message.name)
                 self._formats.pop(message.name, None)
-                out.append(CLOSE_COMPLETE)
-            case Flush():
+                out.append(backend.CLOSE_COMPLETE)
+            case frontend.Flush():
                 self._flush()
-            case FunctionCall():
+            case frontend.FunctionCall():
                 raise unsupported("the fast-path function call")
-            case Password():
+            case frontend.Password():
                 raise ProtocolError("unexpected password message")
-            case CopyData() | CopyDone() | CopyFail() | Terminate():
+            case frontend.CopyData() | frontend.CopyDone() | frontend.CopyFail() | frontend.Terminate():
                 raise AssertionError("the protocol gives these out elsewhere")
             case _:
                 assert_never(message)
@@ -252,15 +219,15 @@ class Conversation:
                 await self._send(result, described=False)
         self._ready()
 
-    def _describe(self, message: Describe) -> None:
+    def _describe(self, message: frontend.Describe) -> None:
         formats: tuple[int, ...] = ()
         if message.kind == "S":
             parameters, columns = self._session.describe_statement(message.name)
-            self._out.append(ParameterDescription(tuple(map(type_oid, parameters))).encode())
+            self._out.append(backend.ParameterDescription(tuple(map(type_oid, parameters))).encode())
         else:
             columns = self._session.describe_portal(message.name)
             formats = self._formats.get(message.name, ())
-        self._out.append(NO_DATA if columns is None else describe_rows(columns, formats))
+        self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats))
 
     async def _send(self, result: Result, *, described: bool) -> None:
         """Sends a statement's result. ``described``: omit the RowDescription, which is up to the client to request."""
@@ -268,16 +235,18 @@ class Conversation:
         out = self._out
         match result:
             case CommandResult():
-                out.append(CommandComplete(result.tag).encode())
+                out.append(backend.CommandComplete(result.tag).encode())
             case RowsResult():
                 if result.describe and not described:
                     out.append(describe_rows(result.columns, result.formats))
                 if len(result.rows):
                     await self._send_rows(result)
                 self._drain_session()
-                out.append(PORTAL_SUSPENDED if result.suspended else CommandComplete(result.tag).encode())
+                out.append(
+                    backend.PORTAL_SUSPENDED if result.suspended else backend.CommandComplete(result.tag).encode()
+                )
             case EmptyResult():
-                out.append(EMPTY_QUERY)
+                out.append(backend.EMPTY_QUERY)
             case CopyInResult():
                 await self._copy_in(result)
             case CopyOutResult():
@@ -300,29 +269,28 @@ class Conversation:
 
     async def _copy_in(self, result: CopyInResult) -> None:
         """Feeds the client's data to the receiver up to CopyDone."""
-        self._out.append(CopyResponse("G", result.format, result.columns).encode())
+        self._out.append(backend.CopyResponse("G", result.format, result.columns).encode())
         self._flush()
         self._protocol.start_copy()
         while True:
             message = await self._channel.next_message()
             match message:
-                case CopyData():
-                    await result.feed(message.data)
-                case CopyDone():
+                case frontend.CopyData():
+                    await result.receiver.feed(message.data)
+                case frontend.CopyDone():
                     self._protocol.end_copy()
-                    done = await result.finish()
+                    done = await result.receiver.finish()
                     self._drain_session()
-                    self._out.append(CommandComplete(done.tag).encode())
+                    self._out.append(backend.CommandComplete(done.tag).encode())
                     return
-                case CopyFail():
+                case frontend.CopyFail():
                     self._protocol.end_copy()
-                    await result.fail(message.text)
                     raise SqlError("57014", f"COPY from stdin failed: {message.text}")
                 case _:
                     raise AssertionError("the protocol lets only copy messages through")
 
     async def _copy_out(self, result: CopyOutResult) -> None:
-        self._out.append(CopyResponse("H", result.format, result.columns).encode())
+        self._out.append(backend.CopyResponse("H", result.format, result.columns).encode())
         self._flush()
         data: Any = result.data
         async with aclosing(data):
@@ -332,18 +300,20 @@ class Conversation:
                 self._out += (HEADER.pack(b"d", len(chunk) + 4), chunk) if framed is None else (framed,)
                 await self._flush_and_wait()
         self._drain_session()
-        self._out += (COPY_DONE, CommandComplete(result.tag()).encode())
+        self._out += (backend.COPY_DONE, backend.CommandComplete(result.tag()).encode())
 
     def _drain_session(self) -> None:
         """Queues notices and changed settings, which precede the answer to the call that caused them."""
         session = self._session
         if session.notices:
             for notice in session.notices:
-                report = Diagnostic("N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint)
+                report = backend.Diagnostic(
+                    "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint
+                )
                 self._out.append(report.encode())
             session.notices.clear()
         if session.parameter_changes:
-            self._out += [ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
+            self._out += [backend.ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
             session.parameter_changes.clear()
 
     def notify(self) -> None:
@@ -354,7 +324,7 @@ class Conversation:
 
     def _take_notifications(self) -> None:
         arrived = self._session.inbox.arrived
-        self._out += [NotificationResponse(n.sender, n.channel, n.payload).encode() for n in arrived]
+        self._out += [backend.NotificationResponse(n.sender, n.channel, n.payload).encode() for n in arrived]
         arrived.clear()
 
     def _ready(self) -> None:
@@ -364,7 +334,7 @@ class Conversation:
         if status == "I":
             self._formats.clear()
             self._take_notifications()
-        self._out.append(READY[status])
+        self._out.append(backend.READY[status])
         self._flush()
         self._protocol.end_pipeline()
 
@@ -381,10 +351,10 @@ class Conversation:
 def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
     """A result's RowDescription. ``formats`` as in Bind (none, one, or one per column). Raises 08P01."""
     fields = tuple(
-        FieldDescription(
+        backend.FieldDescription(
             column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
             typmod(column.type), form,
         )
         for column, form in zip(columns, column_formats(formats, len(columns)), strict=True)
     )  # fmt: skip
-    return RowDescription(fields).encode()
+    return backend.RowDescription(fields).encode()

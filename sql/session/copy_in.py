@@ -90,10 +90,6 @@ class CopyIn:
         tell(self._session, load)
         return load.rows
 
-    async def fail(self, message: str) -> None:
-        """The client has cancelled the COPY."""
-        raise SqlError("57014", f"COPY from stdin failed: {message}")
-
     def _rows(self) -> Words:
         vectors, count = self._parser.finish()
         rows = table_rows(self._statement, vectors, count, self._context)

@@ -30,20 +30,8 @@ from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.writes import Writes
+from sql.statements import definitions
 from sql.statements.connections import CreateSource, SetPaused
-from sql.statements.definitions import (
-    AlterSequence,
-    AlterTable,
-    CreateIndex,
-    CreateSchema,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    Definition,
-    Drop,
-    DropIndex,
-    DropSchema,
-)
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
@@ -61,7 +49,7 @@ class Definitions:
         self._reads = reads
         self._writes = writes
 
-    async def run(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
+    async def run(self, statement: definitions.Definition, prepared: Prepared, request: Request) -> Result:
         """Run one definition. Its notices are sent even if it fails."""
         notices: list[Notice] = []
         try:
@@ -69,9 +57,11 @@ class Definitions:
         finally:
             self._session.notices += notices
 
-    async def _run(self, statement: Definition, prepared: Prepared, request: Request, notify: Notify) -> Result:
+    async def _run(
+        self, statement: definitions.Definition, prepared: Prepared, request: Request, notify: Notify
+    ) -> Result:
         transaction = self._session.running
-        if isinstance(statement, CreateView) and statement.materialized:
+        if isinstance(statement, definitions.CreateView) and statement.materialized:
             if not transaction.alone:
                 _check_in_block(statement)
             elif statement.parts:
@@ -79,12 +69,12 @@ class Definitions:
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
         job = transaction.write(lambda writer: self._define_now(writer, statement, prepared, request, notify))
-        if isinstance(statement, Drop):
+        if isinstance(statement, definitions.Drop):
             names = SearchPathReader(transaction.catalog, self._session.path(transaction.catalog))
             job = abandoning(self._session.coordinator.engine, going(statement, names), job)
         return CommandResult(await job)
 
-    async def _hydrated_beside(self, statement: CreateView, prepared: Prepared, notify: Notify) -> bool:
+    async def _hydrated_beside(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> bool:
         """Create a materialized view while commits go on. False: only the engine thread can; nothing has changed."""
         session, coordinator = self._session, self._session.coordinator
         creation = Creation(
@@ -94,7 +84,7 @@ class Definitions:
         )  # fmt: skip
         return await coordinator.hydrators.create(creation)
 
-    async def _scatter(self, statement: CreateView, prepared: Prepared, notify: Notify) -> CommandResult:
+    async def _scatter(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> CommandResult:
         """Create a view that Spark maintains, and wait for its first job. If that fails the view is dropped again."""
         transaction, coordinator = self._session.running, self._session.coordinator
 
@@ -112,7 +102,7 @@ class Definitions:
         return CommandResult("CREATE MATERIALIZED VIEW")
 
     def _define_now(
-        self, writer: Writer, statement: Definition, prepared: Prepared, request: Request,
+        self, writer: Writer, statement: definitions.Definition, prepared: Prepared, request: Request,
         notify: Notify,
     ) -> str:  # fmt: skip
         prepared.check_current(writer.catalog)
@@ -127,15 +117,15 @@ class Definitions:
             Renamer(writer, definer.names, notify, self._session.user).run(statement)
             return f"ALTER {statement.target.kind.upper()}"
         match statement:
-            case CreateTable(source=None):
+            case definitions.CreateTable(source=None):
                 definer.create_table(statement, self.changer(writer, request))
                 return "CREATE TABLE"
-            case CreateTable():
+            case definitions.CreateTable():
                 return self._create_table_as(definer, statement, prepared, request)
-            case CreateView():
+            case definitions.CreateView():
                 definer.create_view(statement)
                 return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
-            case CreateSequence():
+            case definitions.CreateSequence():
                 definer.create_sequence(statement)
                 return "CREATE SEQUENCE"
             case CreateFunction():
@@ -144,19 +134,19 @@ class Definitions:
             case DropFunction():
                 definer.drop_function(statement)
                 return statement.tag
-            case AlterSequence():
+            case definitions.AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"
-            case CreateIndex():
+            case definitions.CreateIndex():
                 create_index(writer, statement, notify)
                 return "CREATE INDEX"
-            case DropIndex():
+            case definitions.DropIndex():
                 drop_indexes(writer, statement, notify, definer.names)
                 return "DROP INDEX"
-            case Drop():
+            case definitions.Drop():
                 definer.drop(statement)
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
-            case AlterTable():
+            case definitions.AlterTable():
                 return self._alter(definer, statement, request)
             case Attach():
                 attach(self.changer(writer, request), definer.names, statement)
@@ -170,17 +160,17 @@ class Definitions:
             case SetPaused():
                 set_paused(definer, statement)
                 return f"ALTER {statement.kind.name}"
-            case CreateSchema():
+            case definitions.CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"
-            case DropSchema():
+            case definitions.DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
 
     def changer(self, writer: Writer, request: Request) -> Changer:
         return Changer(writer, self._session.coordinator.keys, self._reads.writing(writer, request)[0])
 
-    def _alter(self, definer: Definer, statement: AlterTable, request: Request) -> str:
+    def _alter(self, definer: Definer, statement: definitions.AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys
         writer.engine.check_room()
         context, _ = self._reads.writing(writer, request)
@@ -192,7 +182,9 @@ class Definitions:
         writer.planning = prepared.planning
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
-    def _create_table_as(self, definer: Definer, statement: CreateTable, prepared: Prepared, request: Request) -> str:
+    def _create_table_as(
+        self, definer: Definer, statement: definitions.CreateTable, prepared: Prepared, request: Request
+    ) -> str:
         writer, query = definer.writer, statement.source
         assert query is not None
         context, information = self._reads.writing(writer, request)
@@ -205,7 +197,7 @@ class Definitions:
         return f"SELECT {count}"
 
 
-def _check_in_block(statement: CreateView) -> None:
+def _check_in_block(statement: definitions.CreateView) -> None:
     """25001: the materialized view cannot be created inside a transaction block."""
     if locks_in(statement.query.rel):
         raise SqlError("25001", "a view with PROCTIME() cannot be created inside a transaction block")

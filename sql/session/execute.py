@@ -30,33 +30,11 @@ from sql.session.vacuum import vacuum
 from sql.session.verify_dictionary import verify_dictionary
 from sql.session.verify_view import verify_view
 from sql.session.writes import Writes
+from sql.statements import statements as bound
 from sql.statements.definitions import Definition
 from sql.statements.queries import Query
 from sql.statements.results import Result
 from sql.statements.sinks import CreateSink
-from sql.statements.statements import (
-    Begin,
-    Close,
-    Commit,
-    Compound,
-    CopyFrom,
-    CopyTo,
-    CreateTableFrom,
-    Declare,
-    Delete,
-    Discard,
-    Execute,
-    Explain,
-    Fetch,
-    Insert,
-    Rollback,
-    Savepoint,
-    Subscribe,
-    Truncate,
-    Update,
-    Verify,
-    VerifyDictionary,
-)
 from sql.statements.vacuum import Vacuum
 
 
@@ -84,46 +62,46 @@ class Executor:
         match statement:
             case Query():
                 return await reads.query(statement, prepared, request)
-            case Insert() | Update() | Delete():
+            case bound.Insert() | bound.Update() | bound.Delete():
                 return await self._writes.change(statement, prepared, request)
-            case Compound():
+            case bound.Compound():
                 return await self._writes.compound(statement, prepared, request)
-            case Truncate():
+            case bound.Truncate():
                 return await self._writes.truncate(statement, prepared)
-            case CreateTableFrom():
+            case bound.CreateTableFrom():
                 return await TableFrom(session, reads, self._definitions, statement, prepared, request).run()
-            case Explain(statement=CopyFrom(path=str()) | CreateTableFrom() as load):
+            case bound.Explain(statement=bound.CopyFrom(path=str()) | bound.CreateTableFrom() as load):
                 return self._lines(await explained_load(session, load))
-            case Explain():
+            case bound.Explain():
                 return self._lines(explained(session, statement))
-            case Execute():
+            case bound.Execute():
                 return await self._execute(statement, request)
-            case CopyFrom():
+            case bound.CopyFrom():
                 return await copy_from(session, reads, statement, request)
-            case CopyTo(source=Query() as query):
+            case bound.CopyTo(source=Query() as query):
                 return await copy_query(session, reads, statement, query, prepared, request)
-            case CopyTo(source=Subscribe() as subscription):
+            case bound.CopyTo(source=bound.Subscribe() as subscription):
                 return await copy_subscription(session, reads, statement, subscription, request)
-            case CopyTo():
+            case bound.CopyTo():
                 raise AssertionError("COPY TO has one of two sources")
-            case Subscribe():
+            case bound.Subscribe():
                 hint = "Use COPY (SUBSCRIBE …) TO STDOUT, or DECLARE c CURSOR FOR SUBSCRIBE … and FETCH."
                 raise unsupported("SUBSCRIBE as a statement of its own", hint=hint)
-            case Declare():
+            case bound.Declare():
                 return await declare(session, reads, statement, prepared, request)
-            case Fetch():
+            case bound.Fetch():
                 return await fetch(session, statement, request)
-            case Close():
+            case bound.Close():
                 return close(session, statement)
-            case Verify():
+            case bound.Verify():
                 return await verify_view(session, reads, statement, request)
-            case VerifyDictionary():
+            case bound.VerifyDictionary():
                 return await verify_dictionary(session, request)
             case Vacuum():
                 return await vacuum(session, statement)
-            case Discard():
+            case bound.Discard():
                 return await discard(session, statement)
-            case Begin() | Commit() | Rollback() | Savepoint():
+            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
                 raise AssertionError(f"{type(statement).__name__} runs before its transaction is opened")
             case _:
                 return run_control(session, statement)
@@ -139,7 +117,7 @@ class Executor:
     def _lines(self, lines: list[str]) -> Result:
         return text_rows(self._session.coordinator.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN")
 
-    async def _execute(self, statement: Execute, request: Request) -> Result:
+    async def _execute(self, statement: bound.Execute, request: Request) -> Result:
         session = self._session
         prepared = current(session, statement_named(session, statement.name)).prepared
         if prepared is None:

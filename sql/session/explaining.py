@@ -10,22 +10,15 @@ from sql.engine.definition import view_rel
 from sql.engine.snapshot import Published, StoredIndexes, plan_maintained
 from sql.engine.spread import spread_of
 from sql.session.state import SessionState
+from sql.statements import statements as bound
 from sql.statements.definitions import (
     CreateTable,
     CreateView,
 )
 from sql.statements.queries import Query
-from sql.statements.statements import (
-    Delete,
-    Explain,
-    Insert,
-    Statement,
-    Subscribe,
-    Update,
-)
 
 
-def explained(session: SessionState, statement: Explain) -> list[str]:
+def explained(session: SessionState, statement: bound.Explain) -> list[str]:
     """The lines of EXPLAIN's result."""
     published = session.coordinator.engine.published
     inner = statement.statement
@@ -64,18 +57,18 @@ def _hydrated_by(session: SessionState, statement: CreateView, published: Publis
     return choose(statement.hydrate, plan, rows, coordinator.spark.session().settings.master, coordinator.budget.limit)
 
 
-def _explained(statement: Statement) -> Rel:
+def _explained(statement: bound.Statement) -> Rel:
     match statement:
         case Query():
             return statement.rel
-        case Insert() | Update() | Delete():
+        case bound.Insert() | bound.Update() | bound.Delete():
             return statement.source
         case CreateView():
             rel = view_rel(statement.query)
             return numbered(rel) if statement.materialized else rel
         case CreateTable(source=Query() as query):
             return query.rel
-        case Subscribe():
+        case bound.Subscribe():
             return statement.query.rel
         case _:
             raise unsupported("EXPLAIN of what is no query, change, subscription, or table or view from a query")

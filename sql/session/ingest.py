@@ -66,9 +66,7 @@ def target_of(source: Relation, catalog: Catalog) -> IngestTarget:
     key = tuple(names.index(n) for n in connection.key) if keyed else ()
     loaded = tuple(LoadColumn(c.name, c.type, keyed or c.nullable) for c in (table.columns[i] for i in columns))
     env = environment_of(SearchPathReader(catalog))
-    defaults = tuple(
-        column_default(env, c) if c.default is not None or c.generated is not None else None for c in table.columns
-    )
+    defaults = tuple(column_default(env, c) if c.defaulted else None for c in table.columns)
     rows = JsonRows(loaded, key, bool(connection.columns), connection.envelope == "debezium")
     return IngestTarget(source, table, CopyFrom(table, columns, defaults, CopyOptions()), rows)
 

@@ -83,7 +83,7 @@ def _columns(statement: CopyFrom, found: list[FoundColumn]) -> Iterator[str]:
         given = filled.get(column.name)
         line = f"  {column.name} {format_type(column.type)} <- "
         if given is None:
-            yield line + ("NULL" if column.default is None and column.generated is None else "its default")
+            yield line + ("its default" if column.defaulted else "NULL")
         elif (there := of_file.get(given.source)) is not None and (there.what == "folder" or not of_lines):
             yield line + f"{given.source} ({there.what})"
         elif of_lines and not (options.mapping and options.header):

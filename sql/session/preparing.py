@@ -11,21 +11,8 @@ from sql.parse import StatementText
 from sql.session.portal import NamedStatement
 from sql.session.state import SessionState
 from sql.session.subscription import subscribe_columns
+from sql.statements import statements as bound
 from sql.statements.queries import OutputColumn, Query
-from sql.statements.statements import (
-    Compound,
-    Delete,
-    Execute,
-    Explain,
-    Fetch,
-    Insert,
-    Show,
-    Statement,
-    Subscribe,
-    Update,
-    Verify,
-    VerifyDictionary,
-)
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
 
@@ -69,41 +56,41 @@ def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     return replace(named, prepared=prepared)
 
 
-def output_columns(session: SessionState, statement: Statement) -> tuple[OutputColumn, ...] | None:
+def output_columns(session: SessionState, statement: bound.Statement) -> tuple[OutputColumn, ...] | None:
     """The columns of a statement's rows; None if it returns no rows. Runs nothing."""
     match statement:
         case Query():
             return statement.columns
-        case Insert() | Update() | Delete():
+        case bound.Insert() | bound.Update() | bound.Delete():
             return None if statement.returning is None else statement.columns
-        case Compound():
+        case bound.Compound():
             return output_columns(session, statement.main)
-        case Explain():
+        case bound.Explain():
             return (OutputColumn("QUERY PLAN", TEXT),)
-        case Verify():
+        case bound.Verify():
             return verify_columns(statement)
-        case VerifyDictionary():
+        case bound.VerifyDictionary():
             return VERIFY_DICTIONARY_COLUMNS
-        case Show():
+        case bound.Show():
             return show_columns(session, statement)
-        case Subscribe():
+        case bound.Subscribe():
             return subscribe_columns(statement)
-        case Execute():
+        case bound.Execute():
             prepared = current(session, statement_named(session, statement.name)).prepared
             return None if prepared is None else output_columns(session, prepared.bound.statement)
-        case Fetch():
+        case bound.Fetch():
             return None if statement.move else session.cursor(statement.name).columns
         case _:
             return None
 
 
-def show_columns(session: SessionState, statement: Show) -> tuple[OutputColumn, ...]:
+def show_columns(session: SessionState, statement: bound.Show) -> tuple[OutputColumn, ...]:
     """The columns of SHOW."""
     if statement.name.lower() == "all":
         return tuple(OutputColumn(name, TEXT) for name in ("name", "setting", "description"))
     return (OutputColumn(session.settings.label(statement.name), TEXT),)
 
 
-def verify_columns(statement: Verify) -> tuple[OutputColumn, ...]:
+def verify_columns(statement: bound.Verify) -> tuple[OutputColumn, ...]:
     """The columns of VERIFY MATERIALIZED VIEW: the view's, and diff."""
     return (*(OutputColumn(c.name, c.type) for c in statement.view.columns), OutputColumn("diff", INT8))

@@ -8,7 +8,6 @@ from typing import Literal
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
-from sql.catalog.column_types import type_from_oid
 from sql.catalog.enumeration import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
@@ -29,6 +28,7 @@ from sql.statements.queries import OutputColumn
 from sql.statements.results import EmptyResult, Result, RowsResult
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
+from storage.types.type_names import type_from_oid
 
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""

@@ -93,8 +93,8 @@ async def _compile(say: Callable[[str], None]) -> None:
                 if isinstance(result, RowsResult):
                     encode_rows(result.rows, (), result.dictionary)
                 elif isinstance(result, CopyInResult):
-                    await result.feed(b"g1\t5\ng2\t\\N\n" * 20000)
-                    await result.finish()
+                    await result.receiver.feed(b"g1\t5\ng2\t\\N\n" * 20000)
+                    await result.receiver.finish()
                 elif isinstance(result, CopyOutResult):
                     async for _ in result.data:
                         pass

@@ -96,10 +96,6 @@ class CopyReceiver(Protocol):
         """CopyDone: end the data. The rows become visible when their transaction commits."""
         ...
 
-    async def fail(self, message: str) -> None:
-        """CopyFail: raises SqlError 57014 with the client's message."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class CopyInResult:
@@ -111,15 +107,6 @@ class CopyInResult:
     columns: int
     format: int
     receiver: CopyReceiver
-
-    async def feed(self, data: bytes) -> None:
-        await self.receiver.feed(data)
-
-    async def finish(self) -> CommandResult:
-        return await self.receiver.finish()
-
-    async def fail(self, message: str) -> None:
-        await self.receiver.fail(message)
 
 
 @dataclass(frozen=True, slots=True)

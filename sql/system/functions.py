@@ -10,7 +10,7 @@ from ivm.words import Kind, SqlType
 from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
-from sql.catalog.column_types import format_type, is_type_name, parse_type, type_from_oid, type_oid
+from sql.catalog.column_types import is_type_name, parse_type
 from sql.catalog.enumeration import type_of_oid
 from sql.catalog.keys import Index
 from sql.catalog.search_path import TEMPORARY, no_schema
@@ -26,6 +26,7 @@ from sql.system.pg_relations import (
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.state import OWNER, SystemState, constraint_oid, indexed
 from sql.system.view_text import view_definition
+from storage.types.type_names import format_type, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays in everything but their names."""

@@ -7,12 +7,12 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.catalog.column_types import format_type, internal_name
 from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
 from sql.system.view_text import view_definition
+from storage.types.type_names import format_type, internal_name
 
 _MAX_OCTETS: Final = 1 << 30
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}

@@ -10,7 +10,6 @@ from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.partitions import bound_text
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.catalog.column_types import type_length, type_oid, typmod
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.links import key_index
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
@@ -25,6 +24,7 @@ from sql.system.state import (
     user_relations,
 )
 from sql.system.view_text import view_definition
+from storage.types.type_names import type_length, type_oid, typmod
 
 HEAP: Final = 2
 ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}

@@ -8,10 +8,10 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
-from sql.catalog.column_types import format_type, type_oid
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.state import OWNER, SystemState
+from storage.types.type_names import format_type, type_oid
 
 SQL_LANGUAGE = 14
 PYTHON_LANGUAGE = 15

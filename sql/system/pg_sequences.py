@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
-from sql.catalog.column_types import type_oid
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.state import SystemState, defaults_of, user_relations
+from storage.types.type_names import type_oid
 
 CLASS, ATTRDEF = 1259, 2604
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from sql.catalog.catalog import INTERNAL_SCHEMAS
-from sql.catalog.column_types import type_oid
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
 from storage.passwords import hide_passwords
+from storage.types.type_names import type_oid
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663

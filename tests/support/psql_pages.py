@@ -26,9 +26,9 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from ivm.errors import SqlError
-from sql.catalog.column_types import type_oid
 from sql.parse import split
 from sql.statements.results import CommandResult, Notice, RowsResult
+from storage.types.type_names import type_oid
 from tests.support.sessions import Client, Server, text_rows
 
 VARYING = frozenset({"mz_timestamp", "mz_now", "started", "epoch", "lag"})

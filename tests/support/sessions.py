@@ -101,8 +101,8 @@ class Client:
         try:
             async for result in self.session.simple(text):
                 if isinstance(result, CopyInResult):
-                    await result.feed(copy or b"")
-                    found.append(await result.finish())
+                    await result.receiver.feed(copy or b"")
+                    found.append(await result.receiver.finish())
                 else:
                     found.append(result)
         except SqlError:

@@ -220,9 +220,6 @@ class FakeReceiver:
         self.session.copied = list(zip(a.words.tolist(), DICTIONARY.lookup(b.words), strict=True))
         return CommandResult(f"COPY {count}")
 
-    async def fail(self, message: str) -> None:
-        raise SqlError("57014", f"COPY from stdin failed: {message}")
-
 
 async def copy_rows() -> AsyncIterator[bytes]:
     yield CopyRows.of([b"1\tone\n", b"2\ttwo\n"])

@@ -6,27 +6,13 @@ from dataclasses import replace
 
 from sql.syntax.grammar.queries import QueryGrammar
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.queries import (
-    Assignment,
-    ConflictClause,
-    DeleteStatement,
-    Expr,
-    InsertStatement,
-    Preparable,
-    RowExpr,
-    Star,
-    Subquery,
-    TableName,
-    Target,
-    UpdateStatement,
-    With,
-)
+from sql.syntax.nodes import queries as nodes
 
 
 class ChangeGrammar(QueryGrammar):
     """``at`` of a statement is the offset of its first token, WITH included."""
 
-    def preparable(self) -> Preparable:
+    def preparable(self) -> nodes.Preparable:
         at = self.token.start
         with_ = self.with_clause()
         if self.accept("insert"):
@@ -37,16 +23,16 @@ class ChangeGrammar(QueryGrammar):
             return self._delete(with_, at)
         return self.whole_query(self.query_operand(), at, with_)
 
-    def _target_table(self) -> TableName:
+    def _target_table(self) -> nodes.TableName:
         table = self.only_table(self.accept("only"))
         if self.accept("as") or (self.is_name() and not self.is_word("set")):
             return replace(table, alias=self.name())
         return table
 
-    def _returning(self) -> tuple[Target, ...] | None:
+    def _returning(self) -> tuple[nodes.Target, ...] | None:
         return self.targets() if self.accept("returning") else None
 
-    def _insert(self, with_: With | None, at: int) -> InsertStatement:
+    def _insert(self, with_: nodes.With | None, at: int) -> nodes.InsertStatement:
         self.expect("into")
         table = self.table_name()
         if self.accept("as"):
@@ -63,7 +49,7 @@ class ChangeGrammar(QueryGrammar):
         else:
             source = self.query()
         conflict = self._on_conflict()
-        return InsertStatement(table, columns, source, self._returning(), conflict, at, with_, overriding)
+        return nodes.InsertStatement(table, columns, source, self._returning(), conflict, at, with_, overriding)
 
     def _starts_inner_query(self) -> bool:
         """Whether a query stands inside the parenthesis that is next."""
@@ -89,7 +75,7 @@ class ChangeGrammar(QueryGrammar):
             raise self.refusal("assignment to a part of a column")
         return column, at
 
-    def _on_conflict(self) -> ConflictClause | None:
+    def _on_conflict(self) -> nodes.ConflictClause | None:
         at = self.token.start
         if not self.accept("on"):
             return None
@@ -102,10 +88,10 @@ class ChangeGrammar(QueryGrammar):
             constraint = self.located_name()
         self.expect("do")
         if self.accept("nothing"):
-            return ConflictClause(columns, constraint, None, None, at)
+            return nodes.ConflictClause(columns, constraint, None, None, at)
         self.expect("update", "set")
         assignments = self.listed(self._assignment)
-        return ConflictClause(columns, constraint, assignments, self.where(), at)
+        return nodes.ConflictClause(columns, constraint, assignments, self.where(), at)
 
     def _conflict_target(self) -> tuple[tuple[str, int], ...]:
         """``(a, b)``; 0A000 for anything richer than names."""
@@ -124,39 +110,39 @@ class ChangeGrammar(QueryGrammar):
             raise self.refusal("ON CONFLICT with a partial index")
         return tuple(found)
 
-    def _update(self, with_: With | None, at: int) -> UpdateStatement:
+    def _update(self, with_: nodes.With | None, at: int) -> nodes.UpdateStatement:
         table = self._target_table()
         self.expect("set")
         assignments = self.listed(self._assignment)
         from_ = self.table_list() if self.accept("from") else ()
-        return UpdateStatement(table, assignments, from_, self.where(), self._returning(), at, with_)
+        return nodes.UpdateStatement(table, assignments, from_, self.where(), self._returning(), at, with_)
 
-    def _assignment(self) -> Assignment:
+    def _assignment(self) -> nodes.Assignment:
         if self.is_symbol("("):
             columns = self.names()
             self.expect_symbol("=")
-            return Assignment(columns, self._row_source(), True)
+            return nodes.Assignment(columns, self._row_source(), True)
         column = self._assigned_column()
         self.expect_symbol("=")
-        return Assignment((column,), self.value_or_default(), False)
+        return nodes.Assignment((column,), self.value_or_default(), False)
 
-    def _row_source(self) -> Expr:
+    def _row_source(self) -> nodes.Expr:
         """The right side of ``(a, b) = …``."""
         token = self.token
         if self.is_symbol("(") and self._starts_inner_query():
             found = self.parenthesised()
-            return RowExpr(found, token.start) if isinstance(found, tuple) else Subquery(found, token.start)
+            return nodes.RowExpr(found, token.start) if isinstance(found, tuple) else nodes.Subquery(found, token.start)
         row = self.accept("row")
         if not self.is_symbol("("):
             return self.expression()
         bare = self.ahead().kind is not TokenKind.SYMBOL
         values = self.value_row()
-        if len(values) == 1 and isinstance(values[0], Star) and bare and not row:
+        if len(values) == 1 and isinstance(values[0], nodes.Star) and bare and not row:
             return values[0]
-        return RowExpr(values, token.start)
+        return nodes.RowExpr(values, token.start)
 
-    def _delete(self, with_: With | None, at: int) -> DeleteStatement:
+    def _delete(self, with_: nodes.With | None, at: int) -> nodes.DeleteStatement:
         self.expect("from")
         table = self._target_table()
         using = self.table_list() if self.accept("using") else ()
-        return DeleteStatement(table, using, self.where(), self._returning(), at, with_)
+        return nodes.DeleteStatement(table, using, self.where(), self._returning(), at, with_)

@@ -11,43 +11,21 @@ from sql.syntax.grammar.calls import CallGrammar
 from sql.syntax.grammar.types import TYPE_WORDS
 from sql.syntax.lexing.keywords import COLUMN_ONLY, RESERVED, TYPE_OR_FUNCTION
 from sql.syntax.lexing.lexer import Token, TokenKind
-from sql.syntax.nodes.queries import (
-    Apply,
-    ArrayExpr,
-    ArrayQuery,
-    Boolean,
-    CaseExpr,
-    Cast,
-    ExistsExpr,
-    Expr,
-    Field,
-    Name,
-    Null,
-    Number,
-    Param,
-    Query,
-    QueryBody,
-    RowExpr,
-    Star,
-    String,
-    Subquery,
-    Subscript,
-    With,
-)
+from sql.syntax.nodes import queries as nodes
 
 _NO_PARENTHESES: Final = frozenset(
     """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
     current_role current_catalog current_schema""".split()  # noqa: SIM905
 )
-_LITERALS: Final[dict[TokenKind, Callable[[str, int], Expr]]] = {
-    TokenKind.NUMBER: Number,
-    TokenKind.STRING: String,
-    TokenKind.PARAMETER: lambda text, at: Param(int(text), at),
+_LITERALS: Final[dict[TokenKind, Callable[[str, int], nodes.Expr]]] = {
+    TokenKind.NUMBER: nodes.Number,
+    TokenKind.STRING: nodes.String,
+    TokenKind.PARAMETER: lambda text, at: nodes.Param(int(text), at),
 }
-_CONSTANTS: Final[dict[str, Callable[[int], Expr]]] = {
-    "null": Null,
-    "true": lambda at: Boolean(True, at),
-    "false": lambda at: Boolean(False, at),
+_CONSTANTS: Final[dict[str, Callable[[int], nodes.Expr]]] = {
+    "null": nodes.Null,
+    "true": lambda at: nodes.Boolean(True, at),
+    "false": lambda at: nodes.Boolean(False, at),
 }
 
 
@@ -55,10 +33,10 @@ class OperandGrammar(CallGrammar):
     """What the operators of an expression stand between."""
 
     @abstractmethod
-    def whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
+    def whole_query(self, operand: nodes.QueryBody, at: int, with_: nodes.With | None) -> nodes.Query:
         """The query after its WITH clause and first operand; ``at``: the offset of the first token."""
 
-    def operand(self) -> Expr:
+    def operand(self) -> nodes.Expr:
         token = self.tokens[self.index]
         if token.kind is TokenKind.WORD:
             return self._word(token)
@@ -74,7 +52,7 @@ class OperandGrammar(CallGrammar):
         self.index += 1
         return self._postfix(literal(token.value, token.start), fields=token.kind is TokenKind.PARAMETER)
 
-    def _word(self, token: Token) -> Expr:
+    def _word(self, token: Token) -> nodes.Expr:
         constant = _CONSTANTS.get(token.value)
         if constant is not None:
             self.index += 1
@@ -89,22 +67,22 @@ class OperandGrammar(CallGrammar):
                 self.index += 2
                 items = () if self.is_symbol(")") else self.expressions()
                 self.expect_symbol(")")
-                return self._postfix(RowExpr(items, token.start))
+                return self._postfix(nodes.RowExpr(items, token.start))
             case "exists" if self.is_symbol("(", 1):
                 self.index += 1
                 if not self.starts_query():
                     self.index += 1
                     raise self.error()
-                return self._postfix(ExistsExpr(self._only_query(), token.start))
+                return self._postfix(nodes.ExistsExpr(self._only_query(), token.start))
             case _:
                 return self._named(token)
 
-    def _named(self, token: Token) -> Expr:
+    def _named(self, token: Token) -> nodes.Expr:
         """What starts with a name: a call, a typed literal or a column."""
         named = self.named(token)
-        return self._postfix(named, subscripts=isinstance(named, Name | Star))
+        return self._postfix(named, subscripts=isinstance(named, nodes.Name | nodes.Star))
 
-    def named(self, token: Token) -> Expr:
+    def named(self, token: Token) -> nodes.Expr:
         """The same without casts, subscripts and fields; ``token``: the next one."""
         word = token.value if token.kind is TokenKind.WORD else ""
         if word in _NO_PARENTHESES and not (word == "current_schema" and self.is_symbol("(", 1)):
@@ -119,22 +97,22 @@ class OperandGrammar(CallGrammar):
             return self._column()
         mark = self.mark()
         call = self.call(length)
-        plain = isinstance(call, Apply) and call.over is None and call.filter is None and not call.within
+        plain = isinstance(call, nodes.Apply) and call.over is None and call.filter is None and not call.within
         if length == 1 and plain and self.token.kind is TokenKind.STRING and word not in COLUMN_ONLY:
             self.retreat(mark)
             return self.typed_literal()
         return call
 
-    def _without_parentheses(self) -> Expr:
+    def _without_parentheses(self) -> nodes.Expr:
         """CURRENT_DATE and its like; CURRENT_TIME, LOCALTIME and those of timestamps may have a precision."""
         token = self.advance()
-        args: tuple[Expr, ...] = ()
+        args: tuple[nodes.Expr, ...] = ()
         if token.value.startswith(("current_time", "localtime")) and self.accept_symbol("("):
-            args = (Number(str(self.integer()), token.start),)
+            args = (nodes.Number(str(self.integer()), token.start),)
             self.expect_symbol(")")
-        return Apply((token.value,), args, token.start)
+        return nodes.Apply((token.value,), args, token.start)
 
-    def _column(self) -> Name | Star:
+    def _column(self) -> nodes.Name | nodes.Star:
         """``a``, ``t.a``, ``s.t.a`` or ``t.*``."""
         token = self.token
         if not self.is_name():
@@ -151,9 +129,9 @@ class OperandGrammar(CallGrammar):
             shown = ".".join([*parts, "*"] if star else parts)
             message = f"improper qualified name (too many dotted names): {shown}"
             raise SqlError("42601", message, position=token.start + 1)
-        return Star(tuple(parts), token.start) if star else Name(tuple(parts), token.start)
+        return nodes.Star(tuple(parts), token.start) if star else nodes.Name(tuple(parts), token.start)
 
-    def _postfix(self, expr: Expr, *, subscripts: bool = False, fields: bool = False) -> Expr:
+    def _postfix(self, expr: nodes.Expr, *, subscripts: bool = False, fields: bool = False) -> nodes.Expr:
         """Casts after an operand, and where gram.y has them subscripts and fields; what has fields has subscripts."""
         while True:
             token = self.tokens[self.index]
@@ -161,36 +139,36 @@ class OperandGrammar(CallGrammar):
                 return expr
             if token.value == "::":
                 self.index += 1
-                expr, subscripts, fields = Cast(expr, self.type_name(), token.start), False, False
+                expr, subscripts, fields = nodes.Cast(expr, self.type_name(), token.start), False, False
             elif token.value == "[" and (subscripts or fields):
                 expr, fields = self._subscript(expr), True
             elif token.value == "." and fields:
                 self.index += 1
                 if self.is_symbol("*"):
                     raise self.refusal("row expansion", token)
-                expr = Field(expr, self.label(), token.start)
+                expr = nodes.Field(expr, self.label(), token.start)
             else:
                 return expr
 
-    def _subscript(self, expr: Expr) -> Subscript:
+    def _subscript(self, expr: nodes.Expr) -> nodes.Subscript:
         at = self.advance().start
         low = None if self.is_symbol(":") else self.expression()
         if low is not None and self.accept_symbol("]"):
-            return Subscript(expr, low, None, False, at)
+            return nodes.Subscript(expr, low, None, False, at)
         self.expect_symbol(":")
         high = None if self.is_symbol("]") else self.expression()
         self.expect_symbol("]")
-        return Subscript(expr, low, high, True, at)
+        return nodes.Subscript(expr, low, high, True, at)
 
-    def parenthesised(self) -> Query | tuple[Expr, ...]:
+    def parenthesised(self) -> nodes.Query | tuple[nodes.Expr, ...]:
         self.expect_symbol("(")
         start = self.token.start
         if self.is_one_of("select", "values", "with", "table"):
-            found: Query | tuple[Expr, ...] = self.query()
+            found: nodes.Query | tuple[nodes.Expr, ...] = self.query()
         else:
             nested = self.is_symbol("(")
             found = self.expressions()
-            if nested and len(found) == 1 and isinstance(found[0], Subquery):
+            if nested and len(found) == 1 and isinstance(found[0], nodes.Subquery):
                 found = self.whole_query(found[0].query, start, None)
         self.expect_symbol(")")
         return found
@@ -203,32 +181,32 @@ class OperandGrammar(CallGrammar):
         token = self.ahead(ahead)
         return token.kind is TokenKind.WORD and token.value in ("select", "values", "with", "table")
 
-    def _only_query(self) -> Query:
+    def _only_query(self) -> nodes.Query:
         found = self.parenthesised()
         if isinstance(found, tuple):
             raise self.error()
         return found
 
-    def _array(self, token: Token) -> Expr:
+    def _array(self, token: Token) -> nodes.Expr:
         """What follows ARRAY: a query, or items of which each may be a list in brackets."""
         if self.is_symbol("("):
-            return ArrayQuery(self._only_query(), token.start)
+            return nodes.ArrayQuery(self._only_query(), token.start)
         return self._array_items(token)
 
-    def _array_items(self, token: Token) -> ArrayExpr:
+    def _array_items(self, token: Token) -> nodes.ArrayExpr:
         self.expect_symbol("[")
-        items: list[Expr] = []
+        items: list[nodes.Expr] = []
         while items or not self.is_symbol("]"):
             items.append(self._array_items(self.token) if self.is_symbol("[") else self.expression())
             if not self.accept_symbol(","):
                 break
         self.expect_symbol("]")
-        return ArrayExpr(tuple(items), token.start)
+        return nodes.ArrayExpr(tuple(items), token.start)
 
-    def _case(self) -> CaseExpr:
+    def _case(self) -> nodes.CaseExpr:
         at = self.advance().start
         operand = None if self.is_word("when") else self.expression()
-        arms: list[tuple[Expr, Expr]] = []
+        arms: list[tuple[nodes.Expr, nodes.Expr]] = []
         while self.accept("when"):
             condition = self.expression()
             self.expect("then")
@@ -237,11 +215,11 @@ class OperandGrammar(CallGrammar):
             raise self.error()
         otherwise = self.expression() if self.accept("else") else None
         self.expect("end")
-        return CaseExpr(operand, tuple(arms), otherwise, at)
+        return nodes.CaseExpr(operand, tuple(arms), otherwise, at)
 
 
-def _value(items: Query | tuple[Expr, ...], at: int) -> Expr:
+def _value(items: nodes.Query | tuple[nodes.Expr, ...], at: int) -> nodes.Expr:
     """What stands in parentheses as an expression."""
     if not isinstance(items, tuple):
-        return Subquery(items, at)
-    return items[0] if len(items) == 1 else RowExpr(items, at)
+        return nodes.Subquery(items, at)
+    return items[0] if len(items) == 1 else nodes.RowExpr(items, at)

@@ -7,22 +7,7 @@ from typing import Final
 
 from sql.syntax.grammar.types import TypeGrammar
 from sql.syntax.lexing.lexer import Token, TokenKind
-from sql.syntax.nodes.queries import (
-    AndExpr,
-    Between,
-    Collate,
-    DistinctTest,
-    Expr,
-    InList,
-    InQuery,
-    IsTest,
-    NotExpr,
-    Number,
-    Operator,
-    OrExpr,
-    Quantifier,
-    Query,
-)
+from sql.syntax.nodes import queries as nodes
 
 OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
 
@@ -45,29 +30,29 @@ class OperatorGrammar(TypeGrammar):
     """Expressions down to their operands."""
 
     @abstractmethod
-    def operand(self) -> Expr:
+    def operand(self) -> nodes.Expr:
         """An operand with its casts, subscripts and fields."""
 
     @abstractmethod
-    def parenthesised(self) -> Query | tuple[Expr, ...]:
+    def parenthesised(self) -> nodes.Query | tuple[nodes.Expr, ...]:
         """``(query)`` or ``(expr, …)``."""
 
-    def expression(self) -> Expr:
+    def expression(self) -> nodes.Expr:
         """gram.y's a_expr."""
         return self._climb(OR)
 
-    def restricted(self) -> Expr:
+    def restricted(self) -> nodes.Expr:
         """gram.y's b_expr: without AND, OR, NOT, IN, LIKE, BETWEEN, and of IS only IS [NOT] DISTINCT FROM."""
         return self._climb(IS, restricted=True)
 
-    def expressions(self) -> tuple[Expr, ...]:
+    def expressions(self) -> tuple[nodes.Expr, ...]:
         """One or more, separated by commas."""
         items = [self.expression()]
         while self.accept_symbol(","):
             items.append(self.expression())
         return tuple(items)
 
-    def _climb(self, least: int, restricted: bool = False) -> Expr:
+    def _climb(self, least: int, restricted: bool = False) -> nodes.Expr:
         """An expression whose operators bind at least as tightly as ``least``."""
         left = self._prefix(restricted)
         while (precedence := self._precedence(restricted)) >= least:
@@ -93,7 +78,7 @@ class OperatorGrammar(TypeGrammar):
             raise self.refusal("OVERLAPS")
         return found
 
-    def _prefix(self, restricted: bool) -> Expr:
+    def _prefix(self, restricted: bool) -> nodes.Expr:
         token = self.tokens[self.index]
         if token.kind is TokenKind.SYMBOL:
             if token.value in ("+", "-"):
@@ -101,36 +86,36 @@ class OperatorGrammar(TypeGrammar):
                 return _signed(token, self._climb(SIGN, restricted))
             if token.value not in _SYMBOLS:
                 self.index += 1
-                return Operator(token.value, (self._climb(OTHER + 1, restricted),), token.start)
+                return nodes.Operator(token.value, (self._climb(OTHER + 1, restricted),), token.start)
         elif token.kind is TokenKind.WORD:
             if token.value == "not" and not restricted:
                 self.index += 1
-                return NotExpr(self._climb(NOT), token.start)
+                return nodes.NotExpr(self._climb(NOT), token.start)
             if token.value == "operator" and self.is_symbol("(", 1):
                 symbol = self.operator_symbol()
-                return Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start)
+                return nodes.Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start)
         return self.operand()
 
-    def _infix(self, left: Expr, precedence: int, restricted: bool) -> Expr:
+    def _infix(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         token = self.token
         if precedence in (OR, AND):
             operands = [left]
             while self.accept(token.value):
                 operands.append(self._climb(precedence + 1))
-            return (OrExpr if precedence == OR else AndExpr)(tuple(operands), token.start)
+            return (nodes.OrExpr if precedence == OR else nodes.AndExpr)(tuple(operands), token.start)
         if precedence == IS:
             return self._is_test(left, restricted)
         if precedence == MATCH:
             return self._match(left)
         if precedence == ZONE:
             self.expect("at", "time", "zone")
-            return Operator("at time zone", (left, self._climb(ZONE + 1, restricted)), token.start)
+            return nodes.Operator("at time zone", (left, self._climb(ZONE + 1, restricted)), token.start)
         if precedence == COLLATION:
             self.index += 1
-            return Collate(left, self.qualified(), token.start)
+            return nodes.Collate(left, self.qualified(), token.start)
         return self._binary(left, precedence, restricted)
 
-    def _binary(self, left: Expr, precedence: int, restricted: bool) -> Expr:
+    def _binary(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         at = self.token.start
         symbol = self.operator_symbol()
         if not restricted and self.is_one_of("any", "some", "all"):
@@ -138,7 +123,7 @@ class OperatorGrammar(TypeGrammar):
         right = self._climb(precedence + 1, restricted)
         if precedence == COMPARE and self._precedence(restricted) == COMPARE:
             raise self.error()
-        return Operator(symbol, (left, right), at)
+        return nodes.Operator(symbol, (left, right), at)
 
     def operator_symbol(self) -> str:
         """An operator, or ``OPERATOR(schema.op)``."""
@@ -157,26 +142,26 @@ class OperatorGrammar(TypeGrammar):
             raise self.error()
         return self.advance().value
 
-    def _quantified(self, left: Expr, symbol: str, at: int) -> Expr:
+    def _quantified(self, left: nodes.Expr, symbol: str, at: int) -> nodes.Expr:
         every = self.advance().value == "all"
         operand = self.parenthesised()
         if isinstance(operand, tuple):
             if len(operand) > 1:
                 raise self.error(self.ahead(-1))
-            return Quantifier(left, symbol, every, operand[0], at)
-        return Quantifier(left, symbol, every, operand, at)
+            return nodes.Quantifier(left, symbol, every, operand[0], at)
+        return nodes.Quantifier(left, symbol, every, operand, at)
 
-    def _is_test(self, left: Expr, restricted: bool) -> Expr:
+    def _is_test(self, left: nodes.Expr, restricted: bool) -> nodes.Expr:
         token = self.advance()
         if token.value != "is":
-            return IsTest(left, "null", token.value == "notnull", token.start)
+            return nodes.IsTest(left, "null", token.value == "notnull", token.start)
         negated = self.accept("not")
         if self.accept("distinct"):
             self.expect("from")
             right = self._climb(IS + 1, restricted)
             if self._precedence(restricted) == IS:
                 raise self.error()
-            return DistinctTest(left, right, negated, token.start)
+            return nodes.DistinctTest(left, right, negated, token.start)
         if restricted:
             raise self.error()
         if self.is_one_of("normalized", "document", "json", "of"):
@@ -184,9 +169,9 @@ class OperatorGrammar(TypeGrammar):
         what = self.accept_one_of("null", "true", "false", "unknown")
         if what is None:
             raise self.error()
-        return IsTest(left, what, negated, token.start)
+        return nodes.IsTest(left, what, negated, token.start)
 
-    def _match(self, left: Expr) -> Expr:
+    def _match(self, left: nodes.Expr) -> nodes.Expr:
         """[NOT] LIKE, ILIKE, SIMILAR TO, BETWEEN and IN."""
         at = self.token.start
         negated = self.accept("not")
@@ -194,15 +179,15 @@ class OperatorGrammar(TypeGrammar):
         if word == "in":
             items = self.parenthesised()
             if isinstance(items, tuple):
-                return InList(left, items, negated, at)
-            return InQuery(left, items, negated, at)
+                return nodes.InList(left, items, negated, at)
+            return nodes.InQuery(left, items, negated, at)
         if word == "between":
             symmetric = self.accept_one_of("symmetric", "asymmetric") == "symmetric"
             low = self.restricted()
             self.expect("and")
             high = self._climb(MATCH + 1)
             self._refuse_match()
-            return Between(left, low, high, negated, symmetric, at)
+            return nodes.Between(left, low, high, negated, symmetric, at)
         if word == "similar":
             self.expect("to")
         return self._pattern(left, _PATTERNS[word], negated, at)
@@ -212,7 +197,7 @@ class OperatorGrammar(TypeGrammar):
         if self._precedence(False) == MATCH:
             raise self.error()
 
-    def _pattern(self, left: Expr, symbol: str, negated: bool, at: int) -> Expr:
+    def _pattern(self, left: nodes.Expr, symbol: str, negated: bool, at: int) -> nodes.Expr:
         if symbol != "similar to" and self.is_one_of("any", "some", "all"):
             return self._quantified(left, f"!{symbol}" if negated else symbol, at)
         args = [left, self._climb(MATCH + 1)]
@@ -220,9 +205,9 @@ class OperatorGrammar(TypeGrammar):
             args.append(self._climb(MATCH + 1))
         self._refuse_match()
         if negated and symbol.startswith("~~") and len(args) == 2:
-            return Operator(f"!{symbol}", tuple(args), at)
-        like = Operator(symbol, tuple(args), at)
-        return NotExpr(like, at) if negated else like
+            return nodes.Operator(f"!{symbol}", tuple(args), at)
+        like = nodes.Operator(symbol, tuple(args), at)
+        return nodes.NotExpr(like, at) if negated else like
 
     def qualified(self) -> tuple[str, ...]:
         """A possibly qualified name, whose first part is a ColId."""
@@ -232,9 +217,9 @@ class OperatorGrammar(TypeGrammar):
         return tuple(parts)
 
 
-def _signed(token: Token, operand: Expr) -> Expr:
+def _signed(token: Token, operand: nodes.Expr) -> nodes.Expr:
     """A minus before a bare number is part of it, as in PostgreSQL's doNegate."""
-    if isinstance(operand, Number) and token.value == "-":
+    if isinstance(operand, nodes.Number) and token.value == "-":
         text = operand.text
-        return Number(text[1:] if text.startswith("-") else f"-{text}", token.start)
-    return Operator(token.value, (operand,), token.start)
+        return nodes.Number(text[1:] if text.startswith("-") else f"-{text}", token.start)
+    return nodes.Operator(token.value, (operand,), token.start)

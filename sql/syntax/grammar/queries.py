@@ -10,24 +10,7 @@ from ivm.errors import SqlError
 from sql.syntax.grammar.tables import TableGrammar
 from sql.syntax.lexing.keywords import NEEDS_AS
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.queries import (
-    Cte,
-    Default,
-    Expr,
-    Null,
-    Number,
-    OrderItem,
-    Preparable,
-    Query,
-    QueryBody,
-    Select,
-    SetQuery,
-    Star,
-    TableRef,
-    Target,
-    ValuesList,
-    With,
-)
+from sql.syntax.nodes import queries as nodes
 
 _ENDS_TARGETS: Final = frozenset(
     "from where union except intersect group having order limit offset into fetch for window".split()  # noqa: SIM905
@@ -39,10 +22,10 @@ _LOCKS: Final = (("no", "key", "update"), ("key", "share"), ("update",), ("share
 class _Tail:
     """What has been read after a query's body."""
 
-    order: tuple[OrderItem, ...] = ()
-    limit: Expr | None = None
-    offset: Expr | None = None
-    as_of: Expr | None = None
+    order: tuple[nodes.OrderItem, ...] = ()
+    limit: nodes.Expr | None = None
+    offset: nodes.Expr | None = None
+    as_of: nodes.Expr | None = None
     as_of_at_least: bool = False
     locking: tuple[tuple[str, int], ...] | None = None
 
@@ -57,62 +40,62 @@ class QueryGrammar(TableGrammar):
     """Queries."""
 
     @abstractmethod
-    def preparable(self) -> Preparable:
+    def preparable(self) -> nodes.Preparable:
         """A query, INSERT, UPDATE or DELETE, with its WITH."""
 
-    def query(self) -> Query:
+    def query(self) -> nodes.Query:
         at = self.token.start
         with_ = self.with_clause()
         return self.whole_query(self.query_operand(), at, with_)
 
-    def whole_query(self, operand: QueryBody, at: int, with_: With | None) -> Query:
+    def whole_query(self, operand: nodes.QueryBody, at: int, with_: nodes.With | None) -> nodes.Query:
         body = self._set_operations(operand)
         tail = _Tail()
         self._tail(tail)
         if tail.as_of is not None:
             self._tail(tail)
-        if isinstance(body, Query) and with_ is None and tail.is_empty():
+        if isinstance(body, nodes.Query) and with_ is None and tail.is_empty():
             return body
-        return Query(
+        return nodes.Query(
             body, at, with_, tail.order, tail.limit, tail.offset, tail.as_of, tail.as_of_at_least, tail.locking
         )
 
-    def _set_operations(self, left: QueryBody) -> QueryBody:
+    def _set_operations(self, left: nodes.QueryBody) -> nodes.QueryBody:
         """UNION and EXCEPT from left to right, INTERSECT before them; a loop, since there may be thousands."""
         left = self._intersections(left)
         while self.is_one_of("union", "except"):
             at, kind, every = self._set_operator()
-            left = SetQuery(kind, every, left, self._intersections(self.query_operand()), at)
+            left = nodes.SetQuery(kind, every, left, self._intersections(self.query_operand()), at)
         return left
 
-    def _intersections(self, left: QueryBody) -> QueryBody:
+    def _intersections(self, left: nodes.QueryBody) -> nodes.QueryBody:
         while self.is_word("intersect"):
             at, kind, every = self._set_operator()
-            left = SetQuery(kind, every, left, self.query_operand(), at)
+            left = nodes.SetQuery(kind, every, left, self.query_operand(), at)
         return left
 
     def _set_operator(self) -> tuple[int, str, bool]:
         token = self.advance()
         return token.start, token.value, self.accept_one_of("all", "distinct") == "all"
 
-    def query_operand(self) -> QueryBody:
+    def query_operand(self) -> nodes.QueryBody:
         """SELECT, VALUES, TABLE or a query in parentheses."""
         token = self.token
         if self.accept("select"):
             return self._select(token.start)
         if self.accept("values"):
-            return ValuesList(self.listed(self.value_row), token.start)
+            return nodes.ValuesList(self.listed(self.value_row), token.start)
         if self.accept("table"):
-            target = Target(Star((), token.start), None, token.start)
+            target = nodes.Target(nodes.Star((), token.start), None, token.start)
             table = self.only_table(self.accept("only"))
-            return Select((target,), (table,), None, None, None, None, token.start)
+            return nodes.Select((target,), (table,), None, None, None, None, token.start)
         self.expect_symbol("(")
         query = self.query()
         self.expect_symbol(")")
         return query
 
-    def _select(self, at: int) -> Select:
-        distinct: tuple[Expr, ...] | None = None
+    def _select(self, at: int) -> nodes.Select:
+        distinct: tuple[nodes.Expr, ...] | None = None
         if not self.accept("all") and self.accept("distinct"):
             distinct = ()
             if self.accept("on"):
@@ -127,48 +110,48 @@ class QueryGrammar(TableGrammar):
             error = self.refusal("SELECT INTO")
             error.hint = "Use CREATE TABLE AS."
             raise error
-        from_: tuple[TableRef, ...] = self.table_list() if self.accept("from") else ()
+        from_: tuple[nodes.TableRef, ...] = self.table_list() if self.accept("from") else ()
         where = self.where()
         group = self._group_by()
         having = self.expression() if self.accept("having") else None
         if self.is_word("window"):
             raise self.refusal("a window by name")
-        return Select(targets, from_, where, group, having, distinct, at)
+        return nodes.Select(targets, from_, where, group, having, distinct, at)
 
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[nodes.Target, ...]:
         """A select list, also RETURNING's."""
         return self.listed(self._target)
 
-    def _target(self) -> Target:
+    def _target(self) -> nodes.Target:
         token = self.token
         if self.accept_symbol("*"):
-            return Target(Star((), token.start), None, token.start)
+            return nodes.Target(nodes.Star((), token.start), None, token.start)
         expr = self.expression()
-        if isinstance(expr, Star) and token.value != "(":
-            return Target(expr, None, token.start)
+        if isinstance(expr, nodes.Star) and token.value != "(":
+            return nodes.Target(expr, None, token.start)
         if self.is_word("as") and not self.is_as_of():
             self.index += 1
-            return Target(expr, self.label(), token.start)
+            return nodes.Target(expr, self.label(), token.start)
         bare = self.token.kind is TokenKind.QUOTED or (
             self.token.kind is TokenKind.WORD and self.token.value not in NEEDS_AS
         )
-        return Target(expr, self.label() if bare else None, token.start)
+        return nodes.Target(expr, self.label() if bare else None, token.start)
 
-    def where(self) -> Expr | None:
+    def where(self) -> nodes.Expr | None:
         if not self.accept("where"):
             return None
         if self.is_word("current", "of"):
             raise self.refusal("WHERE CURRENT OF")
         return self.expression()
 
-    def _group_by(self) -> tuple[Expr, ...] | None:
+    def _group_by(self) -> tuple[nodes.Expr, ...] | None:
         if not self.accept("group"):
             return None
         self.expect("by")
         self.accept_one_of("all", "distinct")
         return self.listed(self._grouping_item)
 
-    def _grouping_item(self) -> Expr:
+    def _grouping_item(self) -> nodes.Expr:
         if self.is_one_of("rollup", "cube") and self.is_symbol("(", 1):
             raise self.refusal(f"GROUP BY {self.token.value.upper()}")
         if self.is_word("grouping", "sets"):
@@ -177,13 +160,13 @@ class QueryGrammar(TableGrammar):
             raise self.refusal("GROUP BY ()")
         return self.expression()
 
-    def value_row(self) -> tuple[Expr, ...]:
+    def value_row(self) -> tuple[nodes.Expr, ...]:
         """``(value | DEFAULT, …)``."""
         return self.enclosed(self.value_or_default)
 
-    def value_or_default(self) -> Expr:
+    def value_or_default(self) -> nodes.Expr:
         at = self.token.start
-        return Default(at) if self.accept("default") else self.expression()
+        return nodes.Default(at) if self.accept("default") else self.expression()
 
     def _tail(self, tail: _Tail) -> None:
         """ORDER BY, then LIMIT, OFFSET, FETCH and FOR in any order, then AS OF; nothing twice."""
@@ -203,9 +186,9 @@ class QueryGrammar(TableGrammar):
         if tail.as_of is None and self.is_as_of():
             tail.as_of, tail.as_of_at_least = self.as_of()
 
-    def _limit(self) -> Expr:
+    def _limit(self) -> nodes.Expr:
         """A count; NULL for ALL."""
-        count = Null(self.token.start) if self.accept("all") else self.expression()
+        count = nodes.Null(self.token.start) if self.accept("all") else self.expression()
         if self.is_symbol(","):
             raise SqlError(
                 "42601", "LIMIT #,# syntax is not supported", hint="Use separate LIMIT and OFFSET clauses.",
@@ -213,10 +196,10 @@ class QueryGrammar(TableGrammar):
             )  # fmt: skip
         return count
 
-    def _fetch_first(self) -> Expr:
+    def _fetch_first(self) -> nodes.Expr:
         if self.accept_one_of("first", "next") is None:
             raise self.error()
-        count = Number("1", self.token.start) if self.is_one_of("row", "rows") else self.expression()
+        count = nodes.Number("1", self.token.start) if self.is_one_of("row", "rows") else self.expression()
         if self.accept_one_of("row", "rows") is None:
             raise self.error()
         if self.is_word("with", "ties"):
@@ -234,16 +217,16 @@ class QueryGrammar(TableGrammar):
             raise self.refusal(f"FOR UPDATE {self.token.value.upper()}", token)
         return tables
 
-    def with_clause(self) -> With | None:
+    def with_clause(self) -> nodes.With | None:
         at = self.token.start
         if not self.accept("with"):
             return None
         if self.accept("mutually", "recursive"):
             return self._mutually_recursive(at)
         recursive = self.accept("recursive")
-        return With(recursive, self.listed(self._cte), at)
+        return nodes.With(recursive, self.listed(self._cte), at)
 
-    def _cte(self) -> Cte:
+    def _cte(self) -> nodes.Cte:
         at = self.token.start
         name = self.name()
         columns = self.enclosed(self.name) if self.is_symbol("(") else ()
@@ -252,20 +235,20 @@ class QueryGrammar(TableGrammar):
             self.expect("materialized")
         else:
             self.accept("materialized")
-        cte = Cte(name, columns, self._inner_statement(), at)
+        cte = nodes.Cte(name, columns, self._inner_statement(), at)
         if self.is_one_of("search", "cycle"):
             raise self.refusal(f"{self.token.value.upper()} clause")
         return cte
 
-    def _inner_statement(self) -> Preparable:
+    def _inner_statement(self) -> nodes.Preparable:
         self.expect_symbol("(")
         statement = self.preparable()
         self.expect_symbol(")")
         return statement
 
-    def _mutually_recursive(self, at: int) -> With:
+    def _mutually_recursive(self, at: int) -> nodes.With:
         """``[(option, …)] name (column type, …) AS (…), …`` after WITH MUTUALLY RECURSIVE."""
-        with_ = With(True, (), at, True)
+        with_ = nodes.With(True, (), at, True)
         if self.accept_symbol("("):
             given: set[str] = set()
             with_ = self._block_option(with_, given)
@@ -274,7 +257,7 @@ class QueryGrammar(TableGrammar):
             self.expect_symbol(")")
         return replace(with_, ctes=self.listed(self._binding))
 
-    def _block_option(self, with_: With, given: set[str]) -> With:
+    def _block_option(self, with_: nodes.With, given: set[str]) -> nodes.With:
         """``[RETURN AT | ERROR AT] RECURSION LIMIT n``, ``PRIORITY BY expression`` or ``NO PRIORITY``."""
         token = self.token
         if self.accept("priority"):
@@ -296,10 +279,10 @@ class QueryGrammar(TableGrammar):
         given.add(option)
         return with_
 
-    def _binding(self) -> Cte:
+    def _binding(self) -> nodes.Cte:
         at = self.token.start
         name = self.name()
         columns = self.enclosed(lambda: (self.name(), self.type_name()))
         self.expect("as")
         names, types = zip(*columns, strict=True)
-        return Cte(name, names, self._inner_statement(), at, types)
+        return nodes.Cte(name, names, self._inner_statement(), at, types)

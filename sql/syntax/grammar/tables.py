@@ -9,17 +9,7 @@ from ivm.errors import SqlError
 from sql.syntax.grammar.operands import OperandGrammar
 from sql.syntax.lexing.keywords import RESERVED
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.queries import (
-    DerivedTable,
-    Expr,
-    FunctionTable,
-    JoinedTable,
-    Name,
-    Query,
-    Star,
-    TableName,
-    TableRef,
-)
+from sql.syntax.nodes import queries as nodes
 
 _WORDS: Final = (TokenKind.WORD, TokenKind.QUOTED)
 _VALUES: Final = (TokenKind.NUMBER, TokenKind.STRING, TokenKind.PARAMETER)
@@ -42,20 +32,20 @@ class TableGrammar(OperandGrammar):
             return after.kind is TokenKind.SYMBOL and after.value in ("(", "-", "+") and not alias_list
         return after.value not in RESERVED or after.value.startswith("current") or after.value == "cast"
 
-    def as_of(self) -> tuple[Expr, bool]:
+    def as_of(self) -> tuple[nodes.Expr, bool]:
         """``AS OF [AT LEAST] expression``, and whether it says AT LEAST."""
         self.expect("as", "of")
         least = self.accept("at", "least")
         return self.expression(), least
 
-    def table_list(self) -> tuple[TableRef, ...]:
+    def table_list(self) -> tuple[nodes.TableRef, ...]:
         """A FROM list without its word."""
         items = [self._joins(self._table())]
         while self.accept_symbol(","):
             items.append(self._joins(self._table()))
         return tuple(items)
 
-    def only_table(self, only: bool) -> TableName:
+    def only_table(self, only: bool) -> nodes.TableName:
         """A table's name: ``ONLY name`` or ``ONLY (name)`` after that word, else ``name`` or ``name *``."""
         listed = only and self.accept_symbol("(")
         table = self.table_name()
@@ -65,13 +55,13 @@ class TableGrammar(OperandGrammar):
             self.accept_symbol("*")
         return replace(table, only=True) if only else table
 
-    def _joins(self, left: TableRef) -> TableRef:
+    def _joins(self, left: nodes.TableRef) -> nodes.TableRef:
         """A table with the joins that follow it."""
         while (joined := self._join(left)) is not None:
             left = joined
         return left
 
-    def _join(self, left: TableRef) -> JoinedTable | None:
+    def _join(self, left: nodes.TableRef) -> nodes.JoinedTable | None:
         """One join, None if none is next."""
         at = self.token.start
         if self._is_asof():
@@ -80,7 +70,7 @@ class TableGrammar(OperandGrammar):
             return None
         if self.accept("cross"):
             self.expect("join")
-            return JoinedTable("cross", left, self._table(), None, (), False, at)
+            return nodes.JoinedTable("cross", left, self._table(), None, (), False, at)
         natural = self.accept("natural")
         kind = self.accept_one_of("left", "right", "full")
         self.accept("inner" if kind is None else "outer")
@@ -90,10 +80,10 @@ class TableGrammar(OperandGrammar):
             raise self.refusal("PROCTIME() in any but an inner or left join with a condition")
         kind = f"proctime {kind or 'inner'}" if timed else kind or "inner"
         if natural:
-            return JoinedTable(kind, left, right, None, (), True, at)
-        return self._condition(JoinedTable(kind, left, self._joins(right), None, (), False, at), alias=True)
+            return nodes.JoinedTable(kind, left, right, None, (), True, at)
+        return self._condition(nodes.JoinedTable(kind, left, self._joins(right), None, (), False, at), alias=True)
 
-    def _condition(self, join: JoinedTable, *, alias: bool) -> JoinedTable:
+    def _condition(self, join: nodes.JoinedTable, *, alias: bool) -> nodes.JoinedTable:
         """ON or USING; ``alias``: USING may name its columns as a table."""
         if self.accept("on"):
             return replace(join, on=self.expression())
@@ -107,7 +97,7 @@ class TableGrammar(OperandGrammar):
     def _is_asof(self) -> bool:
         return self.is_word("asof") and self.ahead().value in _ASOF and self.ahead().kind is TokenKind.WORD
 
-    def _as_of_join(self, left: TableRef) -> JoinedTable:
+    def _as_of_join(self, left: nodes.TableRef) -> nodes.JoinedTable:
         """``ASOF [INNER | LEFT [OUTER]] JOIN table ON condition | USING (columns)``."""
         at = self.advance().start
         if self.is_one_of("right", "full", "semi", "anti"):
@@ -116,9 +106,9 @@ class TableGrammar(OperandGrammar):
         if kind == "left":
             self.accept("outer")
         self.expect("join")
-        return self._condition(JoinedTable(f"asof {kind}", left, self._table(), None, (), False, at), alias=False)
+        return self._condition(nodes.JoinedTable(f"asof {kind}", left, self._table(), None, (), False, at), alias=False)
 
-    def _table(self) -> TableRef:
+    def _table(self) -> nodes.TableRef:
         """An item of FROM without the joins that follow it."""
         at = self.token
         table, timed = self._table_or_proctime()
@@ -126,7 +116,7 @@ class TableGrammar(OperandGrammar):
             self.postpone(self.refusal("FOR SYSTEM_TIME AS OF PROCTIME() anywhere but after [LEFT] JOIN", at))
         return table
 
-    def _table_or_proctime(self) -> tuple[TableRef, bool]:
+    def _table_or_proctime(self) -> tuple[nodes.TableRef, bool]:
         """An item of FROM, and whether it is read FOR SYSTEM_TIME AS OF PROCTIME()."""
         token = self.token
         lateral = self.accept("lateral")
@@ -139,7 +129,7 @@ class TableGrammar(OperandGrammar):
             return self._function_table((self._function(),), token.start, lateral), False
         return self._plain_table(only)
 
-    def _plain_table(self, only: bool) -> tuple[TableName, bool]:
+    def _plain_table(self, only: bool) -> tuple[nodes.TableName, bool]:
         at = self.token.start
         table = replace(self.only_table(only), at=at)
         alias, columns = self._alias()
@@ -180,14 +170,14 @@ class TableGrammar(OperandGrammar):
             return token.value in _RESERVED_CALLS
         return self.is_symbol("(", self.name_length())
 
-    def _function(self) -> Expr:
+    def _function(self) -> nodes.Expr:
         token = self.token
         node = self.named(token) if token.kind in _WORDS else None
-        if node is None or isinstance(node, Name | Star):
+        if node is None or isinstance(node, nodes.Name | nodes.Star):
             raise self.error()
         return node
 
-    def _function_table(self, functions: tuple[Expr, ...], at: int, lateral: bool) -> FunctionTable:
+    def _function_table(self, functions: tuple[nodes.Expr, ...], at: int, lateral: bool) -> nodes.FunctionTable:
         ordinality = self.accept("with", "ordinality")
         ahead = 1 if self.is_word("as") else 0
         if ahead and self.is_symbol("(", 1):
@@ -196,25 +186,25 @@ class TableGrammar(OperandGrammar):
         if typed and self.is_symbol("(", ahead + 1):
             raise self.refusal("a column definition list", self.ahead(ahead + 1))
         alias, columns = self._alias()
-        return FunctionTable(functions, at, alias, columns, ordinality, lateral)
+        return nodes.FunctionTable(functions, at, alias, columns, ordinality, lateral)
 
-    def _parenthesised_table(self, at: int, lateral: bool) -> TableRef:
+    def _parenthesised_table(self, at: int, lateral: bool) -> nodes.TableRef:
         self.index += 1
         query = self._inner_query() if self.starts_query() else None
         if query is not None:
             self.expect_symbol(")")
             alias, columns = self._alias()
-            return DerivedTable(query, at, alias, columns, lateral)
+            return nodes.DerivedTable(query, at, alias, columns, lateral)
         if lateral:
             raise self.error()
         table = self._joins(self._table())
-        if not isinstance(table, JoinedTable) or table.alias is not None:
+        if not isinstance(table, nodes.JoinedTable) or table.alias is not None:
             raise self.error()
         self.expect_symbol(")")
         alias, columns = self._alias()
         return table if alias is None else replace(table, alias=alias, columns=columns)
 
-    def _inner_query(self) -> Query | None:
+    def _inner_query(self) -> nodes.Query | None:
         """The query in parentheses; None if it turns out to be ``((query) alias JOIN …)``."""
         mark, nested = self.mark(), self.is_symbol("(")
         try:

@@ -6,15 +6,7 @@ from ivm.errors import unsupported
 from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
 from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.alter import (
-    AddColumn,
-    AddConstraint,
-    AddPrimaryKey,
-    AlterTableStatement,
-    Change,
-    SetDefault,
-    SetType,
-)
+from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes.queries import TableName
 from sql.syntax.nodes.statements import Utility
 from sql.syntax.utility.renaming import renaming
@@ -28,7 +20,7 @@ _OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
 class AlterGrammar(SchemaGrammar):
     """ALTER of tables, views and indexes."""
 
-    def alter(self) -> AlterTableStatement | Utility:
+    def alter(self) -> nodes_alter.AlterTableStatement | Utility:
         """Raises 0A000 for objects that cannot be altered and for changes that are not supported."""
         start = self.advance().start
         kind = next((k for k in _KINDS if self.accept(*k.split())), None)
@@ -50,7 +42,7 @@ class AlterGrammar(SchemaGrammar):
             raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
         if (attached := self._attachment(table)) is not None:
             return Utility(attached)
-        return AlterTableStatement(table, if_exists, self.listed(self._change), at)
+        return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at)
 
     def _attachment(self, table: TableName) -> Attach | Detach | None:
         """ATTACH or DETACH PARTITION, INHERIT or NO INHERIT, if one is next."""
@@ -72,7 +64,7 @@ class AlterGrammar(SchemaGrammar):
             case _:
                 return Detach(named, own, False)
 
-    def _change(self) -> Change:
+    def _change(self) -> nodes_alter.Change:
         start = self.token
         if self.accept("add"):
             return self._add()
@@ -93,28 +85,28 @@ class AlterGrammar(SchemaGrammar):
             raise self.error()
         raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
 
-    def _add(self) -> Change:
+    def _add(self) -> nodes_alter.Change:
         at = self.token.start
         place = self.ahead(2) if self.is_word("constraint") else self.token
         if place.value in _OTHER_CONSTRAINTS and place.kind is TokenKind.WORD:
-            return AddConstraint(self.constraint())
+            return nodes_alter.AddConstraint(self.constraint())
         name = self.name() if self.accept("constraint") else None
         if self.accept("primary", "key"):
             if self.is_word("using"):
                 raise unsupported("PRIMARY KEY USING INDEX", position=at + 1)
-            return AddPrimaryKey(name, self.names(), at)
+            return nodes_alter.AddPrimaryKey(name, self.names(), at)
         if name is not None:
             raise self.error()
         self.accept("column")
         if_not_exists = self.accept("if", "not", "exists")
-        return AddColumn(self.column_definition(), if_not_exists)
+        return nodes_alter.AddColumn(self.column_definition(), if_not_exists)
 
-    def _column_change(self, column: str) -> Change:
+    def _column_change(self, column: str) -> nodes_alter.Change:
         at = self.token.start
         if self.accept("set", "default"):
-            return SetDefault(column, self.default())
+            return nodes_alter.SetDefault(column, self.default())
         if self.accept("drop", "default"):
-            return SetDefault(column, None)
+            return nodes_alter.SetDefault(column, None)
         if self.accept("set", "not", "null"):
             return SetNotNull(column, True)
         if self.accept("drop", "not", "null"):
@@ -123,7 +115,7 @@ class AlterGrammar(SchemaGrammar):
             type_ = self.type_name()
             if self.is_word("collate"):
                 raise unsupported("COLLATE in ALTER TABLE", position=self.token.start + 1)
-            return SetType(column, type_, self.expression() if self.accept("using") else None, at)
+            return nodes_alter.SetType(column, type_, self.expression() if self.accept("using") else None, at)
         words = self.token.value.upper(), self.ahead().value.upper()
         if words[0] in ("SET", "ADD", "DROP", "RESET", "RESTART"):
             raise unsupported(f"ALTER COLUMN … {' '.join(words).strip()}", position=at + 1)

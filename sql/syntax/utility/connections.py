@@ -20,16 +20,12 @@ ENVELOPES: Final = ("none", "upsert", "debezium")
 LEAST_TRIGGER: Final = 100_000
 
 
-def is_connection_statement(cursor: TokenCursor) -> bool:
-    """Whether CREATE or ALTER SOURCE is next."""
-    return cursor.is_word("create", "source") or cursor.is_word("alter", "source")
-
-
-def connection_statement(cursor: TokenCursor) -> ConnectionStatement | Renaming:
-    """The whole statement. Raises 42601, 22023."""
+def connection_statement(cursor: TokenCursor) -> ConnectionStatement | Renaming | None:
+    """The whole statement, None if another one is next. Raises 42601, 22023."""
     if cursor.accept("alter", "source"):
         return _alter(cursor)
-    cursor.expect("create", "source")
+    if not cursor.accept("create", "source"):
+        return None
     exists = cursor.accept("if", "not", "exists")
     name = cursor.table_name()
     cursor.expect("from")

@@ -10,23 +10,20 @@ from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.nodes.queries import TableName, TypeName
 from sql.syntax.nodes.routines import ArgumentNode, CreateFunctionStatement, DropFunctionStatement
 
+_CREATES: Final = (("create",), ("create", "or", "replace"))
 _MODES: Final = ("out", "inout", "variadic")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
 _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
 
 
-def is_routine_statement(cursor: DefinitionGrammar) -> bool:
-    """Whether CREATE or DROP FUNCTION or AGGREGATE is next."""
-    starts = (("create",), ("create", "or", "replace"), ("drop",))
-    return any(cursor.is_word(*words, kind) for words in starts for kind in ("function", "aggregate"))
-
-
-def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | DropFunctionStatement:
-    """The whole statement."""
+def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | DropFunctionStatement | None:
+    """The whole statement, None if another one is next."""
     if cursor.accept("drop", "function"):
         return _drop(cursor, False)
     if cursor.accept("drop", "aggregate"):
         return _drop(cursor, True)
+    if not any(cursor.is_word(*words, kind) for words in _CREATES for kind in ("function", "aggregate")):
+        return None
     at = cursor.token.start
     cursor.expect("create")
     replace = cursor.accept("or", "replace")

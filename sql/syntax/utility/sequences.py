@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.errors import unsupported
 from sql.statements import definitions
 from sql.statements.rename import Renaming
@@ -9,16 +11,11 @@ from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.grammar.sequences import sequence_options
 from sql.syntax.utility.renaming import renaming
 
-
-def is_sequence_statement(cursor: TokenCursor) -> bool:
-    """Whether CREATE or ALTER SEQUENCE is next."""
-    if cursor.is_word("alter", "sequence") or cursor.is_word("create", "sequence"):
-        return True
-    return any(cursor.is_word("create", word, "sequence") for word in ("temp", "temporary", "unlogged"))
+_CREATES: Final = (("create",), ("create", "temp"), ("create", "temporary"), ("create", "unlogged"))
 
 
-def sequence_statement(cursor: TokenCursor) -> definitions.CreateSequence | definitions.AlterSequence | Renaming:
-    """The whole statement."""
+def sequence_statement(cursor: TokenCursor) -> definitions.CreateSequence | definitions.AlterSequence | Renaming | None:
+    """The whole statement, None if another one is next."""
     if cursor.accept("alter", "sequence"):
         exists = cursor.accept("if", "exists")
         table = cursor.table_name()
@@ -30,6 +27,8 @@ def sequence_statement(cursor: TokenCursor) -> definitions.CreateSequence | defi
         if cursor.at_end():
             raise cursor.error()
         return definitions.AlterSequence(table.schema_name, table.name, sequence_options(cursor), exists)
+    if not any(cursor.is_word(*words, "sequence") for words in _CREATES):
+        return None
     cursor.expect("create")
     temporary = cursor.accept_one_of("temp", "temporary", "unlogged") in ("temp", "temporary")
     cursor.expect("sequence")

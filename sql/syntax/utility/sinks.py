@@ -15,17 +15,11 @@ _ACTIONS = ("pause", "resume", "restart")
 _CLAUSES = ("format", "envelope")
 
 
-def is_sink_statement(cursor: TokenCursor) -> bool:
-    """Whether CREATE or ALTER SINK is next."""
-    return any(cursor.is_word(verb, "sink") for verb in ("create", "alter"))
-
-
-def sink_statement(cursor: TokenCursor) -> CreateSink | AlterSink | Renaming:
-    """The whole statement."""
+def sink_statement(cursor: TokenCursor) -> CreateSink | AlterSink | Renaming | None:
+    """The whole statement, None if another one is next."""
     if cursor.accept("create", "sink"):
         return _create(cursor)
-    cursor.expect("alter", "sink")
-    return _alter(cursor)
+    return _alter(cursor) if cursor.accept("alter", "sink") else None
 
 
 def _create(cursor: TokenCursor) -> CreateSink:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.dialect import statement
+from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.queries import Expr, Query
-from sql.syntax.nodes.statements import (
-    DeclareStatement,
-    ExecuteStatement,
-    ExplainStatement,
-    PrepareStatement,
-    RefreshStatement,
-    Statement,
-    SubscribeStatement,
-    Utility,
-    VerifyStatement,
-)
 from sql.syntax.utility.alter import AlterGrammar
-from sql.syntax.utility.connections import connection_statement, is_connection_statement
-from sql.syntax.utility.routines import is_routine_statement, routine_statement
-from sql.syntax.utility.sequences import is_sequence_statement, sequence_statement
-from sql.syntax.utility.sinks import is_sink_statement, sink_statement
-from sql.syntax.utility.types import is_type_statement, type_statement
+from sql.syntax.utility.connections import connection_statement
+from sql.syntax.utility.routines import routine_statement
+from sql.syntax.utility.sequences import sequence_statement
+from sql.syntax.utility.sinks import sink_statement
+from sql.syntax.utility.types import type_statement
 from storage.types.calendar import fixed_zone, parse_iso_offset
 
 _EXPLAIN_OPTIONS = frozenset(
@@ -39,41 +32,42 @@ _NOOPS = {
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
 _UNSUPPORTED = ("merge", "lock", "call", "do", "security", "import", "reassign", "load")
+_OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]] = (
+    type_statement, sink_statement, sequence_statement, connection_statement,
+)  # fmt: skip
+"""Those that give None if the next statement is another one."""
 
 
 class StatementGrammar(AlterGrammar):
     """A whole statement."""
 
-    def whole(self) -> Statement:
+    def whole(self) -> nodes_statements.Statement:
         """The statement and nothing after it."""
         statement = self.statement()
         self.end()
         return statement
 
-    def statement(self) -> Statement:
+    def statement(self) -> nodes_statements.Statement:
         """The statement that starts here."""
         token = self.token
         return statement(self, token.value if token.kind in (TokenKind.WORD, TokenKind.SYMBOL) else "")
 
-    def definition(self) -> Statement:
+    def definition(self) -> nodes_statements.Statement:
         """CREATE, ALTER, DROP or TRUNCATE."""
         if self.starts_schema():
             return self.schema_statement()
         if self.starts_create_from():
             return self.create_from()
-        if is_routine_statement(self):
-            return routine_statement(self)
-        if is_type_statement(self):
-            return Utility(type_statement(self))
-        if is_sink_statement(self):
-            return Utility(sink_statement(self))
-        if is_sequence_statement(self):
-            return Utility(sequence_statement(self))
-        if is_connection_statement(self):
-            return Utility(connection_statement(self))
+        routine = routine_statement(self)
+        if routine is not None:
+            return routine
+        for grammar in _OWN_GRAMMARS:
+            found = grammar(self)
+            if found is not None:
+                return nodes_statements.Utility(found)
         return self.alter() if self.is_word("alter") else self.table_statement()
 
-    def utility(self) -> Statement:
+    def utility(self) -> nodes_statements.Statement:
         """A statement that neither changes rows nor defines anything."""
         word = self.token.value if self.token.kind is TokenKind.WORD else ""
         match word:
@@ -94,7 +88,7 @@ class StatementGrammar(AlterGrammar):
             case "refresh":
                 return self._refresh()
             case _:
-                return Utility(self._utility(word))
+                return nodes_statements.Utility(self._utility(word))
 
     def _utility(self, word: str) -> bound.Statement:
         start = self.token
@@ -153,12 +147,12 @@ class StatementGrammar(AlterGrammar):
         self.index = len(self.tokens) - 1
         return self.tokens[start : self.index]
 
-    def _verify(self) -> Statement:
+    def _verify(self) -> nodes_statements.Statement:
         self.advance()
         if self.accept("dictionary"):
-            return Utility(bound.VerifyDictionary())
+            return nodes_statements.Utility(bound.VerifyDictionary())
         self.expect("materialized", "view")
-        return VerifyStatement(self.table_name())
+        return nodes_statements.VerifyStatement(self.table_name())
 
     def _vacuum(self) -> Vacuum:
         """VACUUM [FULL] [FREEZE] [VERBOSE] [ANALYZE] [table, …], or VACUUM (option [value], …) …: tables
@@ -286,7 +280,7 @@ class StatementGrammar(AlterGrammar):
         self.advance()
         return sign + token.value
 
-    def _explain(self) -> ExplainStatement:
+    def _explain(self) -> nodes_statements.ExplainStatement:
         at = self.advance().start
         stage = "physical"
         if self.is_symbol("(") and not self.starts_query():
@@ -301,7 +295,7 @@ class StatementGrammar(AlterGrammar):
                 raise unsupported("EXPLAIN ANALYZE", position=at + 1)
             self.accept("plan", "for")
             self.accept("verbose")
-        return ExplainStatement(self.statement(), stage)
+        return nodes_statements.ExplainStatement(self.statement(), stage)
 
     def _explain_option(self) -> None:
         at = self.token.start
@@ -316,25 +310,25 @@ class StatementGrammar(AlterGrammar):
         if option == "format" and value != "text":
             raise unsupported(f"EXPLAIN format {value}", position=at + 1)
 
-    def _prepare(self) -> PrepareStatement:
+    def _prepare(self) -> nodes_statements.PrepareStatement:
         self.advance()
         name = self.name()
         types = self.enclosed(self.type_name) if self.is_symbol("(") else ()
         self.expect("as")
         start = self.token.start
         self.statement()
-        return PrepareStatement(name, types, self.source(start, self.index))
+        return nodes_statements.PrepareStatement(name, types, self.source(start, self.index))
 
-    def _execute(self) -> ExecuteStatement:
+    def _execute(self) -> nodes_statements.ExecuteStatement:
         self.advance()
         name = self.name()
         arguments: tuple[Expr, ...] = ()
         if self.accept_symbol("("):
             arguments = self.expressions()
             self.expect_symbol(")")
-        return ExecuteStatement(name, arguments)
+        return nodes_statements.ExecuteStatement(name, arguments)
 
-    def _declare(self) -> DeclareStatement:
+    def _declare(self) -> nodes_statements.DeclareStatement:
         self.advance()
         name = self.name()
         scroll: bool | None = None
@@ -354,9 +348,9 @@ class StatementGrammar(AlterGrammar):
             self.accept("without", "hold")
         self.expect("for")
         statement = self.statement()
-        if not isinstance(statement, SubscribeStatement | Query):
+        if not isinstance(statement, nodes_statements.SubscribeStatement | Query):
             raise SqlError("42601", "DECLARE CURSOR can only be used with a query", position=1)
-        return DeclareStatement(name, statement, hold, scroll)
+        return nodes_statements.DeclareStatement(name, statement, hold, scroll)
 
     def _fetch(self) -> bound.Fetch:
         move = self.advance().value == "move"
@@ -410,11 +404,11 @@ class StatementGrammar(AlterGrammar):
         except ValueError:
             raise SqlError("22023", f'invalid timeout: "{token.value}"', position=token.start + 1) from None
 
-    def _refresh(self) -> Statement:
+    def _refresh(self) -> nodes_statements.Statement:
         self.advance()
         self.expect("materialized", "view")
         self.accept("concurrently")
         name = self.table_name()
         if not self.accept("with", "no", "data"):
             self.accept("with", "data")
-        return RefreshStatement(name)
+        return nodes_statements.RefreshStatement(name)

@@ -7,19 +7,13 @@ from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, Re
 from sql.syntax.grammar.cursor import TokenCursor
 
 
-def is_type_statement(cursor: TokenCursor) -> bool:
-    """Whether CREATE, ALTER or DROP TYPE is next."""
-    return any(cursor.is_word(verb, "type") for verb in ("create", "alter", "drop"))
-
-
-def type_statement(cursor: TokenCursor) -> TypeStatement:
-    """The whole statement. Raises 0A000 for any type but an enum."""
+def type_statement(cursor: TokenCursor) -> TypeStatement | None:
+    """The whole statement, None if another one is next. Raises 0A000 for any type but an enum."""
     if cursor.accept("create", "type"):
         return _create(cursor)
     if cursor.accept("drop", "type"):
         return _drop(cursor)
-    cursor.expect("alter", "type")
-    return _alter(cursor)
+    return _alter(cursor) if cursor.accept("alter", "type") else None
 
 
 def _create(cursor: TokenCursor) -> CreateEnum:

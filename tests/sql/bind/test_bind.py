@@ -44,9 +44,9 @@ from planner.logical.nodes import (
 from planner.logical.traversal import gets
 from sql.bind.statement import bind_statement
 from sql.bind.walk import rel_references
-from sql.catalog.column_types import type_oid, typmod
 from sql.statements import definitions, queries
 from sql.statements import statements as bound
+from storage.types.type_names import type_oid, typmod
 from tests.support.bind_fake import FakeCatalog, query
 from tests.support.paths import ANSWERS
 

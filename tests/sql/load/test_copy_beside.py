@@ -25,9 +25,9 @@ def copied(client: Client, other: Client, change: str) -> str | None:
     async def work() -> None:
         async for result in client.session.simple("COPY t FROM STDIN"):
             assert isinstance(result, CopyInResult)
-            await result.feed(b"1\tx\n2\ty\n")
+            await result.receiver.feed(b"1\tx\n2\ty\n")
             await other.work(change)
-            assert isinstance(await result.finish(), CommandResult)
+            assert isinstance(await result.receiver.finish(), CommandResult)
 
     try:
         client.server.run(work())
@@ -47,9 +47,9 @@ def test_how_far_a_copy_is(server: Server) -> None:
     async def copy_in() -> list[Row]:
         async for result in client.session.simple("COPY t FROM STDIN"):
             assert isinstance(result, CopyInResult)
-            await result.feed(lines)
+            await result.receiver.feed(lines)
             (told,) = await other.work(shown)
-            await result.finish()
+            await result.receiver.finish()
         return rows_of(told)
 
     async def copy_out() -> list[Row]:

@@ -42,13 +42,14 @@ from ivm.words import (
 from planner.aggregates.accumulable import Accumulation
 from planner.aggregates.components import AggregateCall
 from planner.aggregates.reducers import Accumulate
-from sql.catalog.column_types import array_of, format_type, parse_type, type_from_oid, type_oid, typmod
+from sql.catalog.column_types import array_of, parse_type
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.values import column_formats, decode_parameter, encode_rows
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.text import format_datum, parse_datum, parse_rows, parse_text
 from storage.types.text_array import leaf_test, parse_array, parse_plain_array
+from storage.types.type_names import format_type, type_from_oid, type_oid, typmod
 from tests.support.profiles import scaled
 
 DICTIONARY = Dictionary(bytes(16))
