@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -30,14 +30,8 @@ class Diverging:
     name: str
     limit: int
     schema: Schema
-
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return True
+    out_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = True
 
     def bind(self, context: Context) -> Reducer:
         return DivergingReducer(self, context)
@@ -49,14 +43,8 @@ class DivergingReducer:
 
     fold: Diverging
     context: Context
-
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def limit(self) -> int | None:
-        return None
+    out_width: ClassVar[int] = 1
+    limit: ClassVar[int | None] = None
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         errors, shown = [], []
