@@ -85,9 +85,8 @@ def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow
         front = (e.index if isinstance(e, Column) else -1 for e in words)
         return flow, Gather((*front, *range(gathers.width(flow.schema))))
     program = Keyed(flow.schema, (), words, rows=True)
-    node, width = low.builder.map(flow, program), program.out_width
-    raw = Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    return raw, Gather(tuple(range(program.key_width, width)))
+    raw = low.builder.raw(low.builder.map(flow, program))
+    return raw, Gather(tuple(range(program.key_width, program.out_width)))
 
 
 def _is_plain(expr: Scalar) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ivm.graph import Keep, NodeId, Threshold
-from ivm.words import INT8, ColumnType, Schema
+from ivm.words import Schema
 from planner import gathers
 from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
@@ -15,7 +15,7 @@ from planner.logical.nodes import Reference, Rel
 from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber
 from planner.options import DEFAULT, Planning
 from planner.physical.layouts import arranged, table_layout, whole_row
-from planner.physical.nodes import Builder, Flow, Open, Table
+from planner.physical.nodes import Builder, Flow, Open, Table, innermost
 from planner.physical.row_programs import MapFilter
 
 
@@ -89,7 +89,7 @@ class Lowering:
 
     def loop_of(self, flow: Flow) -> int | None:
         """The loop that a collection is in; None: none."""
-        return max((self.builder.scope_of[n] for n in flow.nodes), key=self.builder.depth)
+        return innermost((self.builder.scope_of[n] for n in flow.nodes), self.builder.scopes)
 
     def remembered(self, rel: Rel) -> tuple[int, int]:
         """The key of a relation in ``memo``."""
@@ -201,8 +201,3 @@ def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tu
     layout = arranged(flow.schema, keys, null_safe)
     node = low.builder.arrange(flow, layout.gather, layout.key_width)
     return Arranged(node, layout.key_width, layout.width, layout.at)
-
-
-def raw_flow(node: NodeId, width: int) -> Flow:
-    """The node's words as they are: bigint columns that are never NULL."""
-    return Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)

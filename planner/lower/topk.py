@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.graph import NodeId, Order
-from ivm.words import INT8, ColumnType, Kind, Schema, Storage
+from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words
 from planner.aggregates.row_reducers import NumberedRows, TopFold
@@ -30,20 +30,18 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     words = [w for key in _full_order(rel, flow.schema) for w in order_words(key)]
     program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)
     node = low.builder.map(flow, program)
-    key_width, width = program.key_width, program.out_width
+    key_width = program.key_width
     order: tuple[Order, ...] = ()
     if any(o is not Order.WORD for _, o in words):
         order = (Order.WORD,) * key_width + tuple(o for _, o in words) + (Order.WORD,) * gathers.width(flow.schema)
-    raw = Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    arranged = low.builder.arrange(raw, gathers.identity(width), key_width, order)
+    arranged = low.builder.arrange_raw(node, key_width, order)
     row_words = gathers.width(flow.schema)
     if rel.numbers:
         peers = sum(len(order_words(key)) for key in rel.order)
         return _numbered(low, rel, arranged, key_width, (len(words), row_words, peers))
     fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
     grouped = low.builder.group(arranged, key_width, fold)
-    total = key_width + fold.out_width
-    counted = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
+    counted = low.builder.raw(grouped)
     return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
 
 
@@ -53,11 +51,9 @@ def _numbered(
     """Window functions that number rows. ``words``: of the order, of the row, and of the order without tie breaks."""
     limit = rel.limit.value if isinstance(rel.limit, Literal) and isinstance(rel.limit.value, int) else None
     fold = NumberedRows(*words, limit, rel.limit_of)
-    total = key_width + fold.out_width
     grouped = low.builder.group(arranged, key_width, fold)
-    raw = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
     program = Number(key_width, schema(rel.input), rel.numbers)
-    return low.builder.flow(low.builder.map(raw, program), schema(rel))
+    return low.builder.flow(low.builder.map(low.builder.raw(grouped), program), schema(rel))
 
 
 def _saved(rel: TopK, late: LateTopK) -> int:

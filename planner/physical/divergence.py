@@ -10,8 +10,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.graph import Gather, Overflow, Reduced, Reducer
 from ivm.rows import Words
-from ivm.words import INT8, ColumnType, Schema
-from planner import gathers
+from ivm.words import Schema
 from planner.expr.context import Context
 from planner.expr.row_errors import error_words
 from planner.physical.nodes import Builder, Flow
@@ -84,6 +83,5 @@ def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> 
     width = builder.widths[source]
     overflow = builder.add(Overflow(source), width)
     keyed = Gather((-1, *range(width)))
-    raw = Flow(overflow, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    arranged = builder.arrange(raw, keyed, 1)
+    arranged = builder.arrange(builder.raw(overflow), keyed, 1)
     builder.group(arranged, 1, Diverging(name, limit, variable.schema))
