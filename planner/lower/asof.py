@@ -16,7 +16,6 @@ from planner import gathers
 from planner.aggregates.reducers import order_words, value_words
 from planner.expr.functions.boolean import IS_NULL
 from planner.expr.scalar import Call, Column, Literal, Or, Scalar, SortKey
-from planner.gathers import Cell
 from planner.logical.nodes import AsOf, schema
 from planner.logical.traversal import own_columns
 from planner.lower.join import padded
@@ -46,8 +45,7 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
     width = front + gathers.width(left.schema)
     own = gathers.cells(left.schema, front)
     partners = tuple(gathers.moved(c, width - keys) for c in gathers.cells(right.schema, behind))
-    cells = [c if s.nullable else Cell(c.word) for c, s in zip((*own, *partners), row, strict=True)]
-    gather = gathers.row_of(cells, row)
+    gather = gathers.trusted_row((*own, *partners), row)
     node = low.builder.add(AsOfNode(one, two, gather, front, rel.strict, nothing), gathers.width(row))
     alone = _without_key(low, left, rel) if rel.outer else None
     parts = (node,) if alone is None else (node, padded(low, alone, row, 0))

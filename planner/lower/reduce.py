@@ -250,7 +250,7 @@ def _join_parts(low: Lowering, parts: list[ArrangedResults], key_width: int) -> 
     for part in rest:
         total = width + part.width - key_width
         by = width - key_width
-        at |= {i: Cell(c.word + by, None if c.null is None else (c.null[0] + by, c.null[1])) for i, c in part.at}
+        at |= {i: gathers.moved(c, by) for i, c in part.at}
         pair = Flow(Pair(node, part.node, total), gathers.identity(total), (ColumnType(INT8, False),) * total)
         if part is rest[-1]:
             return pair, at
@@ -266,5 +266,4 @@ def _result(
     for position, key in enumerate(shown):
         cells[key] = at[count + position]
     cells += [at[i] for i in range(count)]
-    sources = [c if s.nullable else Cell(c.word) for c, s in zip(cells, row, strict=True)]
-    return Flow(flow.source, gathers.compose(flow.gather, gathers.row_of(sources, row)), row)
+    return Flow(flow.source, gathers.compose(flow.gather, gathers.trusted_row(cells, row)), row)

@@ -5,7 +5,7 @@ Types whose equal values can differ (1.0 and 1.00) are counted by equality class
 
 from __future__ import annotations
 
-from ivm.graph import Gather, Keep, Negate, NodeId
+from ivm.graph import Gather, Keep, NodeId
 from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.aggregates.row_reducers import FirstRow, SetFold
@@ -61,17 +61,12 @@ def _counted(low: Lowering, rel: SetOperation, left: Flow, right: Flow) -> Flow:
     more = _positive_difference(low, left, right)
     if rel.kind is SetKind.EXCEPT:
         return more
-    return _difference(low, left, more)
-
-
-def _difference(low: Lowering, left: Flow, right: Flow) -> Flow:
-    negated = low.builder.add(Negate(low.builder.force(right)), gathers.width(right.schema))
-    return low.builder.flow(low.builder.concat((low.builder.force(left), negated)), left.schema)
+    return low.difference(left, more)
 
 
 def _positive_difference(low: Lowering, left: Flow, right: Flow) -> Flow:
     """Each row max(left count - right count, 0) times."""
-    flow = _difference(low, left, right)
+    flow = low.difference(left, right)
     gather = whole_row(flow.schema).gather
     arrangement = low.builder.arrange(flow, gather, len(gather.words))
     return low.builder.flow(low.threshold(arrangement, Keep.POSITIVE), flow.schema)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ivm.graph import Keep, NodeId, Threshold
+from ivm.graph import Keep, Negate, NodeId, Threshold
 from ivm.words import Schema
 from planner import gathers
 from planner.expr.scalar import Column, Scalar
@@ -157,6 +157,11 @@ class Lowering:
         arrangement = self.builder.arrange(flow, gather, len(gather.words))
         node = self.threshold(arrangement, Keep.DISTINCT)
         return self.builder.flow(node, flow.schema)
+
+    def difference(self, left: Flow, right: Flow) -> Flow:
+        """The left flow's rows with the right one's counts subtracted."""
+        negated = self.builder.add(Negate(self.builder.force(right)), gathers.width(right.schema))
+        return self.builder.flow(self.builder.concat((self.builder.force(left), negated)), left.schema)
 
     def threshold(self, arrangement: NodeId, keep: Keep) -> NodeId:
         """A threshold of an arrangement by whole rows; the arrangement itself if it has that effect already."""
