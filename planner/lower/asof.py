@@ -11,7 +11,7 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from ivm.graph import AsOf as AsOfNode
 from ivm.graph import Gather, NodeId, Order
-from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, Storage
+from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words, value_words
 from planner.expr.functions.boolean import IS_NULL
@@ -20,6 +20,7 @@ from planner.logical.nodes import AsOf, schema
 from planner.logical.traversal import own_columns
 from planner.lower.join import padded
 from planner.lower.state import Lowering
+from planner.lower.topk import tie_breaks
 from planner.physical.arrangement_programs import Keyed
 from planner.physical.nodes import Flow
 
@@ -30,7 +31,9 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
     """The matched rows, and for an outer join the left rows without a match. 0A000: in a loop."""
     left, right = low.rel(rel.left), low.rel(rel.right)
     row = schema(rel)
-    ties = _ties(right.schema, (*(b for _, b, _ in rel.keys), rel.points[1]))
+    columns = own_columns(right.schema)
+    used = [columns[b] for b in (*(b for _, b, _ in rel.keys), rel.points[1])]
+    ties = [word for key in tie_breaks(right.schema, used) for word in order_words(key)]
     nothing: tuple[int, ...] | None = None
     if rel.outer:
         right = low.coerce(right, tuple(ColumnType(c.type, True) for c in right.schema))
@@ -90,14 +93,6 @@ def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow
 def _is_plain(expr: Scalar) -> bool:
     """Whether words sort as the values do, and equal values have equal words."""
     return expr.type.storage is Storage.DIRECT and not expr.type.has_equality_class
-
-
-def _ties(row: Schema, used: tuple[int, ...]) -> OrderWords:
-    """The words that order rows of one key and point by their other columns; [] if the row's own words do."""
-    rest = [c for c in own_columns(row) if c.index not in used and c.type.kind is not Kind.UNKNOWN]
-    if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
-        return []
-    return [word for c in rest for word in order_words(SortKey(c))]
 
 
 def none(behind: int, row: Schema) -> tuple[int, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ivm.graph import NodeId, Order
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words
 from planner.aggregates.row_reducers import NumberedRows, TopFold
-from planner.expr.scalar import Literal, SortKey
+from planner.expr.scalar import Literal, Scalar, SortKey
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TableFunction, TopK, schema
 from planner.logical.traversal import column_types, own_columns
@@ -69,14 +71,15 @@ def _width(rel: TopK) -> int:
 
 def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
     """The ORDER BY, then the columns that it omits, unless the row's own words sort as they do."""
-    named = {k.expr for k in rel.order}
-    rest = [
-        c for c in own_columns(row)
-        if c not in named and c.type.kind is not Kind.UNKNOWN
-    ]  # fmt: skip
+    return [*rel.order, *tie_breaks(row, {k.expr for k in rel.order})]
+
+
+def tie_breaks(row: Schema, used: Collection[Scalar]) -> list[SortKey]:
+    """An order of rows that are equal in ``used``, by their other columns; [] if the rows' own words sort so."""
+    rest = [c for c in own_columns(row) if c not in used and c.type.kind is not Kind.UNKNOWN]
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
-        return list(rel.order)
-    return [*rel.order, *(SortKey(c) for c in rest)]
+        return []
+    return [SortKey(c) for c in rest]
 
 
 def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:
