@@ -122,12 +122,12 @@ class Lowering:
     def moved(self, flow: Flow, exprs: tuple[Scalar, ...]) -> Flow:
         """A projection of plain columns, whose types may be other names for the same words."""
         indexes = tuple(e.index for e in exprs if isinstance(e, Column))
-        moved = self.builder.move(flow, indexes)
-        return Flow(moved.source, moved.gather, self._retyped(moved.schema, column_types(exprs)))
+        return self.retyped(self.builder.move(flow, indexes), column_types(exprs))
 
-    @staticmethod
-    def _retyped(actual: Schema, declared: Schema) -> Schema:
-        return tuple(type(a)(d.type, a.nullable) for a, d in zip(actual, declared, strict=True))
+    def retyped(self, flow: Flow, declared: Schema) -> Flow:
+        """The flow with the types that the plan declares for its columns (other names for the same words)."""
+        row = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
+        return Flow(flow.source, flow.gather, row)
 
     def narrow(self, flow: Flow, used: frozenset[int]) -> tuple[Flow, dict[int, int]]:
         """The used columns of a flow whose join is not built yet, and their new positions; any other flow as it is."""
