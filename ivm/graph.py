@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NewType, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NewType, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -177,13 +177,8 @@ class CountRows:
     Outside loops, over an arrangement without values, a kernel does it.
     """
 
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def limit(self) -> int | None:
-        return None
+    out_width: ClassVar[int] = 1
+    limit: ClassVar[int | None] = None
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         counts = np.add.reduceat(diffs[:, 0], offsets[:-1]) if len(keys) else np.empty(0, np.int64)
@@ -198,14 +193,11 @@ class FirstWords:
 
     words: tuple[int, ...]
     complement: bool = False
+    limit: ClassVar[int | None] = 1
 
     @property
     def out_width(self) -> int:
         return len(self.words)
-
-    @property
-    def limit(self) -> int | None:
-        return 1
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         out = vals[offsets[:-1]][:, list(self.words)]

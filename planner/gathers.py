@@ -58,9 +58,9 @@ def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
     return Gather(tuple(words) or (-1,), tuple(bits))
 
 
-def assume_not_null(cell: Cell) -> Cell:
-    """The cell without its null bit, for a caller that has dropped the NULLs."""
-    return Cell(cell.word)
+def trusted_row(at: Sequence[Cell], schema: Schema) -> Gather:
+    """``row_of`` for a caller that guarantees that cells have no NULLs where a column is NOT NULL."""
+    return row_of([c if s.nullable else Cell(c.word) for c, s in zip(at, schema, strict=True)], schema)
 
 
 def identity(width: int) -> Gather:
@@ -83,8 +83,7 @@ def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None
     if target == schema and tuple(indexes) == tuple(range(len(schema))):
         return identity(width(schema))
     at = cells(schema)
-    sources = [at[i] if t.nullable else assume_not_null(at[i]) for i, t in zip(indexes, target, strict=True)]
-    return row_of(sources, target)
+    return trusted_row([at[i] for i in indexes], target)
 
 
 def compose(first: Gather, second: Gather) -> Gather:

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.errors import SqlError
 from ivm.graph import Gather, Path
 from ivm.kernels.delta_join import (
     BUSY,
@@ -42,7 +41,7 @@ from ivm.kernels.delta_join import (
 from ivm.kernels.memory import address, where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
-from ivm.operators.emitting import Shard, collect, emit
+from ivm.operators.emitting import EmittingOperator, Shard, collect, emit
 from ivm.operators.join import Side
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
@@ -117,12 +116,10 @@ class _Task:
         self.sources[slot * SOURCE_WORDS + R_MINUS] = where(block.d)
 
 
-class DeltaJoinOperator(Operator):
+class DeltaJoinOperator(EmittingOperator):
     """Cost of a pass: for each update the seeks along its path and the rows bound there."""
 
     __slots__ = ("_ran", "_state", "_tasks", "paths")
-
-    later: Later
 
     def __init__(self, context: FlowContext, scope: Scope, paths: list[DeltaPath], width: int) -> None:
         super().__init__(context, scope, width)
@@ -276,26 +273,8 @@ class DeltaJoinOperator(Operator):
             self._stands(self.context.uncounted(vector < 0))
         self._tasks = []
 
-    def _may_grow(self, block: Block) -> bool:
-        """Whether a block may double its room. If not, a maintained join fails; in other modes the error is raised."""
-        return self._may_take(2 * block.nbytes)
-
-    def _may_take(self, size: int) -> bool:
-        """Whether the join's blocks may take ``size`` more bytes."""
-        return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
-
-    def _stands(self, error: SqlError | None) -> bool:
-        """Whether there is no error; otherwise the join fails."""
-        if error is None:
-            return True
+    def abandon(self) -> None:
         self._tasks.clear()
-        self.out.clear()
-        self.later = Later(self, self.width)
-        self.fail(error)
-        return False
-
-    def blocks(self) -> list[Block]:
-        return [self.out, self.later.block]
 
     def contents(self, held: Held) -> Block:
         return self.twin().product(held(self.paths[0].delta))

@@ -1,4 +1,6 @@
-"""Sharing a join over threads: its delta is cut into shards, each with blocks of its own, which are then concatenated.
+"""What a join emits: the memory that it may take, and sharing the join over threads.
+
+Its delta is cut into shards, each with blocks of its own, which are then concatenated.
 
 A shard whose blocks are large, or that has worked for long, returns before it continues, so that the thread that owns
 the dataflow can check for a cancel and for memory.
@@ -11,12 +13,47 @@ from functools import partial
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.kernels.join import LATER_FULL, OUT_FULL, STATS
 from ivm.kernels.memory import B_COUNT, B_ROOM
 from ivm.rows import Words
+from ivm.runtime.operator import Later, Operator
 from ivm.trace.batch import Block
 from ivm.trace.shards import put_together
 from ivm.workers import run
+
+
+class EmittingOperator(Operator):
+    """A join, whose blocks grow with what it emits, as far as memory allows."""
+
+    __slots__ = ()
+
+    later: Later
+
+    def blocks(self) -> list[Block]:
+        return [self.out, self.later.block]
+
+    def abandon(self) -> None:
+        """Drops the work that is left of the pass."""
+        raise NotImplementedError
+
+    def _may_grow(self, block: Block) -> bool:
+        """Whether a block may double its room. If not, a maintained join fails; in other modes the error is raised."""
+        return self._may_take(2 * block.nbytes)
+
+    def _may_take(self, size: int) -> bool:
+        """Whether the join's blocks may take ``size`` more bytes."""
+        return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
+
+    def _stands(self, error: SqlError | None) -> bool:
+        """Whether there is no error; otherwise the join fails."""
+        if error is None:
+            return True
+        self.abandon()
+        self.out.clear()
+        self.later = Later(self, self.width)
+        self.fail(error)
+        return False
 
 
 class Shard:

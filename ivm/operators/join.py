@@ -11,13 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from ivm.errors import SqlError
 from ivm.graph import Gather
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, OUT_FULL, join
 from ivm.kernels.memory import B_ROOM, address
 from ivm.kernels.program import J_FRESH, JOIN
 from ivm.operators.base import LARGE, check_gather, program
-from ivm.operators.emitting import Shard, collect, emit
+from ivm.operators.emitting import EmittingOperator, Shard, collect, emit
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Held, Later, Operator, Scope
@@ -45,7 +44,7 @@ class Side:
         self.delay = delay
 
 
-class JoinOperator(Operator):
+class JoinOperator(EmittingOperator):
     """Cost of a pass: a seek for each key of a delta and layer of the other side, and the matches.
 
     In a query, what a pass emits outside of loops is cut into slices of ``LARGE`` rows (fuel): the scheduler lets
@@ -53,8 +52,6 @@ class JoinOperator(Operator):
     """
 
     __slots__ = ("_halves", "_held", "_last", "_program", "_state", "left", "right")
-
-    later: Later
 
     def __init__(self, context: FlowContext, scope: Scope, left: Side, right: Side, how: Gather) -> None:
         super().__init__(context, scope, len(how.words))
@@ -151,9 +148,6 @@ class JoinOperator(Operator):
         ]  # fmt: skip
         return Instruction(JOIN, program.row(self.left.delta), self.later.block, words, SEARCHED)
 
-    def blocks(self) -> list[Block]:
-        return [self.out, self.later.block]
-
     def contents(self, held: Held) -> Block:
         return self.twin().product(held(self.left.delta))
 
@@ -230,24 +224,9 @@ class JoinOperator(Operator):
             self._stands(context.uncounted(vector < 0))
         return True
 
-    def _may_grow(self, block: Block) -> bool:
-        """Whether a block may double its room. If not, a maintained join fails; in other modes the error is raised."""
-        return self._may_take(2 * block.nbytes)
-
-    def _may_take(self, size: int) -> bool:
-        """Whether the join's blocks may take ``size`` more bytes."""
-        return self._stands(self.context.refusal(size, sum(block.nbytes for block in self.blocks())))
-
-    def _stands(self, error: SqlError | None) -> bool:
-        """Whether there is no error; otherwise the join fails."""
-        if error is None:
-            return True
+    def abandon(self) -> None:
         self._state[:J_RAN] = (0, 0, -1)
         self._halves.clear()
-        self.out.clear()
-        self.later = Later(self, self.width)
-        self.fail(error)
-        return False
 
 
 _Half = tuple[Block, Side, Words, bool]

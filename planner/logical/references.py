@@ -5,31 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.words import Schema
-from planner.logical.nodes import LetRec, Recursive, Reference, Rel
-from planner.logical.traversal import children
+from planner.logical.nodes import LetRec, Reference, Rel
+from planner.logical.traversal import bindings, nodes
 
 
 def free_references(rel: Rel) -> frozenset[int]:
     """The bindings that a plan reads but does not define. Its expressions must have no subqueries."""
-    found: set[int] = set()
-    made: set[int] = set()
-    todo, seen = [rel], {id(rel)}
-    while todo:
-        node = todo.pop()
-        match node:
-            case Reference():
-                found.add(node.binding)
-            case Recursive():
-                made.add(node.binding)
-            case LetRec():
-                made.update(binding for binding, _ in node.bindings)
-            case _:
-                pass
-        for child in children(node):
-            if id(child) not in seen:
-                seen.add(id(child))
-                todo.append(child)
-    return frozenset(found - made)
+    found = frozenset(node.binding for node in nodes(rel) if isinstance(node, Reference))
+    return found - bindings(rel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,37 +268,34 @@ def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
 TRUE = scalar.Literal(True, BOOL)
 
 
-def gets(rel: Rel) -> set[int]:
-    """The ids of the stored and system relations that a plan reads, including those in subqueries."""
-    found: set[int] = set()
+def nodes(rel: Rel, below: Callable[[Rel], Iterable[Rel]] = children) -> Iterator[Rel]:
+    """A plan's nodes, each object once and after one that reads it. ``below``: the inputs that are followed."""
     todo = [rel]
     seen: set[int] = set()
     while todo:
         node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Get):
-            found.add(node.relation)
-        todo += children(node)
-        for expr in scalars(node):
-            todo += [s.rel for s in subqueries(expr)]
-    return found
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            todo += below(node)
+
+
+def all_inputs(rel: Rel) -> tuple[Rel, ...]:
+    """The inputs of a relation, then the plans of the subqueries in its expressions."""
+    return (*children(rel), *(s.rel for expr in scalars(rel) for s in subqueries(expr)))
+
+
+def gets(rel: Rel) -> set[int]:
+    """The ids of the stored and system relations that a plan reads, including those in subqueries."""
+    return {node.relation for node in nodes(rel, all_inputs) if isinstance(node, Get)}
 
 
 def bindings(rel: Rel) -> set[int]:
     """The ids of the recursive bindings that a plan defines."""
     found: set[int] = set()
-    seen: set[int] = set()
-    todo = [rel]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in nodes(rel):
         if isinstance(node, Recursive):
             found.add(node.binding)
         elif isinstance(node, LetRec):
             found |= {binding for binding, _ in node.bindings}
-        todo += children(node)
     return found

@@ -11,16 +11,16 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from ivm.graph import AsOf as AsOfNode
 from ivm.graph import Gather, NodeId, Order
-from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, Storage
+from ivm.words import BOOL, INT8, ColumnType, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words, value_words
 from planner.expr.functions.boolean import IS_NULL
 from planner.expr.scalar import Call, Column, Literal, Or, Scalar, SortKey
-from planner.gathers import Cell
 from planner.logical.nodes import AsOf, schema
 from planner.logical.traversal import own_columns
 from planner.lower.join import padded
 from planner.lower.state import Lowering
+from planner.lower.topk import tie_breaks
 from planner.physical.arrangement_programs import Keyed
 from planner.physical.nodes import Flow
 
@@ -31,7 +31,9 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
     """The matched rows, and for an outer join the left rows without a match. 0A000: in a loop."""
     left, right = low.rel(rel.left), low.rel(rel.right)
     row = schema(rel)
-    ties = _ties(right.schema, (*(b for _, b, _ in rel.keys), rel.points[1]))
+    columns = own_columns(right.schema)
+    used = [columns[b] for b in (*(b for _, b, _ in rel.keys), rel.points[1])]
+    ties = [word for key in tie_breaks(right.schema, used) for word in order_words(key)]
     nothing: tuple[int, ...] | None = None
     if rel.outer:
         right = low.coerce(right, tuple(ColumnType(c.type, True) for c in right.schema))
@@ -46,8 +48,7 @@ def lower_asof(low: Lowering, rel: AsOf) -> Flow:
     width = front + gathers.width(left.schema)
     own = gathers.cells(left.schema, front)
     partners = tuple(gathers.moved(c, width - keys) for c in gathers.cells(right.schema, behind))
-    cells = [c if s.nullable else Cell(c.word) for c, s in zip((*own, *partners), row, strict=True)]
-    gather = gathers.row_of(cells, row)
+    gather = gathers.trusted_row((*own, *partners), row)
     node = low.builder.add(AsOfNode(one, two, gather, front, rel.strict, nothing), gathers.width(row))
     alone = _without_key(low, left, rel) if rel.outer else None
     parts = (node,) if alone is None else (node, padded(low, alone, row, 0))
@@ -85,22 +86,13 @@ def in_front(low: Lowering, flow: Flow, words: tuple[Scalar, ...]) -> tuple[Flow
         front = (e.index if isinstance(e, Column) else -1 for e in words)
         return flow, Gather((*front, *range(gathers.width(flow.schema))))
     program = Keyed(flow.schema, (), words, rows=True)
-    node, width = low.builder.map(flow, program), program.out_width
-    raw = Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    return raw, Gather(tuple(range(program.key_width, width)))
+    raw = low.builder.raw(low.builder.map(flow, program))
+    return raw, Gather(tuple(range(program.key_width, program.out_width)))
 
 
 def _is_plain(expr: Scalar) -> bool:
     """Whether words sort as the values do, and equal values have equal words."""
     return expr.type.storage is Storage.DIRECT and not expr.type.has_equality_class
-
-
-def _ties(row: Schema, used: tuple[int, ...]) -> OrderWords:
-    """The words that order rows of one key and point by their other columns; [] if the row's own words do."""
-    rest = [c for c in own_columns(row) if c.index not in used and c.type.kind is not Kind.UNKNOWN]
-    if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
-        return []
-    return [word for c in rest for word in order_words(SortKey(c))]
 
 
 def none(behind: int, row: Schema) -> tuple[int, ...]:

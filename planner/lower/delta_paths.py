@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ivm.graph import Consolidate, Gather, Lookup, NodeId, Path
+from ivm.words import Schema
 from planner import gathers
 from planner.expr.scalar import Scalar
 from planner.gathers import Cell
@@ -264,24 +265,19 @@ class _Walk:
     def gather(self) -> Gather:
         cells = []
         drops = []
-        row = []
+        row: Schema = ()
         for i, source in enumerate(self.sources):
             at = [cell for cell in self.at[i] if cell is not None]
             assert len(at) == len(self.at[i]), "all columns are bound"
-            shown = source.flow.schema[: source.columns]
-            row += list(shown)
-            cells += [c if s.nullable else Cell(c.word) for c, s in zip(at, shown, strict=False)]
+            row += source.flow.schema[: source.columns]
+            cells += at[: source.columns]
             for place in source.places.values():
                 null = at[place].null
                 if null is not None and source.flow.schema[place].nullable:
                     drops.append(null)
-        return replace(gathers.row_of(cells, tuple(row)), drop_if=tuple(dict.fromkeys(drops)))
+        return replace(gathers.trusted_row(cells, row), drop_if=tuple(dict.fromkeys(drops)))
 
 
 def by_size(sources: list[JoinInput]) -> Callable[[int, frozenset[int]], int]:
     """The cost of a lookup, for ``planner.lower.join_graph.stages``: the size of the input."""
-
-    def rank(i: int, key: frozenset[int]) -> int:
-        return sources[i].size
-
-    return rank
+    return lambda i, _: sources[i].size

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ivm.graph import Gather, Keep, Negate, NodeId
+from ivm.graph import Gather, Keep, NodeId
 from ivm.words import ColumnType, Schema
 from planner import gathers
 from planner.expr.scalar import Column, Scalar
@@ -113,7 +113,7 @@ def matched(low: Lowering, sides: Sides) -> Flow:
     pair = Pair(left.node, right.node, left.width + right.width - right.key_width)
     row = (*sides.left.schema[: sides.left_columns], *sides.right.schema[: sides.right_columns])
     at = (*left.at[: sides.left_columns], *shifted[: sides.right_columns])
-    return Flow(pair, _gather(at, row), row)
+    return Flow(pair, gathers.trusted_row(at, row), row)
 
 
 def _late(low: Lowering, sides: Sides, right: End) -> Flow | None:
@@ -133,10 +133,6 @@ def _behind(left: Arranged, right: Arranged) -> tuple[Cell, ...]:
     return tuple(Cell(place(c.word), None if c.null is None else (place(c.null[0]), c.null[1])) for c in right.at)
 
 
-def _gather(at: tuple[Cell, ...], row: Schema) -> Gather:
-    return gathers.row_of([c if s.nullable else Cell(c.word) for c, s in zip(at, row, strict=True)], row)
-
-
 def _semi(low: Lowering, left: Flow, right: Flow, condition: Condition, kind: JoinKind) -> Flow:
     condition = _late_filter(low, right, safe_sides(condition, len(left.schema)), len(left.schema))
     right = low.compute(right, condition.right, None)
@@ -144,7 +140,7 @@ def _semi(low: Lowering, left: Flow, right: Flow, condition: Condition, kind: Jo
     with_match = _with_match(low, tested, right, condition)
     if kind is JoinKind.SEMI:
         return with_match
-    return _without(low, left, with_match)
+    return low.difference(left, with_match)
 
 
 def safe_sides(condition: Condition, left_width: int) -> Condition:
@@ -181,13 +177,13 @@ def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) ->
     """The left rows that have a match."""
     sides = prepare(low, left, right, condition.keys, condition.residual)
     if not condition.residual:
-        keys = low.builder.move(sides.right, sides.right_keys)
-        return _joined_with_set(low, sides, keys)
+        return _joined_with_set(low, sides)
     pairs = low.compute(matched(low, sides), condition.residual, own_columns(left.schema))
     return _rows_in(low, left, low.distinct_rows(pairs))
 
 
-def _joined_with_set(low: Lowering, sides: Sides, keys: Flow) -> Flow:
+def _joined_with_set(low: Lowering, sides: Sides) -> Flow:
+    keys = low.builder.move(sides.right, sides.right_keys)
     right_keys = tuple(Column(k, sides.right.schema[k].type) for k in sides.right_keys)
     if _is_looked_up(low, sides.right, right_keys) and not any(sides.null_safe):
         keys = _keys_met(low, sides)
@@ -201,7 +197,7 @@ def _joined_with_set(low: Lowering, sides: Sides, keys: Flow) -> Flow:
     left = arrange_flow(low, sides.left, sides.left_keys, sides.null_safe)
     assert left.key_width == of_keys.key_width
     row = sides.left.schema[: sides.left_columns]
-    return Flow(Pair(left.node, of_keys.node, left.width), _gather(left.at[: sides.left_columns], row), row)
+    return Flow(Pair(left.node, of_keys.node, left.width), gathers.trusted_row(left.at[: sides.left_columns], row), row)
 
 
 def _keys_met(low: Lowering, sides: Sides) -> Flow:
@@ -233,12 +229,6 @@ def _rows_in(low: Lowering, flow: Flow, rows: Flow) -> Flow:
     return Flow(Pair(left, right, len(gather.words)), gather, flow.schema)
 
 
-def _without(low: Lowering, flow: Flow, some: Flow) -> Flow:
-    """The flow minus some of its rows."""
-    negated = low.builder.add(Negate(low.builder.force(some)), gathers.width(some.schema))
-    return low.builder.flow(low.builder.concat((low.builder.force(flow), negated)), flow.schema)
-
-
 def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: JoinRel) -> Flow:
     row = schema(join)
     count = len(left.schema)
@@ -253,10 +243,10 @@ def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: J
     parts: list[NodeId] = [low.builder.force(low.coerce(pairs, row))]
     if keep_left:
         some = _matched_rows(low, sides, pairs, tested_left, 0, condition)
-        parts.append(padded(low, _without(low, left, some), row, 0))
+        parts.append(padded(low, low.difference(left, some), row, 0))
     if keep_right:
         some = _matched_rows(low, _swap(sides), pairs, tested_right, count, condition)
-        parts.append(padded(low, _without(low, right, some), row, count))
+        parts.append(padded(low, low.difference(right, some), row, count))
     return low.builder.flow(low.builder.concat(tuple(parts)), row)
 
 
@@ -270,7 +260,7 @@ def _swap(sides: Sides) -> Sides:
 def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
     """The rows with a match of one side: ``sides.left``, whose columns start at ``first`` in ``pairs``."""
     if not condition.residual:
-        return _joined_with_set(low, sides, low.builder.move(sides.right, sides.right_keys))
+        return _joined_with_set(low, sides)
     columns = tuple(range(first, first + len(tested.schema)))
     return _rows_in(low, tested, low.distinct_rows(low.builder.move(pairs, columns, tested.schema)))
 

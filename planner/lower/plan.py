@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ivm.words import Schema
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
 from planner.logical.fallibility import can_raise
@@ -141,13 +140,7 @@ def _chain(low: Lowering, rel: Filter | Project) -> Flow:
         flow = low.rel(node)
     if exprs is None and predicates:
         return low.compute(flow, predicates, None)
-    return _declared(low.compute(flow, predicates, exprs), schema(rel))
-
-
-def _declared(flow: Flow, declared: Schema) -> Flow:
-    """The flow with the types that the plan declares for its columns (other names for the same words)."""
-    retyped = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
-    return Flow(flow.source, flow.gather, retyped)
+    return low.retyped(low.compute(flow, predicates, exprs), schema(rel))
 
 
 def _raises(exprs: tuple[Scalar, ...]) -> bool:

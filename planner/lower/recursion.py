@@ -31,7 +31,7 @@ from planner.lower.sets import except_by_class, lower_distinct
 from planner.lower.state import Lowering
 from planner.physical.divergence import DEFAULT_LIMIT, note_divergence
 from planner.physical.layouts import whole_row
-from planner.physical.nodes import Flow, Group, LoopVariable, Open, Pair
+from planner.physical.nodes import Flow, Group, LoopVariable, Open, Pair, innermost
 
 
 class Loop:
@@ -45,8 +45,7 @@ class Loop:
         """
         self.low = low
         self.builder = low.builder
-        around = [low.scope_of(binding) for binding in reads]
-        parent = max(around, default=None, key=self.builder.depth)
+        parent = innermost((low.scope_of(binding) for binding in reads), self.builder.scopes)
         self.width = width(all_bits(self.builder.shape(parent)), want, chains(inside))
         self.scope = self.builder.open_scope(parent, self.width)
         self._outer_errors, self.builder.errors = self.builder.errors, []

@@ -39,7 +39,7 @@ from planner.logical.traversal import (
     with_aggregate_scalars,
 )  # fmt: skip
 from planner.lower.sets import lower_distinct
-from planner.lower.state import Lowering, raw_flow
+from planner.lower.state import Lowering
 from planner.physical.arrangement_programs import Keyed, Weigh, Weight
 from planner.physical.layouts import whole_row
 from planner.physical.nodes import Constants, Flow, Open, Pair
@@ -143,9 +143,7 @@ def _accumulated(
         empty = _constant(low, (0,) * program.out_width)
         weighed = low.builder.map(empty, Weight(program.out_width, layout.empty_weights))
         node = low.builder.add(Concat((node, weighed)), program.out_width)
-    arranged = low.builder.arrange(
-        raw_flow(node, program.out_width), gathers.identity(program.out_width), program.key_width
-    )
+    arranged = low.builder.arrange_raw(node, program.key_width)
     fold = AccumulateFold(layout)
     grouped = low.builder.group(arranged, program.key_width, fold)
     at = gathers.cells(layout.schema, program.key_width)
@@ -195,8 +193,7 @@ def _grouped(low: Lowering, flow: Flow, keys: tuple[Scalar, ...], position: int,
     if not keys:
         empty = _constant(low, (0, *fold.empty_row))
         node = low.builder.add(Concat((node, low.builder.force(empty))), program.out_width)
-    gather = gathers.identity(program.out_width)
-    arranged = low.builder.arrange(raw_flow(node, program.out_width), gather, program.key_width, whole)
+    arranged = low.builder.arrange_raw(node, program.key_width, whole)
     return _part(low, arranged, program.key_width, position, fold)
 
 
@@ -253,13 +250,12 @@ def _join_parts(low: Lowering, parts: list[ArrangedResults], key_width: int) -> 
     for part in rest:
         total = width + part.width - key_width
         by = width - key_width
-        at |= {i: Cell(c.word + by, None if c.null is None else (c.null[0] + by, c.null[1])) for i, c in part.at}
+        at |= {i: gathers.moved(c, by) for i, c in part.at}
         pair = Flow(Pair(node, part.node, total), gathers.identity(total), (ColumnType(INT8, False),) * total)
         if part is rest[-1]:
             return pair, at
-        joined = low.builder.force(pair)
-        node, width = low.builder.arrange(raw_flow(joined, total), gathers.identity(total), key_width), total
-    return raw_flow(node, width), at
+        node, width = low.builder.arrange_raw(low.builder.force(pair), key_width), total
+    return low.builder.raw(node), at
 
 
 def _result(
@@ -270,5 +266,4 @@ def _result(
     for position, key in enumerate(shown):
         cells[key] = at[count + position]
     cells += [at[i] for i in range(count)]
-    sources = [c if s.nullable else Cell(c.word) for c, s in zip(cells, row, strict=True)]
-    return Flow(flow.source, gathers.compose(flow.gather, gathers.row_of(sources, row)), row)
+    return Flow(flow.source, gathers.compose(flow.gather, gathers.trusted_row(cells, row)), row)

@@ -5,7 +5,7 @@ Types whose equal values can differ (1.0 and 1.00) are counted by equality class
 
 from __future__ import annotations
 
-from ivm.graph import Gather, Keep, Negate, NodeId
+from ivm.graph import Gather, Keep, NodeId
 from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.aggregates.row_reducers import FirstRow, SetFold
@@ -13,7 +13,7 @@ from planner.expr.scalar import Literal, Scalar
 from planner.logical.join_keys import by_class, has_classes
 from planner.logical.nodes import SetKind, SetOperation, schema
 from planner.logical.traversal import own_columns
-from planner.lower.state import Lowering, raw_flow
+from planner.lower.state import Lowering
 from planner.physical.arrangement_programs import Keyed, Repeat
 from planner.physical.layouts import whole_row
 from planner.physical.nodes import Flow, Pair
@@ -26,9 +26,8 @@ def lower_distinct(low: Lowering, flow: Flow) -> Flow:
     keys = tuple(by_class(c) for c in own_columns(flow.schema))
     program = Keyed(flow.schema, keys, (), rows=True)
     node = low.builder.map(flow, program)
-    width = gathers.width(flow.schema)
-    arranged = low.builder.arrange(raw_flow(node, 2 * width), gathers.identity(2 * width), program.key_width)
-    grouped = low.builder.group(arranged, program.key_width, FirstRow(width))
+    arranged = low.builder.arrange_raw(node, program.key_width)
+    grouped = low.builder.group(arranged, program.key_width, FirstRow(gathers.width(flow.schema)))
     return _tail(grouped, program.key_width, flow.schema)
 
 
@@ -62,17 +61,12 @@ def _counted(low: Lowering, rel: SetOperation, left: Flow, right: Flow) -> Flow:
     more = _positive_difference(low, left, right)
     if rel.kind is SetKind.EXCEPT:
         return more
-    return _difference(low, left, more)
-
-
-def _difference(low: Lowering, left: Flow, right: Flow) -> Flow:
-    negated = low.builder.add(Negate(low.builder.force(right)), gathers.width(right.schema))
-    return low.builder.flow(low.builder.concat((low.builder.force(left), negated)), left.schema)
+    return low.difference(left, more)
 
 
 def _positive_difference(low: Lowering, left: Flow, right: Flow) -> Flow:
     """Each row max(left count - right count, 0) times."""
-    flow = _difference(low, left, right)
+    flow = low.difference(left, right)
     gather = whole_row(flow.schema).gather
     arrangement = low.builder.arrange(flow, gather, len(gather.words))
     return low.builder.flow(low.threshold(arrangement, Keep.POSITIVE), flow.schema)
@@ -92,15 +86,6 @@ def _by_class(low: Lowering, fold: SetFold, left: Flow, right: Flow, row: Schema
         side: tuple[Scalar, ...] = (Literal(number, INT8),)
         program = Keyed(row, keys, side, rows=True)
         sides.append(low.builder.map(flow, program))
-    total = 2 * width + 1
-    both = raw_flow(low.builder.concat(tuple(sides)), total)
-    arranged = low.builder.arrange(both, gathers.identity(total), width)
+    arranged = low.builder.arrange_raw(low.builder.concat(tuple(sides)), width)
     grouped = low.builder.group(arranged, width, fold)
-    return _repeated(low, grouped, width, row)
-
-
-def _repeated(low: Lowering, node: NodeId, skip: int, row: Schema) -> Flow:
-    """Rows [key | count | row] as ``row``, count times."""
-    program = Repeat(skip, gathers.width(row))
-    total = skip + 1 + gathers.width(row)
-    return low.builder.flow(low.builder.map(raw_flow(node, total), program), row)
+    return low.builder.flow(low.builder.map(low.builder.raw(grouped), Repeat(width, width)), row)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ivm.graph import Keep, NodeId, Threshold
-from ivm.words import INT8, ColumnType, Schema
+from ivm.graph import Keep, Negate, NodeId, Threshold
+from ivm.words import Schema
 from planner import gathers
 from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
@@ -15,7 +15,7 @@ from planner.logical.nodes import Reference, Rel
 from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber
 from planner.options import DEFAULT, Planning
 from planner.physical.layouts import arranged, table_layout, whole_row
-from planner.physical.nodes import Builder, Flow, Open, Table
+from planner.physical.nodes import Builder, Flow, Open, Table, innermost
 from planner.physical.row_programs import MapFilter
 
 
@@ -89,7 +89,7 @@ class Lowering:
 
     def loop_of(self, flow: Flow) -> int | None:
         """The loop that a collection is in; None: none."""
-        return max((self.builder.scope_of[n] for n in flow.nodes), key=self.builder.depth)
+        return innermost((self.builder.scope_of[n] for n in flow.nodes), self.builder.scopes)
 
     def remembered(self, rel: Rel) -> tuple[int, int]:
         """The key of a relation in ``memo``."""
@@ -122,12 +122,12 @@ class Lowering:
     def moved(self, flow: Flow, exprs: tuple[Scalar, ...]) -> Flow:
         """A projection of plain columns, whose types may be other names for the same words."""
         indexes = tuple(e.index for e in exprs if isinstance(e, Column))
-        moved = self.builder.move(flow, indexes)
-        return Flow(moved.source, moved.gather, self._retyped(moved.schema, column_types(exprs)))
+        return self.retyped(self.builder.move(flow, indexes), column_types(exprs))
 
-    @staticmethod
-    def _retyped(actual: Schema, declared: Schema) -> Schema:
-        return tuple(type(a)(d.type, a.nullable) for a, d in zip(actual, declared, strict=True))
+    def retyped(self, flow: Flow, declared: Schema) -> Flow:
+        """The flow with the types that the plan declares for its columns (other names for the same words)."""
+        row = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
+        return Flow(flow.source, flow.gather, row)
 
     def narrow(self, flow: Flow, used: frozenset[int]) -> tuple[Flow, dict[int, int]]:
         """The used columns of a flow whose join is not built yet, and their new positions; any other flow as it is."""
@@ -157,6 +157,11 @@ class Lowering:
         arrangement = self.builder.arrange(flow, gather, len(gather.words))
         node = self.threshold(arrangement, Keep.DISTINCT)
         return self.builder.flow(node, flow.schema)
+
+    def difference(self, left: Flow, right: Flow) -> Flow:
+        """The left flow's rows with the right one's counts subtracted."""
+        negated = self.builder.add(Negate(self.builder.force(right)), gathers.width(right.schema))
+        return self.builder.flow(self.builder.concat((self.builder.force(left), negated)), left.schema)
 
     def threshold(self, arrangement: NodeId, keep: Keep) -> NodeId:
         """A threshold of an arrangement by whole rows; the arrangement itself if it has that effect already."""
@@ -201,8 +206,3 @@ def arrange_flow(low: Lowering, flow: Flow, keys: tuple[int, ...], null_safe: tu
     layout = arranged(flow.schema, keys, null_safe)
     node = low.builder.arrange(flow, layout.gather, layout.key_width)
     return Arranged(node, layout.key_width, layout.width, layout.at)
-
-
-def raw_flow(node: NodeId, width: int) -> Flow:
-    """The node's words as they are: bigint columns that are never NULL."""
-    return Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ivm.graph import NodeId, Order
-from ivm.words import INT8, ColumnType, Kind, Schema, Storage
+from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words
 from planner.aggregates.row_reducers import NumberedRows, TopFold
-from planner.expr.scalar import Literal, SortKey
+from planner.expr.scalar import Literal, Scalar, SortKey
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TableFunction, TopK, schema
 from planner.logical.traversal import column_types, own_columns
@@ -30,20 +32,18 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     words = [w for key in _full_order(rel, flow.schema) for w in order_words(key)]
     program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)
     node = low.builder.map(flow, program)
-    key_width, width = program.key_width, program.out_width
+    key_width = program.key_width
     order: tuple[Order, ...] = ()
     if any(o is not Order.WORD for _, o in words):
         order = (Order.WORD,) * key_width + tuple(o for _, o in words) + (Order.WORD,) * gathers.width(flow.schema)
-    raw = Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    arranged = low.builder.arrange(raw, gathers.identity(width), key_width, order)
+    arranged = low.builder.arrange_raw(node, key_width, order)
     row_words = gathers.width(flow.schema)
     if rel.numbers:
         peers = sum(len(order_words(key)) for key in rel.order)
         return _numbered(low, rel, arranged, key_width, (len(words), row_words, peers))
     fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
     grouped = low.builder.group(arranged, key_width, fold)
-    total = key_width + fold.out_width
-    counted = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
+    counted = low.builder.raw(grouped)
     return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
 
 
@@ -53,11 +53,9 @@ def _numbered(
     """Window functions that number rows. ``words``: of the order, of the row, and of the order without tie breaks."""
     limit = rel.limit.value if isinstance(rel.limit, Literal) and isinstance(rel.limit.value, int) else None
     fold = NumberedRows(*words, limit, rel.limit_of)
-    total = key_width + fold.out_width
     grouped = low.builder.group(arranged, key_width, fold)
-    raw = Flow(grouped, gathers.identity(total), (ColumnType(INT8, False),) * total)
     program = Number(key_width, schema(rel.input), rel.numbers)
-    return low.builder.flow(low.builder.map(raw, program), schema(rel))
+    return low.builder.flow(low.builder.map(low.builder.raw(grouped), program), schema(rel))
 
 
 def _saved(rel: TopK, late: LateTopK) -> int:
@@ -73,14 +71,15 @@ def _width(rel: TopK) -> int:
 
 def _full_order(rel: TopK, row: Schema) -> list[SortKey]:
     """The ORDER BY, then the columns that it omits, unless the row's own words sort as they do."""
-    named = {k.expr for k in rel.order}
-    rest = [
-        c for c in own_columns(row)
-        if c not in named and c.type.kind is not Kind.UNKNOWN
-    ]  # fmt: skip
+    return [*rel.order, *tie_breaks(row, {k.expr for k in rel.order})]
+
+
+def tie_breaks(row: Schema, used: Collection[Scalar]) -> list[SortKey]:
+    """An order of rows that are equal in ``used``, by their other columns; [] if the rows' own words sort so."""
+    rest = [c for c in own_columns(row) if c not in used and c.type.kind is not Kind.UNKNOWN]
     if all(c.type.storage is Storage.DIRECT and not c.nullable for c in rest):
-        return list(rel.order)
-    return [*rel.order, *(SortKey(c) for c in rest)]
+        return []
+    return [SortKey(c) for c in rest]
 
 
 def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:

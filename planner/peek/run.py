@@ -19,7 +19,7 @@ from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
-from planner.physical.nodes import Node, Plan, Table, TableErrors
+from planner.physical.nodes import Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
 
 
@@ -110,20 +110,11 @@ class OneShot(Rendering):
 
 def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
     """The nodes whose rows are read as a collection: those that the roots reach without a lookup."""
-    found: set[NodeId] = set()
-    bodies = dict(plan.connections)
-    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
-    while todo:
-        number = todo.pop()
-        if number in found:
-            continue
-        found.add(number)
-        node = plan.nodes[number]
-        if isinstance(node, Join):
-            side = static_side(plan, node, snapshot)
-            todo += [i for i, name in ((node.left, "left"), (node.right, "right")) if name != side]
-        else:
-            todo += inputs(node)
-        if number in bodies:
-            todo.append(bodies[number])
-    return found
+
+    def read(node: Node) -> tuple[NodeId, ...]:
+        if not isinstance(node, Join):
+            return inputs(node)
+        side = static_side(plan, node, snapshot)
+        return tuple(i for i, name in ((node.left, "left"), (node.right, "right")) if name != side)
+
+    return reached(plan, lambda _: False, read)

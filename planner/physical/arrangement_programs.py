@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Keyed:
     words: tuple[Scalar, ...]
     rows: bool = False
     computed: Stage = field(init=False, compare=False, repr=False)
+    diff_width: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "computed", Stage.of((*self.keys, *self.words)))
@@ -39,10 +40,6 @@ class Keyed:
     @property
     def out_width(self) -> int:
         return self.key_width + len(self.words) + (gathers.width(self.schema) if self.rows else 0)
-
-    @property
-    def diff_width(self) -> int:
-        return 1
 
     @property
     def can_fail(self) -> bool:
@@ -120,20 +117,13 @@ class Weigh:
 class Weight:
     """Each row unchanged, with constant diffs."""
 
-    width: int
+    out_width: int
     weights: tuple[int, ...]
-
-    @property
-    def out_width(self) -> int:
-        return self.width
+    can_fail: ClassVar[bool] = False
 
     @property
     def diff_width(self) -> int:
         return len(self.weights)
-
-    @property
-    def can_fail(self) -> bool:
-        return False
 
     def run(self, rows: Words, context: Context) -> Mapped:
         return Mapped(rows, None, np.tile(np.array(self.weights, np.int64), (len(rows), 1)))
@@ -144,24 +134,14 @@ class Repeat:
     """Rows [key | count | row] as ``row``, count times: the count becomes the diff."""
 
     skip: int
-    width: int
-
-    @property
-    def out_width(self) -> int:
-        return self.width
-
-    @property
-    def diff_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return False
+    out_width: int
+    diff_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = False
 
     def run(self, rows: Words, context: Context) -> Mapped:
         start = self.skip + 1
         return Mapped(
-            np.ascontiguousarray(rows[:, start : start + self.width]), None, rows[:, self.skip : start].copy()
+            np.ascontiguousarray(rows[:, start : start + self.out_width]), None, rows[:, self.skip : start].copy()
         )
 
 
@@ -175,6 +155,8 @@ class Number:
     skip: int
     schema: Schema
     numbers: tuple[Numbering, ...]
+    diff_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = False
 
     @property
     def wide(self) -> Schema:
@@ -183,14 +165,6 @@ class Number:
     @property
     def out_width(self) -> int:
         return gathers.width(self.wide)
-
-    @property
-    def diff_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return False
 
     def run(self, rows: Words, context: Context) -> Mapped:
         counts, width = rows[:, self.skip], len(self.schema)

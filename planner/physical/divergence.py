@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from ivm.errors import SqlError
 from ivm.graph import Gather, Overflow, Reduced, Reducer
 from ivm.rows import Words
-from ivm.words import INT8, ColumnType, Schema
-from planner import gathers
+from ivm.words import Schema
 from planner.expr.context import Context
 from planner.expr.row_errors import error_words
 from planner.physical.nodes import Builder, Flow
@@ -30,14 +29,8 @@ class Diverging:
     name: str
     limit: int
     schema: Schema
-
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return True
+    out_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = True
 
     def bind(self, context: Context) -> Reducer:
         return DivergingReducer(self, context)
@@ -49,14 +42,8 @@ class DivergingReducer:
 
     fold: Diverging
     context: Context
-
-    @property
-    def out_width(self) -> int:
-        return 1
-
-    @property
-    def limit(self) -> int | None:
-        return None
+    out_width: ClassVar[int] = 1
+    limit: ClassVar[int | None] = None
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         errors, shown = [], []
@@ -96,6 +83,5 @@ def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> 
     width = builder.widths[source]
     overflow = builder.add(Overflow(source), width)
     keyed = Gather((-1, *range(width)))
-    raw = Flow(overflow, gathers.identity(width), (ColumnType(INT8, False),) * width)
-    arranged = builder.arrange(raw, keyed, 1)
+    arranged = builder.arrange(builder.raw(overflow), keyed, 1)
     builder.group(arranged, 1, Diverging(name, limit, variable.schema))

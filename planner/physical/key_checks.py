@@ -58,9 +58,7 @@ class KeyCheck:
 
     def restore(self, found: Words) -> Words:
         """Arranged rows as rows of ``schema``."""
-        at = self.layout.at[: len(self.schema)]
-        cells = [c if s.nullable else gathers.assume_not_null(c) for c, s in zip(at, self.schema, strict=True)]
-        return gathers.apply(gathers.row_of(cells, self.schema), found)[0]
+        return gathers.apply(self.layout.restore(self.schema), found)[0]
 
     def _classed(self, rows: Words, context: Context) -> Words:
         return rows if self.program is None else self.program.run(rows, context).rows

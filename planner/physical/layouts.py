@@ -27,10 +27,8 @@ class Layout:
         return len(self.gather.words)
 
     def restore(self, schema: Schema) -> Gather:
-        """The gather from an arranged row back to a row of ``schema``."""
-        return gathers.row_of(
-            [c if s.nullable else gathers.assume_not_null(c) for c, s in zip(self.at, schema, strict=True)], schema
-        )
+        """The gather from an arranged row back to a row of ``schema``, whose columns come first in the layout."""
+        return gathers.trusted_row(self.at[: len(schema)], schema)
 
 
 def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | None = None) -> Layout:

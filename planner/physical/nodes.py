@@ -8,7 +8,7 @@ plans are built through ``Builder``, which looks up each node first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -36,7 +36,7 @@ from ivm.graph import (
 from ivm.rows import Words
 from ivm.specs import inputs, with_inputs
 from ivm.time import deeper, last_width, max_round
-from ivm.words import Schema
+from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
@@ -177,18 +177,27 @@ def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
 
 def innermost_loops(plan: Plan) -> list[int | None]:
     """For each node, the innermost loop that contains it; None outside of loops."""
-    scopes: list[int | None] = []
+    loops: list[int | None] = []
+    for node in plan.nodes:
+        loops.append(_loop_of(node, loops, plan.scopes))
+    return loops
+
+
+def _loop_of(node: Node, loops: Sequence[int | None], scopes: Sequence[Scope]) -> int | None:
+    """The innermost loop that contains a node, given those of the nodes before it."""
+    if isinstance(node, LoopVariable):
+        return node.scope
+    around = innermost((loops[i] for i in inputs(node)), scopes)
+    return scopes[around].parent if isinstance(node, Leave | Overflow) and around is not None else around
+
+
+def innermost(loops: Iterable[int | None], scopes: Sequence[Scope]) -> int | None:
+    """The innermost of nested loops; None: there are none."""
 
     def depth(scope: int | None) -> int:
-        return 0 if scope is None else 1 + depth(plan.scopes[scope].parent)
+        return 0 if scope is None else 1 + depth(scopes[scope].parent)
 
-    for node in plan.nodes:
-        around = [s for s in (scopes[i] for i in inputs(node)) if s is not None]
-        scope = node.scope if isinstance(node, LoopVariable) else max(around, default=None, key=depth)
-        if isinstance(node, Leave | Overflow) and scope is not None:
-            scope = plan.scopes[scope].parent
-        scopes.append(scope)
-    return scopes
+    return max(loops, default=None, key=depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,28 +260,19 @@ class Builder:
         number = NodeId(len(self.nodes))
         self.nodes.append(node)
         self.widths.append(width)
-        self.scope_of.append(self._scope(node))
+        self.scope_of.append(_loop_of(node, self.scope_of, self.scopes))
         self.known[node] = number
         return number
-
-    def _scope(self, node: Node) -> int | None:
-        if isinstance(node, LoopVariable):
-            return node.scope
-        around = [s for s in (self.scope_of[i] for i in inputs(node)) if s is not None]
-        innermost = max(around, default=None, key=self.depth)
-        if isinstance(node, Leave | Overflow):
-            assert innermost is not None
-            return self.scopes[innermost].parent
-        return innermost
-
-    def depth(self, scope: int | None) -> int:
-        """The number of loops that contain a scope, including itself."""
-        return 0 if scope is None else 1 + self.depth(self.scopes[scope].parent)
 
     def flow(self, node: NodeId, schema: Schema) -> Flow:
         """A flow of a node whose rows are already in the schema's layout."""
         assert self.widths[node] == gathers.width(schema), (self.nodes[node], self.widths[node], schema)
         return Flow(node, gathers.identity(self.widths[node]), schema)
+
+    def raw(self, node: NodeId) -> Flow:
+        """A node's words as they are: bigint columns that are never NULL."""
+        width = self.widths[node]
+        return Flow(node, gathers.identity(width), (ColumnType(INT8, False),) * width)
 
     def force(self, flow: Flow) -> NodeId:
         """A node whose rows are in the layout of the flow's schema."""
@@ -315,6 +315,10 @@ class Builder:
         if unmoved and self._is_reduced(flow.source, key_width):
             return flow.source
         return self.add(Arrange(flow.source, whole, key_width, order), len(whole.words))
+
+    def arrange_raw(self, node: NodeId, key_width: int, order: tuple[Order, ...] = ()) -> NodeId:
+        """An arrangement of a node whose rows are [key | val] already."""
+        return self.arrange(self.raw(node), gathers.identity(self.widths[node]), key_width, order)
 
     def _is_reduced(self, node: NodeId, key_width: int) -> bool:
         """Whether a node is a reduce by a key of this width in a loop, where it keeps its output arranged anyway."""
@@ -370,10 +374,12 @@ class Builder:
         return prune(Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema))
 
 
-def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
+def reached(
+    plan: Plan, ends: Callable[[NodeId], bool], read: Callable[[Node], Iterable[NodeId]] = inputs
+) -> set[NodeId]:
     """The nodes that the plan's roots reach, through variables' bodies too.
 
-    ``ends`` is asked once for each node; the inputs of a node where it is true are not followed.
+    ``ends`` is asked once for each node; where it is true, nothing is followed. ``read``: the inputs that are followed.
     """
     bodies = dict(plan.connections)
     found: set[NodeId] = set()
@@ -384,7 +390,7 @@ def reached(plan: Plan, ends: Callable[[NodeId], bool]) -> set[NodeId]:
             continue
         found.add(number)
         if not ends(number):
-            todo += inputs(plan.nodes[number])
+            todo += read(plan.nodes[number])
             if number in bodies:
                 todo.append(bodies[number])
     return found

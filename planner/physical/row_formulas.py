@@ -39,12 +39,12 @@ def formula_of(program: RowProgram, context: Context) -> Words | None:
             case Weight():
                 formula = Formula()
                 weights = [formula.constant(weight) for weight in program.weights]
-                return formula.made(formula.always, _copied(0, program.width), weights=weights)
+                return formula.made(formula.always, _copied(0, program.out_width), weights=weights)
             case Repeat():
                 formula = Formula()
                 start = program.skip + 1
                 return formula.made(
-                    formula.always, _copied(start, program.width), weights=[formula.column(program.skip)]
+                    formula.always, _copied(start, program.out_width), weights=[formula.column(program.skip)]
                 )
             case Pad():
                 return _pad(program)

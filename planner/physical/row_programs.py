@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class MapFilter:
     tests: tuple[Stage, ...] = field(init=False, compare=False, repr=False)
     computed: Stage = field(init=False, compare=False, repr=False)
     output: Schema = field(init=False, compare=False, repr=False)
+    diff_width: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         computed = tuple(e for e in self.exprs or () if not isinstance(e, Column))
@@ -68,10 +69,6 @@ class MapFilter:
     @property
     def out_width(self) -> int:
         return gathers.width(self.output)
-
-    @property
-    def diff_width(self) -> int:
-        return 1
 
     @property
     def can_fail(self) -> bool:
@@ -186,18 +183,12 @@ class Pad:
 
     gather: Gather
     nulls: tuple[tuple[int, int], ...]
+    diff_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = False
 
     @property
     def out_width(self) -> int:
         return len(self.gather.words)
-
-    @property
-    def diff_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return False
 
     def run(self, rows: Words, context: Context) -> Mapped:
         out, source = gathers.apply(self.gather, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Expand:
     ordinality: bool
     output: Schema
     computed: Stage = field(init=False, compare=False, repr=False)
+    diff_width: ClassVar[int] = 1
+    can_fail: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "computed", Stage.of(self.args))
@@ -37,14 +40,6 @@ class Expand:
     @property
     def out_width(self) -> int:
         return gathers.width(self.output)
-
-    @property
-    def diff_width(self) -> int:
-        return 1
-
-    @property
-    def can_fail(self) -> bool:
-        return True
 
     def run(self, rows: Words, context: Context) -> Mapped:
         work = RunState(rows, self.schema, context)

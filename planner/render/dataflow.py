@@ -309,7 +309,7 @@ class Rendering:
     def _loop_key(self, members: list[NodeId]) -> Hashable:
         """The identity of a loop: its nodes, with members named by position in the loop and inputs by place."""
         local = {number: NodeId(-1 - k) for k, number in enumerate(members)}
-        first = min(s.scope for s in self.plan.nodes if isinstance(s, LoopVariable) and self._is_in(s, members))
+        first = min(s.scope for i in members if isinstance(s := self.plan.nodes[i], LoopVariable))
         specs: list[Hashable] = []
         for number in members:
             node = self.plan.nodes[number]
@@ -324,9 +324,6 @@ class Rendering:
             specs.append(with_inputs(node, present))
         bodies = tuple((local[v], local.get(b, b)) for v, b in self.plan.connections if v in local)
         return tuple(specs), bodies
-
-    def _is_in(self, variable: LoopVariable, members: list[NodeId]) -> bool:
-        return any(self.plan.nodes[i] is variable for i in members)
 
     def at(self, number: NodeId) -> NodeId:
         place = self.places[number]
@@ -373,8 +370,12 @@ class Rendering:
             return None
         return self.renderer.add(with_inputs(node, {i: self.at(i) for i in inputs(node)}))
 
+    def constant_context(self) -> Context:
+        """The context in which constants are computed."""
+        return self.renderer.context
+
     def _constants(self, number: NodeId, node: Constants) -> NodeId:
-        words, errors = constant_rows(node.rows, node.schema, self.renderer.context)
+        words, errors = constant_rows(node.rows, node.schema, self.constant_context())
         add = self.renderer.add
         if len(errors):
             rows = tuple(tuple(r) for r in errors.tolist())

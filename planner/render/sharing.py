@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from ivm import graph
 from ivm.dataflow import Dataflow
 from ivm.graph import Arrange, NodeId, NodeSpec, ScopeId, Threshold
-from planner import gathers
-from planner.physical.nodes import Constants, Plan, Table, TableErrors
-from planner.render.dataflow import Renderer, Rendering, constant_rows
+from planner.expr.context import Context
+from planner.physical.nodes import Plan, Table, TableErrors
+from planner.render.dataflow import Renderer, Rendering
 from planner.render.holdings import users
 
 _FIRST = -(2 * 10**9)
@@ -86,14 +85,9 @@ class _Nowhere(Dataflow):
 
 
 class _Finding(Rendering):
-    def _constants(self, number: NodeId, node: Constants) -> NodeId:
+    def constant_context(self) -> Context:
         context = self.renderer.context
-        context = replace(context, dictionary=context.dictionary.scratch())
-        words, errors = constant_rows(node.rows, node.schema, context)
-        if len(errors):
-            rows = tuple(tuple(r) for r in errors.tolist())
-            self.failures[number] = self.renderer.add(graph.Constant(1, rows))
-        return self.renderer.add(graph.Constant(gathers.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+        return replace(context, dictionary=context.dictionary.scratch())
 
 
 def summary(found: Sharing, names: Callable[[int], str]) -> str | None:

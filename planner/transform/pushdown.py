@@ -7,6 +7,7 @@ FULL joins are strengthened where a condition above rejects the NULLs that they 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -121,8 +122,8 @@ class _Push:
 
     def _filter(self, rel: Filter, predicates: Predicates) -> Rel:
         mine = conjuncts(rel.predicate)
-        keys = _may_be_key if isinstance(rel.input, Join) else _never
-        down = tuple(p for p in mine if not can_raise(p) or keys(p))
+        joined = isinstance(rel.input, Join)
+        down = tuple(p for p in mine if not can_raise(p) or (joined and _may_be_key(p)))
         stay = tuple(p for p in mine if p not in down)
         return _filtered(self.push(rel.input, (*down, *predicates)), stay)
 
@@ -229,8 +230,7 @@ def _filtered(rel: Rel, predicates: Predicates) -> Rel:
     return Filter(rel, conjunction(predicates))
 
 
-def _split(predicates: Predicates, chosen: object) -> tuple[Predicates, Predicates]:
-    assert callable(chosen)
+def _split(predicates: Predicates, chosen: Callable[[Scalar], bool]) -> tuple[Predicates, Predicates]:
     return tuple(p for p in predicates if chosen(p)), tuple(p for p in predicates if not chosen(p))
 
 
@@ -246,10 +246,6 @@ def _padded(rel: Reduce) -> tuple[Scalar, ...]:
 
 def _may_be_key(predicate: Scalar) -> bool:
     return is_equality(predicate) and all(columns_of(a) for a in predicate.args)
-
-
-def _never(predicate: Scalar) -> bool:
-    return False
 
 
 def _strengthened(rel: Join, predicates: Predicates) -> JoinKind:
@@ -272,9 +268,8 @@ def _strengthened(rel: Join, predicates: Predicates) -> JoinKind:
             assert_never(rel.kind)
 
 
-def rejects_null(predicate: Scalar, chosen: object) -> bool:
+def rejects_null(predicate: Scalar, chosen: Callable[[int], bool]) -> bool:
     """Whether the predicate is not true when all chosen columns are NULL."""
-    assert callable(chosen)
     match predicate:
         case And():
             return any(rejects_null(a, chosen) for a in predicate.args)
@@ -286,10 +281,9 @@ def rejects_null(predicate: Scalar, chosen: object) -> bool:
             return _null_if_null(predicate, chosen)
 
 
-def _null_if_null(expr: Scalar, chosen: object) -> bool:
-    assert callable(chosen)
+def _null_if_null(expr: Scalar, chosen: Callable[[int], bool]) -> bool:
     if isinstance(expr, Column):
-        return bool(chosen(expr.index))
+        return chosen(expr.index)
     function = called_function(expr)
     if not isinstance(expr, Call) or function is None or not function.strict:
         return False

@@ -11,7 +11,7 @@ from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
 from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
-from planner.logical.traversal import children, scalars, subqueries, walk
+from planner.logical.traversal import all_inputs, nodes, scalars, walk
 from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
 from storage.types.type_names import format_type
@@ -30,7 +30,7 @@ _SUBJECT: Final = {
 def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
     """Raises 0A000 for system relations (no commit changes them), volatile and stable functions, and functions that
     depend on settings in which the session differs from views."""
-    for node in _nodes(rel):
+    for node in nodes(rel, all_inputs):
         if isinstance(node, Get):
             _check_relation(catalog.relations.get(node.relation))
         if isinstance(node, TableFunction):
@@ -43,21 +43,6 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
         if isinstance(node, Reduce):
             for aggregate in node.aggregates:
                 _check_aggregate(aggregate, settings)
-
-
-def _nodes(rel: Rel) -> Iterator[Rel]:
-    """All nodes of a plan, each once, including those of subqueries."""
-    todo: list[Rel] = [rel]
-    seen: set[int] = set()
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        todo += children(node)
-        for expr in scalars(node):
-            todo += [s.rel for s in subqueries(expr)]
 
 
 def _check_relation(relation: Relation | None) -> None:

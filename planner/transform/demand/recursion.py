@@ -35,6 +35,7 @@ from planner.logical.traversal import (
     children,
     conjunction,
     conjuncts,
+    nodes,
     rewrite,
     walk,
     with_children,
@@ -135,34 +136,17 @@ def _block(rel: LetRec) -> tuple[int, ...]:
 
 def _blocks(root: Rel) -> Counter[tuple[int, ...]]:
     """How often each block occurs in the plan. A block that occurs several times is computed once, whole."""
-    found: Counter[tuple[int, ...]] = Counter()
-    seen, todo = {id(root)}, [root]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, LetRec):
-            found[_block(node)] += 1
-        for child in children(node):
-            if id(child) not in seen:
-                seen.add(id(child))
-                todo.append(child)
-    return found
+    return Counter(_block(node) for node in nodes(root) if isinstance(node, LetRec))
 
 
 def _readers(root: Rel) -> dict[int, list[Predicates | Meeting | None]]:
     """For each recursion, what each of its readers demands; None: all of it."""
     found: dict[int, list[Predicates | Meeting | None]] = {id(root): [None]}
-    seen: set[int] = set()
-    todo = [root]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in nodes(root):
         for side, child in enumerate(children(node)):
             if isinstance(child, Recursive):
                 asked = conjuncts(node.predicate) if isinstance(node, Filter) else meeting(node, side)
                 found.setdefault(id(child), []).append(asked)
-            todo.append(child)
     return found
 
 
