@@ -267,7 +267,7 @@ if CHECKED:
         if size > 0:
             for granule in range(address >> GRANULE_BITS, ((address + size - 1) >> GRANULE_BITS) + 1):
                 _store_byte(BASE + granule, 1)
-        return address
+        return np.int64(address)  # type: ignore[return-value]  # numba takes addresses for uint64
 
     @kernel
     def where(array: Words) -> int:
