@@ -130,9 +130,6 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
     return Expansion(source, [Vector(values)], failures)
 
 
-RowsFunction = Callable[..., Sequence[Any]]
-
-
 def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementation:
     """Makes an implementation of a function from one row's datums to datums; ``compute`` takes the context first."""
 
