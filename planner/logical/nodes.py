@@ -177,7 +177,8 @@ class SetOperation:
 class TableFunction:
     """For each row of ``input``: its columns, then those of each row that the function returns.
 
-    ``function`` is a key of ``planner.expr.functions.table_functions.TABLE_FUNCTIONS`` (generate_series, unnest, …).
+    ``function`` is a key of ``planner.expr.functions.table_functions.TABLE_FUNCTIONS`` (generate_series, unnest, …), or
+    of several functions side by side (``planner.expr.functions.lockstep``).
     ``ordinality`` appends a bigint that counts from 1.
     """
 

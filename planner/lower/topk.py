@@ -27,7 +27,7 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     late = late_topk(low, rel)
     if late is not None and (low.indexes.planning.late is Late.ON or _saved(rel, late) >= WORTH):
         return low.coerce(low.rel(late.rows), schema(rel))
-    flow = low.rel(rel.input)
+    flow = low.coerce(low.rel(rel.input), schema(rel.input)) if rel.numbers else low.rel(rel.input)
     keys = tuple(by_class(k) for k in rel.keys)
     words = [w for key in _full_order(rel, flow.schema) for w in order_words(key)]
     program = Keyed(flow.schema, keys, tuple(e for e, _ in words), rows=True)

@@ -13,7 +13,8 @@ from ivm.rows import Vector, Words, pack, unpack
 from ivm.words import Kind, Schema, SqlType
 from planner import gathers
 from planner.expr.context import Context
-from planner.expr.functions.table_functions import TABLE_FUNCTIONS, Expansion
+from planner.expr.functions.lockstep import implementation
+from planner.expr.functions.table_functions import Expansion
 from planner.expr.functions.text.concat import flatten
 from planner.expr.scalar import Call, Coalesce, Literal, Parameter, Scalar
 from planner.physical.row_programs import RunState, Stage
@@ -48,7 +49,7 @@ class Expand:
             arguments = work.evaluate(self.computed)
             types = tuple(a.type for a in self.args)
             count = len(work.rows)
-            expansion = TABLE_FUNCTIONS[self.function].implementation(arguments, types, count, context)
+            expansion = implementation(self.function)(arguments, types, count, context)
         else:
             expansion = spread(given, tuple(c.type for c in self.columns), context)
         if expansion.failures is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from ivm.errors import SqlError
 from ivm.words import UNKNOWN, Kind
@@ -24,8 +25,23 @@ def unify(b: Binder, exprs: Sequence[Scalar], what: str, positions: Sequence[int
     return [cast(b.env, e, target, "implicit", at) for e, at in zip(exprs, positions, strict=True)]
 
 
+@contextmanager
+def _inside(b: Binder, what: str) -> Iterator[None]:
+    """Binds the arguments of ``what``, among which no set-returning function may be."""
+    outer, b.scope.conditional = b.scope.conditional, what
+    try:
+        yield
+    finally:
+        b.scope.conditional = outer
+
+
 def case(b: Binder, node: nodes.CaseExpr) -> Scalar:
     """Both forms of CASE; the simple form compares its operand with each WHEN. Raises 42804."""
+    with _inside(b, "CASE"):
+        return _case(b, node)
+
+
+def _case(b: Binder, node: nodes.CaseExpr) -> Scalar:
     operand = None if node.operand is None else resolve_unknown(b.env, b.bind(node.operand), node.at)
     conditions: list[Scalar] = []
     for when, _ in node.arms:
@@ -47,7 +63,9 @@ def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
     """COALESCE(a, …)."""
     if not node.args:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
-    unified = unify(b, [b.bind(a) for a in node.args], "COALESCE", [a.at for a in node.args])
+    with _inside(b, "COALESCE"):
+        args = [b.bind(a) for a in node.args]
+    unified = unify(b, args, "COALESCE", [a.at for a in node.args])
     return Coalesce(tuple(unified), unified[0].type)
 
 

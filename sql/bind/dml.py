@@ -57,7 +57,12 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     if source is None:
         rel: Rel = values_rel((tuple(column_default(env, c) for c in table.columns),))
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
-        rel = _insert_values(env, table, positions, source.body, node)
+        values = _insert_values(env, table, positions, source.body, node)
+        if values is None:
+            given, select = _as_select(positions, source, source.body.rows[0])
+            rel, finishing = _insert_query(env, table, given, select, node)
+        else:
+            rel = values
     else:
         rel, finishing = _insert_query(env, table, positions, source, node)
     visible = _visible(table, 0)
@@ -137,8 +142,8 @@ def _check_width(positions: tuple[int, ...], found: int, node: nodes.InsertState
 
 def _insert_values(
     env: Environment, table: Relation, positions: tuple[int, ...], body: nodes.ValuesList, node: nodes.InsertStatement
-) -> Rel:
-    """INSERT of VALUES, in which DEFAULT may stand for a value."""
+) -> Rel | None:
+    """INSERT of VALUES, in which DEFAULT may stand for a value; None for a single row with set-returning functions."""
     width = len(body.rows[0])
     for row in body.rows:
         if len(row) != width:
@@ -152,7 +157,8 @@ def _insert_values(
             _check_identity(columns[i], node)
     rest = {i: column_default(env, c) for i, c in enumerate(columns) if i not in positions or i in overridden}
     defaults: dict[int, Scalar] = {}
-    binder = ExpressionBinder(env, NameScope(clause="VALUES"), "VALUES")
+    scope = NameScope(clause="VALUES", functions=[] if len(body.rows) == 1 else None)
+    binder = ExpressionBinder(env, scope, "VALUES")
     rows: list[tuple[Scalar, ...]] = []
     for row in body.rows:
         values = dict(rest)
@@ -165,7 +171,17 @@ def _insert_values(
                 bound = binder.bind(expr)
                 values[i] = assign(env, bound, columns[i].type, columns[i].name, position(expr))
         rows.append(tuple(values[i] for i in range(len(columns))))
-    return values_rel(rows)
+    return None if scope.functions else values_rel(rows)
+
+
+def _as_select(
+    positions: tuple[int, ...], source: nodes.Query, row: tuple[nodes.Expr, ...]
+) -> tuple[tuple[int, ...], nodes.Query]:
+    """A row of VALUES as a SELECT, and the columns that it gives."""
+    given = [(i, expr) for i, expr in zip(positions, row, strict=False) if not isinstance(expr, nodes.Default)]
+    targets = tuple(nodes.Target(expr, None, expr.at) for _, expr in given)
+    select = nodes.Select(targets, (), None, None, None, None, source.at)
+    return tuple(i for i, _ in given), nodes.Query(select, source.at)
 
 
 def _insert_query(

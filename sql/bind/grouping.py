@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
@@ -104,11 +104,22 @@ class Grouping:
             return index
         return self.positions[index]
 
-    def apply(self, rel: Rel) -> Rel:
-        """The groups. Without keys and aggregates there is one, whatever the input, as in Postgres."""
+    def outside_keys(self, expr: Scalar) -> Iterator[Scalar]:
+        """The parts of the expression without parts that are not in a key."""
+        if expr in self.keys:
+            return
+        parts = children(expr)
+        if not parts:
+            yield expr
+        for part in parts:
+            yield from self.outside_keys(part)
+
+    def apply(self, rel: Rel, placed: Callable[[Scalar], Scalar]) -> Rel:
+        """The groups. Without keys and aggregates there is one, whatever the input, as in Postgres. ``placed``: keys
+        as expressions over ``rel``, which has the results of the set-returning functions in them."""
         if not self.keys and not self.aggregates:
             return Values(((),), ())
-        return Reduce(rel, tuple(self.keys), tuple(self.aggregates))
+        return Reduce(rel, tuple(map(placed, self.keys)), tuple(self.aggregates))
 
 
 def column_label(namespace: Namespace, index: int) -> str:

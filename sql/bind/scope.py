@@ -19,6 +19,8 @@ FUNCTION_BASE: Final = 1 << 29
 WINDOW_BASE: Final = 1 << 28
 """Columns numbered from these on are placeholders for the results of aggregates, set-returning functions and window
 functions until ``sql.bind.selection`` builds the query's plan."""
+WINDOW_ARGUMENTS: Final = "a window function's arguments"
+"""``NameScope.clause`` while these are bound."""
 
 
 @dataclass(slots=True)
@@ -30,7 +32,8 @@ class NameScope:
     ``aggregates``, ``functions`` and ``windows``: the aggregates, set-returning functions and window functions so far;
     None where the clause allows none. ``hidden``: tables that FROM has but that cannot be named from here, for errors.
     ``target``: the table that UPDATE or DELETE changes, which the other items of FROM cannot name. ``seen``: by column,
-    the offset where it was first named, and whether that was in an inner level.
+    the offset where it was first named, and whether that was in an inner level. ``conditional``: the expression being
+    bound is an argument of this (CASE, COALESCE), where no set-returning function may be.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
@@ -44,6 +47,7 @@ class NameScope:
     hidden: Namespace = field(default_factory=Namespace)
     target: Range | None = None
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    conditional: str | None = None
 
     @property
     def depth(self) -> int:
@@ -90,7 +94,6 @@ class SetReturning:
     function: str
     args: tuple[Scalar, ...]
     columns: Schema
-    at: int
     routine: tuple[Routine, Rel] | None = None
     """A user-defined function and its body, in which the arguments are the columns one level out."""
 

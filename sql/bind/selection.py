@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import INT8
 from planner.expr.scalar import Column, Literal, Scalar, SortKey
 from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
@@ -19,8 +19,8 @@ from sql.bind.grouping import Grouping
 from sql.bind.names import column_name
 from sql.bind.namespace import Visible
 from sql.bind.order_by import ordinal, sort_key
-from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, NameScope, find_range_columns
-from sql.bind.set_returning import with_set_returning
+from sql.bind.scope import AGGREGATE_BASE, NameScope, find_range_columns
+from sql.bind.set_returning import arguments, called, reached, with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
 from sql.statements.queries import OutputColumn
@@ -54,9 +54,7 @@ def bind_select(
     targets = bind_targets(env, scope, node.targets)
     width = len(targets)
     keys = [_group_key(env, scope, targets, item) for item in node.group or ()]
-    having = None
-    if node.having is not None:
-        having = _without_functions(env, scope, "HAVING").condition(node.having, "HAVING")
+    having = None if node.having is None else _having(env, scope, node.having)
     distinct_on = [_output(env, scope, targets, e, "SELECT DISTINCT ON") for e in node.distinct or ()]
     order_indices = [_order_item(env, scope, targets, item) for item in order]
     grouped = node.group is not None or bool(scope.aggregates) or node.having is not None
@@ -66,16 +64,21 @@ def bind_select(
             raise SqlError("42P19", message, position=node.at + 1)
         rel = _group(scope, rel, targets, keys, having)
     rel = _with_windows(scope, rel, targets)
+    sorting = [targets[i].expr for i in (*distinct_on, *order_indices)]
+    late = bool(node.distinct and order and called(t.expr for t in targets)) and not called(sorting)
+    if late:
+        _check_distinct_on(node, distinct_on, order_indices)
+        rel = _distinct_rows(rel, sorting[: len(distinct_on)], _sort_keys(sorting[len(distinct_on) :], order))
     rel = _with_functions(scope, rel, targets)
     rel = Project(rel, tuple(t.expr for t in targets))
     columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
-    bound = BoundQuery(rel, columns, _sort_keys(rel, order, order_indices))
-    return _distinct(env, node, bound, distinct_on, (order, order_indices))
+    bound = BoundQuery(rel, columns, _sort_keys(_own(rel, order_indices), order))
+    return bound if late else _distinct(env, node, bound, distinct_on, (order, order_indices))
 
 
 def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Target]) -> list[TargetExpr]:
     """The select list with its stars expanded."""
-    binder = ExpressionBinder(env, scope, "SELECT")
+    binder = ExpressionBinder(env, scope, scope.clause)
     result: list[TargetExpr] = []
     for target in targets:
         if isinstance(target.expr, nodes.Star):
@@ -107,10 +110,13 @@ def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
     return scope.namespace.visible
 
 
-def _without_functions(env: Environment, scope: NameScope, clause: str) -> ExpressionBinder:
-    """A binder for a clause with aggregates, but without set-returning and window functions."""
-    scope.functions, scope.windows, scope.clause = None, None, clause
-    return ExpressionBinder(env, scope, clause)
+def _having(env: Environment, scope: NameScope, node: nodes.Expr) -> Scalar:
+    """HAVING, which may hold aggregates, but no set-returning and window functions."""
+    functions, windows_ = scope.functions, scope.windows
+    scope.functions, scope.windows, scope.clause = None, None, "HAVING"
+    having = ExpressionBinder(env, scope, "HAVING").condition(node, "HAVING")
+    scope.functions, scope.windows = functions, windows_
+    return having
 
 
 def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Expr) -> Scalar:
@@ -121,10 +127,10 @@ def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], no
         if not any(v.name == name for v in scope.namespace.visible):
             index = _by_name(targets, name, "GROUP BY", node.at)
     if index is None:
-        saved = scope.aggregates, scope.functions, scope.windows
-        scope.aggregates, scope.functions, scope.windows, scope.clause = None, None, None, "GROUP BY"
+        saved = scope.aggregates, scope.windows
+        scope.aggregates, scope.windows, scope.clause = None, None, "GROUP BY"
         expr = ExpressionBinder(env, scope, "GROUP BY").typed(node)
-        scope.aggregates, scope.functions, scope.windows = saved
+        scope.aggregates, scope.windows = saved
         return expr
     target = targets[index]
     target.expr = resolve_unknown(env, target.expr, node.at)
@@ -133,8 +139,6 @@ def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], no
         raise SqlError("42803", "aggregate functions are not allowed in GROUP BY", position=node.at + 1)
     if windows.has_window(used):
         raise SqlError("42P20", "window functions are not allowed in GROUP BY", position=node.at + 1)
-    if any(i >= FUNCTION_BASE for i in used):
-        raise unsupported("GROUP BY a set-returning function", position=node.at + 1)
     return target.expr
 
 
@@ -167,19 +171,16 @@ def _output(env: Environment, scope: NameScope, targets: list[TargetExpr], node:
 
 def _order_item(env: Environment, scope: NameScope, targets: list[TargetExpr], item: nodes.OrderItem) -> int:
     scope.clause = "ORDER BY"
-    if scope.functions is None:
-        scope.functions = []
-    if scope.windows is None:
-        scope.windows = []
     return _output(env, scope, targets, item.expr, "ORDER BY")
 
 
-def _sort_keys(rel: Project, order: Sequence[nodes.OrderItem], indices: Sequence[int]) -> tuple[SortKey, ...]:
-    keys = []
-    for item, index in zip(order, indices, strict=True):
-        expr = rel.exprs[index]
-        keys.append(sort_key(Column(index, expr.type, expr.nullable), item))
-    return tuple(keys)
+def _own(rel: Project, indices: Iterable[int]) -> list[Column]:
+    """Columns of a projection, by number."""
+    return [Column(i, rel.exprs[i].type, rel.exprs[i].nullable) for i in indices]
+
+
+def _sort_keys(exprs: Sequence[Scalar], order: Sequence[nodes.OrderItem]) -> tuple[SortKey, ...]:
+    return tuple(sort_key(expr, item) for expr, item in zip(exprs, order, strict=True))
 
 
 def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar], having: Scalar | None) -> Rel:
@@ -188,36 +189,44 @@ def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: list[Sca
     for key in keys:
         if key not in unique:
             unique.append(key)
+    functions = scope.functions or []
+    below, placed = with_set_returning(rel, functions, called(unique))
     grouping = Grouping(scope, unique, scope.aggregates or [])
-    functions = [a for f in scope.functions or () for a in f.args]
     conditions = [having] if having is not None else []
-    over = windows.expressions(scope.windows or [])
-    grouping.prepare([*(t.expr for t in targets), *functions, *conditions, *over])
-    rel = grouping.apply(rel)
+    exprs = [*(t.expr for t in targets), *conditions, *windows.expressions(scope.windows or [])]
+    above = called(e for expr in exprs for e in grouping.outside_keys(expr))
+    grouping.prepare([*exprs, *arguments(functions, above)])
+    rel = grouping.apply(below, placed)
     if having is not None:
         rel = Filter(rel, grouping.rewrite(having))
     _rewrite_targets(targets, grouping.rewrite)
     if scope.windows:
         scope.windows = [windows.regrouped(call, grouping.rewrite) for call in scope.windows]
-    _rewrite_functions(scope, grouping.rewrite)
+    _rewrite_functions(scope, above, grouping.rewrite)
     return rel
 
 
 def _with_windows(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
-    """The rows with the results of window functions."""
+    """The rows with the results of window functions, and of the set-returning functions that define windows."""
     if not scope.windows:
         return rel
-    rel, placed = windows.with_windows(rel, scope.windows)
+    functions = scope.functions or []
+    rel, placed = with_set_returning(rel, functions, called(windows.expressions(scope.windows)))
     _rewrite_targets(targets, placed)
-    _rewrite_functions(scope, placed)
+    found = [windows.regrouped(call, placed) for call in scope.windows]
+    rel, placed = windows.with_windows(rel, found)
+    _rewrite_targets(targets, placed)
+    _rewrite_functions(scope, called(t.expr for t in targets), placed)
     return rel
 
 
 def _with_functions(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
     """The rows with the results of set-returning functions."""
-    if not scope.functions:
+    numbers = called(t.expr for t in targets)
+    if not numbers:
         return rel
-    rel, placed = with_set_returning(rel, scope.functions)
+    assert scope.functions is not None
+    rel, placed = with_set_returning(rel, scope.functions, numbers)
     _rewrite_targets(targets, placed)
     return rel
 
@@ -227,9 +236,11 @@ def _rewrite_targets(targets: list[TargetExpr], rewrite: Callable[[Scalar], Scal
         target.expr = rewrite(target.expr)
 
 
-def _rewrite_functions(scope: NameScope, rewrite: Callable[[Scalar], Scalar]) -> None:
-    if scope.functions:
-        scope.functions = [replace(f, args=tuple(rewrite(a) for a in f.args)) for f in scope.functions]
+def _rewrite_functions(scope: NameScope, numbers: set[int], rewrite: Callable[[Scalar], Scalar]) -> None:
+    """Rewrites the arguments of these functions, and of those that they call."""
+    functions = scope.functions or []
+    for number in reached(functions, numbers):
+        functions[number] = replace(functions[number], args=tuple(map(rewrite, functions[number].args)))
 
 
 def _distinct(
@@ -247,11 +258,20 @@ def _distinct(
             raise SqlError("42P10", message, position=first.at + 1)
         bound = resolve_columns(env, bound)
         return BoundQuery(Distinct(bound.rel), bound.columns, bound.order)
-    if any(i not in on for i in order[: len(set(on))]) and set(order[: len(set(on))]) != set(on):
-        message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
-        raise SqlError("42P10", message, position=node.distinct[0].at + 1)
+    _check_distinct_on(node, on, order)
     bound = resolve_columns(env, bound)
     columns = schema(bound.rel)
-    keys = tuple(Column(i, columns[i].type, columns[i].nullable) for i in dict.fromkeys(on))
-    rel = TopK(bound.rel, keys, bound.order, Literal(1, INT8), None)
-    return BoundQuery(rel, bound.columns, bound.order)
+    keys = [Column(i, columns[i].type, columns[i].nullable) for i in on]
+    return BoundQuery(_distinct_rows(bound.rel, keys, bound.order), bound.columns, bound.order)
+
+
+def _check_distinct_on(node: nodes.Select, on: Sequence[int], order: Sequence[int]) -> None:
+    if any(i not in on for i in order[: len(set(on))]) and set(order[: len(set(on))]) != set(on):
+        assert node.distinct
+        message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
+        raise SqlError("42P10", message, position=node.distinct[0].at + 1)
+
+
+def _distinct_rows(rel: Rel, on: Sequence[Scalar], order: tuple[SortKey, ...]) -> Rel:
+    """The first row, in order, of those that agree in the expressions of DISTINCT ON."""
+    return TopK(rel, tuple(dict.fromkeys(on)), order, Literal(1, INT8), None)

@@ -1,37 +1,39 @@
-"""Set-returning functions in a select list: collected in the scope, then joined to the query's rows."""
+"""Set-returning functions in a select list: collected in the scope, then joined to the query's rows.
+
+Functions of one depth of nesting run side by side, the shorter results padded with NULLs; those around them run on the
+rows that these make.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
+from planner.expr.functions.lockstep import lockstep
 from planner.expr.scalar import Call, Coalesce, Column, Literal, Scalar
 from planner.logical.levels import lift, relevel
-from planner.logical.nodes import Join, JoinKind, Project, Rel, TableFunction, schema
+from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, TableFunction, TopK, schema
 from sql.bind import table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.environment import Binder
 from sql.bind.routines import RoutineCall, lateral, routine_body
-from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, SetReturning
+from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, WINDOW_ARGUMENTS, SetReturning
+from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
+
+_HINT = "You might be able to move the set-returning function into a LATERAL FROM item."
 
 
 def set_returning(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     """A call of a built-in function: a placeholder for one value of its result. Raises 42883, 0A000."""
     functions = _collected(b, node)
-    if b.inside_aggregate:
-        raise SqlError(
-            "0A000", "aggregate function calls cannot contain set-returning function calls", position=node.at + 1
-        )
-    before = len(functions)
     args = [b.bind(a) for a in node.args]
-    if len(functions) > before:
-        raise unsupported("a set-returning function of a set-returning function", position=node.at + 1)
     key, bound, columns = table_functions.apply(b.env, name, args, node.at)
     if len(columns) != 1:
         raise SqlError("0A000", "a row as a value is not supported", position=node.at + 1)
-    return _placeholder(functions, SetReturning(key, bound, columns, node.at))
+    return _placeholder(functions, SetReturning(key, bound, columns))
 
 
 def set_returning_routine(b: Binder, node: nodes.Apply, call: RoutineCall) -> Scalar:
@@ -43,13 +45,25 @@ def set_returning_routine(b: Binder, node: nodes.Apply, call: RoutineCall) -> Sc
         raise unsupported("a row as the value of a function", "Call it in FROM.", node.at + 1)
     body = routine_body(b.env, overload)
     shown = (ColumnType(columns[0].type, True),)
-    return _placeholder(functions, SetReturning(overload.key, call.args, shown, node.at, (overload.routine, body)))
+    return _placeholder(functions, SetReturning(overload.key, call.args, shown, (overload.routine, body)))
 
 
 def _collected(b: Binder, node: nodes.Apply) -> list[SetReturning]:
     """The scope's set-returning functions so far. Raises 0A000 where none is allowed."""
+    if b.inside_aggregate:
+        message = "aggregate function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, hint=_HINT, position=node.at + 1)
+    if b.scope.clause == WINDOW_ARGUMENTS:
+        message = "window function calls cannot contain set-returning function calls"
+        raise SqlError("0A000", message, hint=_HINT, position=node.at + 1)
     if b.scope.functions is None:
-        raise SqlError("0A000", f"set-returning functions are not allowed in {b.clause}", position=node.at + 1)
+        message = f"set-returning functions are not allowed in {b.clause}"
+        if b.clause == "functions in FROM":
+            message = "set-returning functions must appear at top level of FROM"
+        raise SqlError("0A000", message, position=node.at + 1)
+    if b.scope.conditional is not None:
+        message = f"set-returning functions are not allowed in {b.scope.conditional}"
+        raise SqlError("0A000", message, hint=_HINT, position=node.at + 1)
     return b.scope.functions
 
 
@@ -59,41 +73,73 @@ def _placeholder(functions: list[SetReturning], call: SetReturning) -> Column:
     return Column(FUNCTION_BASE + functions.index(call), call.columns[0].type, True)
 
 
-def with_set_returning(rel: Rel, functions: Sequence[SetReturning]) -> tuple[Rel, Callable[[Scalar], Scalar]]:
-    """The query's rows joined with the functions' results, and what replaces the placeholders in an expression."""
-    width = len(schema(rel))
+def called(exprs: Iterable[Scalar]) -> set[int]:
+    """The numbers of the functions whose placeholders the expressions have, arguments of functions aside."""
+    found = {index for expr in exprs for level, index in references(expr) if level == 0}
+    return {index - FUNCTION_BASE for index in found if FUNCTION_BASE <= index < AGGREGATE_BASE}
+
+
+def arguments(functions: Sequence[SetReturning], numbers: set[int]) -> list[Scalar]:
+    """The arguments of these functions, and of the functions that they call."""
+    return [arg for number in sorted(reached(functions, numbers)) for arg in functions[number].args]
+
+
+def reached(functions: Sequence[SetReturning], numbers: set[int]) -> set[int]:
+    """These functions and the functions in their arguments, at any depth."""
+    inner = called(arg for number in numbers for arg in functions[number].args)
+    return numbers | reached(functions, inner) if inner else numbers
+
+
+def with_set_returning(
+    rel: Rel, functions: Sequence[SetReturning], numbers: set[int]
+) -> tuple[Rel, Callable[[Scalar], Scalar]]:
+    """The query's rows joined with the results of these functions, and what replaces the placeholders in an
+    expression."""
+    place: dict[int, int] = {}
+
+    def placed(expr: Scalar) -> Scalar:
+        return relevel(expr, lambda level, index: (level, place.get(index, index) if level == 0 else index))
+
+    waiting = reached(functions, numbers)
+    while waiting:
+        ready = [n for n in sorted(waiting) if not called(placed(arg) for arg in functions[n].args)]
+        width = len(schema(rel))
+        given = [replace(functions[n], args=tuple(map(placed, functions[n].args))) for n in ready]
+        rel = _beside(rel, given)
+        place |= {FUNCTION_BASE + n: width + i for i, n in enumerate(ready)}
+        waiting = waiting.difference(ready)
+    return rel, placed
+
+
+def _beside(rel: Rel, functions: Sequence[SetReturning]) -> Rel:
+    """The rows, each with the rows that the functions side by side return for it."""
+    if len(functions) == 1 and functions[0].routine is not None:
+        return Join(JoinKind.INNER, rel, _routine_rows(functions[0]), Literal(True, BOOL), True)
     if any(f.routine is not None for f in functions):
-        rel = Join(JoinKind.INNER, rel, _routine_rows(functions), Literal(True, BOOL), True)
-    elif len(functions) == 1 or {f.function for f in functions} == {"unnest"}:
-        args = tuple(a for f in functions for a in f.args)
-        columns = tuple(c for f in functions for c in f.columns)
-        rel = TableFunction(rel, functions[0].function, args, columns)
-    else:
-        rel = Join(JoinKind.INNER, rel, _in_lockstep(functions), Literal(True, BOOL), True)
-
-    def place(level: int, index: int) -> tuple[int, int]:
-        if level == 0 and FUNCTION_BASE <= index < AGGREGATE_BASE:
-            return level, width + index - FUNCTION_BASE
-        return level, index
-
-    return rel, lambda expr: relevel(expr, place)
+        return Join(JoinKind.INNER, rel, _by_number(functions), Literal(True, BOOL), True)
+    args = tuple(a for f in functions for a in f.args)
+    if len(functions) == 1:
+        return TableFunction(rel, functions[0].function, args, functions[0].columns)
+    columns = tuple(ColumnType(c.type, True) for f in functions for c in f.columns)
+    return TableFunction(rel, lockstep([(f.function, len(f.args)) for f in functions]), args, columns)
 
 
-def _routine_rows(functions: Sequence[SetReturning]) -> Rel:
+def _routine_rows(function: SetReturning) -> Rel:
     """The rows of a user-defined function, for a lateral join."""
-    function = functions[0]
-    if len(functions) > 1 or function.routine is None:
-        raise unsupported("a user's function beside another set-returning one", position=functions[0].at + 1)
+    assert function.routine is not None
     routine, body = function.routine
     return lateral(body, routine, tuple(lift(a) for a in function.args))
 
 
-def _in_lockstep(functions: Sequence[SetReturning]) -> Rel:
+def _by_number(functions: Sequence[SetReturning]) -> Rel:
     """The functions' rows joined by row number, the shorter results padded with NULLs; for a lateral join."""
     rel: Rel | None = None
     for count, function in enumerate(functions):
-        args = tuple(lift(a) for a in function.args)
-        one = TableFunction(UNIT, function.function, args, function.columns, True)
+        if function.routine is None:
+            args = tuple(lift(a) for a in function.args)
+            one: Rel = TableFunction(UNIT, function.function, args, function.columns, True)
+        else:
+            one = TopK(_routine_rows(function), (), (), None, None, (Numbering.ROW_NUMBER,))
         if rel is None:
             rel = one
             continue

@@ -30,14 +30,13 @@ from sql.bind.environment import Binder
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
 from sql.bind.routines import RoutineOverload
-from sql.bind.scope import FUNCTION_BASE, WINDOW_BASE, Neighbour, WindowCall
+from sql.bind.scope import FUNCTION_BASE, WINDOW_ARGUMENTS, WINDOW_BASE, Neighbour, WindowCall
 from sql.syntax.nodes import queries as nodes
 
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
 NAMES: Final = _NUMBERINGS | neighbours.NAMES | distribution.NAMES
 _REFUSED: Final = frozenset({"last_value", "nth_value"})
 _READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
-_ARGUMENTS: Final = "a window function's arguments"
 _KNOWN: Final = "Supported are numbering functions, lag, lead, first_value and aggregates over whole partitions."
 
 
@@ -52,7 +51,7 @@ def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOv
         raise SqlError("42803", message, position=node.at + 1)
     if b.scope.windows is None:
         message = f"window functions are not allowed in {b.scope.clause or b.clause}"
-        if b.scope.clause == _ARGUMENTS:
+        if b.scope.clause == WINDOW_ARGUMENTS:
             message = "window function calls cannot be nested"
         raise SqlError("42P20", message, position=node.at + 1)
     if not is_aggregate and name not in NAMES:
@@ -66,7 +65,7 @@ def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOv
     try:
         partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
         order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
-        b.scope.clause = _ARGUMENTS
+        b.scope.clause = WINDOW_ARGUMENTS
         if overload is None and name in distribution.NAMES:
             return distribution.distribution_function(b, node, name, partition, order, partial(_placeholder, collected))
         return _placeholder(collected, WindowCall(_function(b, node, name, overload), partition, order))

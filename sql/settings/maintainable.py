@@ -8,6 +8,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_CAST
+from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
 from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
@@ -34,7 +35,8 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
         if isinstance(node, Get):
             _check_relation(catalog.relations.get(node.relation))
         if isinstance(node, TableFunction):
-            _check_settings(f"{node.function.partition('(')[0]}()", [a.type for a in node.args], settings)
+            for name, _ in parts_of(node.function, len(node.args)):
+                _check_settings(f"{name.partition('(')[0]}()", [a.type for a in node.args], settings)
         priorities = node.priorities if isinstance(node, LetRec) else ()
         for expr in (*scalars(node), *(p for p in priorities if p is not None)):
             for part in walk(expr):

@@ -153,8 +153,8 @@ def test_having_alone_does_not_read_its_input() -> None:
 
 def test_set_returning_functions_in_lockstep() -> None:
     rel = project("select generate_series(1, 3), unnest(x) from u")
-    assert isinstance(rel.input, Join)
-    assert rel.input.lateral
+    assert isinstance(rel.input, TableFunction)
+    assert rel.input.function == "2 generate_series(int4,int4) | 1 unnest"
     assert [e.index for e in rel.exprs if isinstance(e, Column)] == [3, 4]
 
 
