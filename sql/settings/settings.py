@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -15,8 +14,9 @@ from planner.options import Joins, Late, Planning
 from sql.catalog.search_path import schema_list
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
-from storage.types.calendar import fixed_zone
 from storage.types.text_style import DateFormats
+from storage.types.zone_files import zone_names
+from storage.types.zones import find_zone, fixed_zone
 
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
@@ -108,12 +108,8 @@ def _timezone(name: str, value: str) -> str:
         return value.upper() if value.upper() != "ZULU" else "UTC"
     if re.fullmatch(r"[+-]?\d+(\.\d+)?", value.strip()):
         return fixed_zone(round(float(value) * 3600))
-    if re.fullmatch(r"(UTC|GMT|<[^>]*>)?[+-]\d{1,2}(:\d{2}){0,2}", value, re.IGNORECASE):
-        return value
-    lower = value.lower()
-    for zone in zoneinfo.available_timezones():
-        if zone.lower() == lower:
-            return zone
+    if find_zone(value) is not None:
+        return zone_names().get(value.lower(), value)
     raise SqlError("22023", f'invalid value for parameter "TimeZone": "{value}"')
 
 

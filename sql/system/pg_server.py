@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,7 +12,11 @@ from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
 from storage.passwords import hide_passwords
+from storage.types.calendar import SECOND
 from storage.types.type_names import type_oid
+from storage.types.zone_abbreviations import DYNAMIC, FIXED
+from storage.types.zone_files import zone_names
+from storage.types.zones import zone
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
@@ -127,4 +132,15 @@ def pg_language(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_timezone_names(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(name="UTC", abbrev="UTC", utc_offset=(0, 0, 0), is_dst=False)
+    now = int(time.time())
+    for name in zone_names().values():
+        found = zone(name).at(now)
+        offset = (0, 0, found.offset * SECOND)
+        yield row(name=name, abbrev=found.abbreviation, utc_offset=offset, is_dst=found.daylight)
+
+
+def pg_timezone_abbrevs(state: SystemState, row: Row) -> Iterator[Datums]:
+    now = int(time.time())
+    for word in sorted(FIXED | DYNAMIC):
+        offset, daylight = FIXED[word] if word in FIXED else zone(DYNAMIC[word]).meaning(word, now)[:2]
+        yield row(abbrev=word.upper(), utc_offset=(0, 0, offset * SECOND), is_dst=daylight)

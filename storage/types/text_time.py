@@ -13,7 +13,6 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
 from storage.types.calendar import (
-    ABBREVIATIONS,
     DAY,
     END_TIMESTAMP,
     HOUR,
@@ -25,13 +24,11 @@ from storage.types.calendar import (
     civil_from_days,
     days_from_civil,
     days_in_month,
-    is_zone,
-    parse_iso_offset,
-    to_local,
-    to_utc,
 )
 from storage.types.text_style import TextStyle
 from storage.types.time_output import round_micros
+from storage.types.zone_abbreviations import FIXED
+from storage.types.zones import is_zone, local_offset_meant, parse_iso_offset, to_local, to_utc
 
 _MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                   "november", "december")  # fmt: skip
@@ -127,7 +124,8 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
     if fields.offset is not None:
         stamp = local - fields.offset * SECOND
     else:
-        stamp = to_utc(local, fields.zone_name or style.timezone)
+        meant = fields.zone_name
+        stamp = local - local_offset_meant(local, meant) * SECOND if meant else to_utc(local, style.timezone)
     return _checked(round_micros(stamp, precision), text)
 
 
@@ -354,8 +352,8 @@ def _word(fields: _Fields, token: str, loose: list[str]) -> None:
         pass
     elif word == "allballs":
         fields.time, fields.offset = 0, 0
-    elif word in ABBREVIATIONS:
-        fields.offset = ABBREVIATIONS[word]
+    elif word in FIXED:
+        fields.offset = FIXED[word][0]
     elif "/" in token or is_zone(token):
         if not is_zone(token):
             raise SqlError("22023", f'time zone "{word}" not recognized')

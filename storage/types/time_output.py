@@ -8,8 +8,9 @@ import numpy as np
 
 from ivm.rows import Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
-from storage.types.calendar import DAY, SECOND, civil_from_days, utc_offset, zone_abbreviation
+from storage.types.calendar import DAY, SECOND, civil_from_days
 from storage.types.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.zones import utc_offset, zone_abbreviation
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

@@ -21,7 +21,7 @@ from sql.syntax.utility.routines import routine_statement
 from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
 from sql.syntax.utility.types import type_statement
-from storage.types.calendar import fixed_zone, parse_iso_offset
+from storage.types.zones import fixed_zone, parse_iso_offset
 
 _EXPLAIN_OPTIONS = frozenset(
     {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}

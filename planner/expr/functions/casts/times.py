@@ -10,8 +10,9 @@ from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.datetime.intervals import checked_stamp, infinite_words, is_infinite
 from planner.expr.functions.table import CallSite
-from storage.types.calendar import DAY, END_TIMESTAMP, to_local, to_utc
+from storage.types.calendar import DAY, END_TIMESTAMP
 from storage.types.time_output import round_micros, round_words
+from storage.types.zones import to_local, to_utc
 
 
 def _rounded(site: CallSite, words: Words) -> Words:

@@ -9,9 +9,10 @@ from ivm.words import DATE, INT4, INT8, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
-from storage.types.calendar import DAY, EPOCH_DAYS, to_local, to_utc
+from storage.types.calendar import DAY, EPOCH_DAYS
 from storage.types.interval_output import Interval
 from storage.types.time_output import round_micros
+from storage.types.zones import to_local, to_utc
 
 _UNIX: int = EPOCH_DAYS * DAY
 

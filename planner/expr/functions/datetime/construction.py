@@ -30,10 +30,10 @@ from storage.types.calendar import (
     SECOND,
     days_from_civil,
     days_in_month,
-    to_utc,
 )
 from storage.types.interval_output import Interval
 from storage.types.text_interval import checked_interval
+from storage.types.zones import to_utc
 
 
 @per_value("make_date", (INT4, INT4, INT4), DATE)

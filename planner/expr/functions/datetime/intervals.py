@@ -16,11 +16,10 @@ from storage.types.calendar import (
     civil_from_days,
     days_from_civil,
     days_in_month,
-    to_local,
-    to_utc,
-)  # fmt: skip
+)
 from storage.types.interval_output import Interval
 from storage.types.text_interval import checked_interval
+from storage.types.zones import to_local, to_utc
 
 MONTH_DAYS: Final = 30
 

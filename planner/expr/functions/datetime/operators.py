@@ -25,12 +25,14 @@ from ivm.words import (
     SqlType,
 )  # fmt: skip
 from planner.expr.functions.datetime.fields import (
+    TRUNCATED,
     extract_date,
     extract_interval,
     extract_stamp,
     extract_time,
     truncate_interval,
     truncate_stamp,
+    unit_of,
 )  # fmt: skip
 from planner.expr.functions.datetime.intervals import (
     age,
@@ -44,17 +46,10 @@ from planner.expr.functions.datetime.intervals import (
     wrapped_time,
 )  # fmt: skip
 from planner.expr.functions.table import CallSite, indices, per_value, vectorised
-from storage.types.calendar import (
-    DAY,
-    MAX_DATE,
-    MIN_DATE,
-    SECOND,
-    to_local,
-    to_utc,
-    utc_offset,
-)  # fmt: skip
+from storage.types.calendar import DAY, MAX_DATE, MIN_DATE, SECOND
 from storage.types.interval_output import Interval
 from storage.types.text_interval import checked_interval
+from storage.types.zones import to_local, to_utc, utc_offset, zone_meant
 
 
 @vectorised("+", (DATE, INT4), DATE, makes_null=False)
@@ -209,9 +204,13 @@ def date_trunc(unit: str, stamp: int) -> int:
 
 
 def _trunc_zoned(unit: str, stamp: int, timezone: str) -> int:
+    label = "timestamp with time zone"
     if is_infinite(stamp):
-        return truncate_stamp(unit, stamp, "timestamp with time zone")
-    return to_utc(truncate_stamp(unit, to_local(stamp, timezone), "timestamp with time zone"), timezone)
+        return truncate_stamp(unit, stamp, label)
+    offset = utc_offset(stamp, timezone) * SECOND
+    local = truncate_stamp(unit, stamp + offset, label)
+    # within a day the clocks stay as they are: two hours of the same name are two
+    return checked_stamp(local - offset if unit_of(unit, label) in TRUNCATED else to_utc(local, timezone))
 
 
 @per_value("date_trunc", (TEXT, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
@@ -219,7 +218,11 @@ def date_trunc_zoned(site: CallSite, unit: str, stamp: int) -> int:
     return _trunc_zoned(unit, stamp, site.context.timezone)
 
 
-per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)(_trunc_zoned)
+@per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)
+def date_trunc_in_zone(unit: str, stamp: int, timezone: str) -> int:
+    return _trunc_zoned(unit, stamp, zone_meant(timezone))
+
+
 per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)(truncate_interval)
 
 

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.errors import SqlError
 from ivm.words import INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
 from planner.expr.functions.table import per_value
-from storage.types.calendar import SECOND, parse_iso_offset, to_local, to_utc
+from storage.types.calendar import SECOND
 from storage.types.interval_output import Interval
+from storage.types.zones import local_offset_meant, offset_meant, parse_iso_offset
 
-
-def _offset_text(zone: str) -> int | None:
-    # AT TIME ZONE also takes a bare offset, in which west is positive, as in POSIX
-    offset = parse_iso_offset(zone.strip())
-    return None if offset is None else -offset
+_END: Final = 16 * 3600
+"""Offsets are less than 16 hours."""
 
 
 def in_zone(zone: str, local: int) -> int:
-    offset = parse_iso_offset(zone.strip())
-    return checked_stamp(local - offset * SECOND if offset is not None else to_utc(local, zone))
+    """make_timestamptz's reading of a zone: an offset is positive to the east, and must have a sign."""
+    if zone[:1].isdigit():
+        hint = 'Numeric time zones must have "-" or "+" as first character.'
+        raise SqlError("22023", f'invalid input syntax for type numeric time zone: "{zone}"', hint=hint)
+    offset = parse_iso_offset(zone)
+    if offset is not None and abs(offset) >= _END:
+        raise SqlError("22023", f'numeric time zone "{zone}" out of range')
+    return checked_stamp(local - offset * SECOND) if offset is not None else timezone_of_stamp(zone, local)
 
 
 @per_value("timezone", (TEXT, TIMESTAMP), TIMESTAMPTZ)
 def timezone_of_stamp(zone: str, local: int) -> int:
-    if is_infinite(local):
-        return local
-    offset = _offset_text(zone)
-    return checked_stamp(local - offset * SECOND if offset is not None else to_utc(local, zone))
+    return local if is_infinite(local) else checked_stamp(local - local_offset_meant(local, zone) * SECOND)
 
 
 @per_value("timezone", (TEXT, TIMESTAMPTZ), TIMESTAMP)
 def timezone_of_zoned(zone: str, stamp: int) -> int:
-    if is_infinite(stamp):
-        return stamp
-    offset = _offset_text(zone)
-    return checked_stamp(stamp + offset * SECOND if offset is not None else to_local(stamp, zone))
+    return stamp if is_infinite(stamp) else checked_stamp(stamp + offset_meant(stamp, zone) * SECOND)
 
 
 def _interval_offset(interval: Interval) -> int:

@@ -157,7 +157,7 @@ def _name(m: BrokenDownTime, token: FormatToken) -> str | None:
             zone = m.zone
             return zone.lower() if text[0].islower() else zone.upper()
         case "OF":
-            return format_offset(m.offset or 0)
+            return format_offset(truncate(m.offset or 0, 60) * 60)
         case "TZH":
             return f"{'-' if (m.offset or 0) < 0 else '+'}{abs(m.offset or 0) // 3600:02d}"
         case "TZM":

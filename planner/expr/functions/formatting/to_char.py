@@ -11,8 +11,9 @@ from planner.expr.functions.formatting.format_datetime import fields_of_interval
 from planner.expr.functions.formatting.number import describe, format_number, parse_number
 from planner.expr.functions.formatting.parse_datetime import parse_datetime
 from planner.expr.functions.table import CallSite, per_value
-from storage.types.calendar import DAY, SECOND, to_utc, utc_offset, zone_abbreviation
+from storage.types.calendar import DAY, SECOND
 from storage.types.interval_output import Interval
+from storage.types.zones import to_utc, utc_offset, zone_abbreviation
 
 
 @per_value("to_char", (TIMESTAMP, TEXT), TEXT)
@@ -27,12 +28,8 @@ def to_char_zoned(site: CallSite, stamp: int, template: str) -> str | None:
     if is_infinite(stamp) or not template:
         return None
     offset = utc_offset(stamp, site.context.timezone)
-    name = _abbreviation(stamp, site.context.timezone)
+    name = zone_abbreviation(stamp, site.context.timezone)
     return format_datetime(fields_of_stamp(stamp + offset * SECOND, offset, name), template)
-
-
-def _abbreviation(stamp: int, timezone: str) -> str:
-    return zone_abbreviation(stamp, timezone) or timezone.upper()
 
 
 @per_value("to_char", (INTERVAL, TEXT), TEXT)
