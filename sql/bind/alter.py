@@ -17,6 +17,7 @@ from sql.bind.from_clause import stored
 from sql.bind.lookup import lookup_in_schema
 from sql.bind.scope import NameScope
 from sql.bind.target import bind_default, column_default
+from sql.bind.view_targets import check_updatable
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
@@ -30,7 +31,9 @@ SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tabl
 _KINDS: Final = {RelationKind.VIEW: "views", RelationKind.MATERIALIZED_VIEW: "materialized views"}
 
 
-def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> definitions.AlterTable:
+def alter_table(
+    env: Environment, node: nodes_alter.AlterTableStatement
+) -> definitions.AlterTable | definitions.AlterView:
     """ALTER TABLE. Raises 42P01, 3F000, 42809, 42501, and the errors of expressions and types."""
     table = env.catalog.resolve(node.table.schema_name, node.table.name)
     if table is None and node.if_exists:
@@ -39,6 +42,9 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> defi
         table = lookup_in_schema(env, node.table)
     if table.kind is RelationKind.SYSTEM:
         raise SqlError("42501", f'permission denied: "{table.name}" is a system catalog')
+    of_views = nodes_alter.SetDefault | nodes_alter.SetOptions
+    if table.kind is RelationKind.VIEW and all(isinstance(c, of_views) for c in node.changes):
+        return _alter_view(env, table, node)
     if table.kind is not RelationKind.TABLE:
         message = f'ALTER action {_action(node.changes[0])} cannot be performed on relation "{table.name}"'
         detail = f"This operation is not supported for {_KINDS.get(table.kind, 'this kind of relation')}."
@@ -48,9 +54,35 @@ def alter_table(env: Environment, node: nodes_alter.AlterTableStatement) -> defi
     )
 
 
+def _alter_view(env: Environment, view: Relation, node: nodes_alter.AlterTableStatement) -> definitions.AlterView:
+    """The view's options and its columns' defaults after all changes. Raises 42703, 0A000, 42804."""
+    options, defaults = list(view.options), [c.default for c in view.columns]
+    for change in node.changes:
+        if isinstance(change, nodes_alter.SetDefault):
+            found = _set_default(env, view, change)
+            defaults[column_position(view, found.column)] = found.default
+            continue
+        assert isinstance(change, nodes_alter.SetOptions), "the caller has looked"
+        gone = {*change.reset, *(o.partition("=")[0] for o in change.options)}
+        options = [*(o for o in options if o.partition("=")[0] not in gone), *change.options]
+        if any(o.startswith("check_option=") for o in change.options):
+            check_updatable(env, view)
+    return definitions.AlterView(view, view.name, tuple(options), tuple(defaults))
+
+
+def column_position(relation: Relation, name: str) -> int:
+    """A column's position. Raises 42703."""
+    for i, column in enumerate(relation.columns):
+        if column.name == name:
+            return i
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
 def _action(change: nodes_alter.Change) -> str:
     """A change as errors name it."""
     match change:
+        case nodes_alter.SetOptions():
+            return "SET"
         case nodes_alter.AddPrimaryKey() | nodes_alter.AddConstraint():
             return "ADD CONSTRAINT"
         case definitions.DropConstraint():
@@ -86,6 +118,8 @@ def _change(
     env: Environment, table: Relation, node: nodes_alter.AlterTableStatement, change: nodes_alter.Change
 ) -> definitions.Change:
     match change:
+        case nodes_alter.SetOptions():
+            raise unsupported("ALTER TABLE … SET of an option")
         case nodes_alter.AddPrimaryKey():
             return _add_key(change)
         case nodes_alter.AddConstraint():

@@ -60,7 +60,12 @@ def finished(bound: BoundQuery) -> Rel:
         return rel
     if rel is bound.rel and isinstance(rel, Project):
         return Project(rel.input, rel.exprs[: bound.width])
-    return Project(rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(columns[: bound.width])))
+    return Project(rel, rel_columns(rel)[: bound.width])
+
+
+def rel_columns(rel: Rel) -> tuple[Column, ...]:
+    """A plan's columns as expressions over it."""
+    return tuple(Column(i, c.type, c.nullable) for i, c in enumerate(schema(rel)))
 
 
 def union_all(rels: Sequence[Rel]) -> Rel:

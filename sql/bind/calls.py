@@ -12,6 +12,7 @@ from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.bind.scalar_functions import apply_function
+from sql.bind.scope import MERGE_ACTION, find_column
 from sql.bind.set_returning import set_returning, set_returning_routine
 from sql.syntax.nodes import queries as nodes
 
@@ -41,6 +42,8 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
             return conditional.nullif(b, node)
         case "greatest" | "least":
             return conditional.extreme(b, node)
+        case "merge_action" if not node.args and not node.star:
+            return _merge_action(b, node)
         case "grouping":
             raise unsupported("GROUPING", position=node.at + 1)
     if node.within or name in ORDERED_SETS:
@@ -78,6 +81,15 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.RoutineOverload
     if overload.routine.returns_set:
         return set_returning_routine(b, node, call)
     return routines.routine_value(b, call, node.at)
+
+
+def _merge_action(b: Binder, node: nodes.Apply) -> Scalar:
+    """MERGE_ACTION(). Raises 42601."""
+    try:
+        return find_column(b.scope, (MERGE_ACTION, MERGE_ACTION), node.at)
+    except SqlError:
+        message = "MERGE_ACTION() can only be used in the RETURNING list of a MERGE command"
+        raise SqlError("42601", message, position=node.at + 1) from None
 
 
 def _name(node: nodes.Apply) -> str:

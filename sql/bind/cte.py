@@ -63,8 +63,7 @@ def _change(env: Environment, with_: nodes.With, cte: nodes.Cte) -> CteBinding:
     if with_.recursive and mentions(cte.query, cte.name):
         message = f'recursive query "{cte.name}" must not contain data-modifying statements'
         raise SqlError("42P19", message, position=cte.at + 1)
-    if not isinstance(cte.query, nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement):
-        raise unsupported("this kind of statement in WITH", position=cte.at + 1)
+    assert not isinstance(cte.query, nodes.Query), "a data-modifying statement"
     statement = env.bind_change(cte.query)
     relation = -next(env.bindings)
     env.changes.append((relation, statement))

@@ -18,6 +18,7 @@ from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
+from sql.bind.view_targets import check_updatable
 from sql.catalog.catalog import Generated, Relation, RelationKind, RelationReference, TableColumn, is_temporary
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
@@ -220,11 +221,22 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if follows:
         schema_name = home(env, node.table, temporary=True)
     hydrate = None if node.hydrate is None else Hydrate(node.hydrate)
+    if any(o.startswith("check_option=") for o in node.options):
+        _check_updatable(env, node, query, names)
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
         node.replace, node.if_not_exists, retention(node.retain), references, follows, hydrate,
-        node.parts,
+        node.parts, node.options,
     )  # fmt: skip
+
+
+def _check_updatable(
+    env: Environment, node: nodes_statements.CreateViewStatement, query: Query, names: list[str]
+) -> None:
+    """Raises 0A000 for a check option of a view that cannot be changed."""
+    columns = tuple(TableColumn(n, c.type) for n, c in zip(names, query.columns, strict=True))
+    view = Relation(-1, "", node.table.name, RelationKind.VIEW, columns, definition=node.text)
+    check_updatable(env, view)
 
 
 _KINDS: Final = {

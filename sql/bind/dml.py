@@ -6,34 +6,43 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import OID
 from planner.expr.scalar import Column, Scalar
-from planner.logical.nodes import Filter, Finishing, Project, Rel, schema
-from planner.logical.traversal import has_subquery
+from planner.logical.nodes import Filter, Finishing, Project, Rel
 from sql.bind import cte, volatile
 from sql.bind.assignments import new_values
-from sql.bind.bound_query import BoundQuery, finished, sliced, values_rel
-from sql.bind.coerce import assign, resolve_unknown
-from sql.bind.environment import DataChangeNode, Environment
+from sql.bind.bound_query import BoundQuery, finished, rel_columns, sliced, values_rel
+from sql.bind.coerce import assign
+from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
-from sql.bind.from_clause import bind_changed, changes_tree
-from sql.bind.inheritance_tree import TABLEOID, TABLEOID_ATTRIBUTE, wide_rows
+from sql.bind.from_clause import with_others
+from sql.bind.inheritance_tree import TABLEOID, TABLEOID_ATTRIBUTE
+from sql.bind.inserted import (
+    check_given,
+    check_width,
+    defaults_of,
+    given_value,
+    overridden,
+    places_of,
+    target_positions,
+    without_defaults,
+)  # fmt: skip
+from sql.bind.merging import merge
 from sql.bind.namespace import Namespace, Range, Visible
-from sql.bind.positions import column_at, position
+from sql.bind.positions import column_at
 from sql.bind.query import bind_query
+from sql.bind.returning import check_steady, returning, target_rows
 from sql.bind.scope import NameScope
-from sql.bind.selection import bind_targets
-from sql.bind.target import change_target, column_default, column_positions
-from sql.catalog.catalog import Relation, TableColumn
+from sql.bind.target import Target
+from sql.bind.view_targets import bind_target, layer_exprs, view_range
 from sql.catalog.keys import Index
-from sql.statements.queries import OutputColumn
 from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update
 from sql.syntax.nodes import queries as nodes
 
 
-def bind_change(env: Environment, node: DataChangeNode) -> DataChange:
-    """A data-modifying statement. Raises what ``insert``, ``update`` and ``delete`` raise."""
+def bind_change(env: Environment, node: nodes.Change) -> DataChange:
+    """A data-modifying statement. Raises what ``insert``, ``update``, ``delete`` and ``merge`` raise."""
     match node:
         case nodes.InsertStatement():
             return insert(env, node)
@@ -41,6 +50,8 @@ def bind_change(env: Environment, node: DataChangeNode) -> DataChange:
             return update(env, node)
         case nodes.DeleteStatement():
             return delete(env, node)
+        case nodes.MergeStatement():
+            return merge(env, node)
         case _:
             assert_never(node)
 
@@ -48,60 +59,76 @@ def bind_change(env: Environment, node: DataChangeNode) -> DataChange:
 def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     """INSERT: rows in the table's column order, defaults filled in and casts applied. Raises 42601, 42701, 42703,
     42804, 428C9, and what is wrong with the table, the source, RETURNING or ON CONFLICT."""
-    table = change_target(env, node.table)
+    target = bind_target(env, node.table, "insert")
+    table = target.table
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    positions = column_positions(table, node.columns) if node.columns else tuple(range(len(table.columns)))
+    positions = target_positions(target, node.columns)
     source = node.source
     finishing: Finishing | None = None
     if source is None:
-        rel: Rel = values_rel((tuple(column_default(env, c) for c in table.columns),))
+        rel: Rel = values_rel((tuple(defaults_of(env, target, range(len(table.columns))).values()),))
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
-        values = _insert_values(env, table, positions, source.body, node)
+        values = _insert_values(env, target, positions, source.body, node)
         if values is None:
             given, select = _as_select(positions, source, source.body.rows[0])
-            rel, finishing = _insert_query(env, table, given, select, node)
+            rel, finishing = _insert_query(env, target, given, select, node)
         else:
             rel = values
     else:
-        rel, finishing = _insert_query(env, table, positions, source, node)
-    visible = _visible(table, 0)
-    namespace = Namespace(visible, (Range(node.table.alias or table.name, visible, table.schema_name, table),))
+        rel, finishing = _insert_query(env, target, positions, source, node)
+    exprs, columns = returning(env, node.returning, _inserted_names(env, target, node.table))
+    conflict = None if node.conflict is None else _on_conflict(env, target, node.table.alias, node.conflict)
+    return Insert(table, rel, exprs, columns, conflict, finishing, env.oids, target.layers)
+
+
+def _inserted_names(env: Environment, target: Target, name: nodes.TableName) -> Namespace:
+    """The names of the rows that INSERT adds: the table's columns, then its tableoid if the statement uses one."""
+    table = target.table
+    if target.layers:
+        return view_range(target, len(table.columns) + env.oids, name.alias or name.name)
+    visible = _visible(target, 0)
+    range_ = Range(name.alias or table.name, visible, table.schema_name, table)
     if env.oids:
         oid = Visible(TABLEOID, Column(len(table.columns), OID, False), table.oid, TABLEOID_ATTRIBUTE)
-        namespace = Namespace(visible, (replace(namespace.ranges[0], oid=oid),))
-    returning, columns = _returning(env, node.returning, namespace)
-    conflict = None if node.conflict is None else _on_conflict(env, table, node.table.alias, node.conflict)
-    return Insert(table, rel, returning, columns, conflict, finishing, env.oids)
+        range_ = replace(range_, oid=oid)
+    return Namespace(visible, (range_,))
 
 
-def _on_conflict(env: Environment, table: Relation, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
-    """ON CONFLICT: the present row's columns are followed by those of the proposed row, ``excluded``."""
-    arbiters = _arbiters(table, node)
+def _on_conflict(env: Environment, target: Target, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
+    """ON CONFLICT: the present row's columns are followed by those of the proposed row, ``excluded``; then come the
+    columns of the layers, of both rows."""
+    arbiters = _arbiters(target, node)
     if node.assignments is None:
         return OnConflict(arbiters)
+    table, relation = target.table, target.relation
     width = len(table.columns)
-    present, proposed = _visible(table, 0), _visible(table, width)
-    ranges = (Range(alias or table.name, present, table.schema_name, table), Range("excluded", proposed))
+    if target.layers:
+        last = 2 * width + len(layer_exprs(target)) - len(target.layers[-1].exprs)
+        present, proposed = _visible(target, last), _visible(target, last + len(layer_exprs(target)))
+    else:
+        present, proposed = _visible(target, 0), _visible(target, width)
+    ranges = (Range(alias or relation.name, present, relation.schema_name, relation), Range("excluded", proposed))
     binder = ExpressionBinder(env, NameScope(Namespace((*present, *proposed), ranges), clause="UPDATE"), "UPDATE")
-    new = new_values(binder, table, node.assignments)
+    new = new_values(binder, target, node.assignments)
     changed = tuple(new.get(i, Column(i, c.type, c.nullable)) for i, c in enumerate(table.columns))
     where = None if node.where is None else binder.condition(node.where, "WHERE")
     for expr in (*changed, *(() if where is None else (where,))):
-        _check_steady(expr, "ON CONFLICT DO UPDATE", node.at)
-    return OnConflict(arbiters, changed, where)
+        check_steady(expr, "ON CONFLICT DO UPDATE", node.at)
+    return OnConflict(arbiters, changed, where, target.layers, env.oids)
 
 
-def _arbiters(table: Relation, node: nodes.ConflictClause) -> tuple[Index, ...]:
+def _arbiters(target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
     """The unique indexes that the conflict target means, all if there is none. Raises 42703, 42704, 42P10, 42601."""
+    table = target.table
     if node.constraint is not None:
         name = node.constraint[0]
         found = tuple(i for i in table.keys if i.constraint and i.name == name)
         if not found:
-            raise SqlError("42704", f'constraint "{name}" for table "{table.name}" does not exist')
+            raise SqlError("42704", f'constraint "{name}" for table "{target.relation.name}" does not exist')
         return found
     if node.columns:
-        wanted = set(_target_columns(table, node.columns))
+        wanted = {target.places[i] for i in _target_columns(target, node.columns)}
         found = tuple(i for i in table.keys if set(i.columns) == wanted)
         if not found:
             message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
@@ -115,8 +142,8 @@ def _arbiters(table: Relation, node: nodes.ConflictClause) -> tuple[Index, ...]:
     return table.keys
 
 
-def _target_columns(table: Relation, columns: Sequence[tuple[str, int]]) -> list[int]:
-    names = [c.name for c in table.columns]
+def _target_columns(target: Target, columns: Sequence[tuple[str, int]]) -> list[int]:
+    names = [c.name for c in target.relation.columns]
     for name, at in columns:
         if name not in names:
             raise SqlError("42703", f'column "{name}" does not exist', position=at + 1)
@@ -128,20 +155,8 @@ def _is_bare(query: nodes.Query) -> bool:
     return query.with_ is None and not query.order and query.limit is None and query.offset is None
 
 
-def _check_width(positions: tuple[int, ...], found: int, node: nodes.InsertStatement, at: int) -> tuple[int, ...]:
-    """The target columns for so many expressions. Raises 42601."""
-    if found > len(positions):
-        raise SqlError("42601", "INSERT has more expressions than target columns", position=at + 1)
-    if found < len(positions):
-        if node.columns:
-            where = node.columns[found][1]
-            raise SqlError("42601", "INSERT has more target columns than expressions", position=where + 1)
-        return positions[:found]
-    return positions
-
-
 def _insert_values(
-    env: Environment, table: Relation, positions: tuple[int, ...], body: nodes.ValuesList, node: nodes.InsertStatement
+    env: Environment, target: Target, positions: tuple[int, ...], body: nodes.ValuesList, node: nodes.InsertStatement
 ) -> Rel | None:
     """INSERT of VALUES, in which DEFAULT may stand for a value; None for a single row with set-returning functions."""
     width = len(body.rows[0])
@@ -149,13 +164,14 @@ def _insert_values(
         if len(row) != width:
             raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
     extra = body.rows[0][min(len(positions), width - 1)].at
-    positions = _check_width(positions, width, node, extra)
-    columns = table.columns
-    overridden = {i for i in positions if _overridden(columns[i], node)}
-    for i in positions:
-        if any(not isinstance(row[positions.index(i)], nodes.Default) for row in body.rows):
-            _check_identity(columns[i], node)
-    rest = {i: column_default(env, c) for i, c in enumerate(columns) if i not in positions or i in overridden}
+    positions = check_width(positions, width, node.columns, extra)
+    columns = target.table.columns
+    given = without_defaults(positions, body.rows)
+    places = dict(zip(given, places_of(target, given), strict=True))
+    for place in places.values():
+        check_given(columns[place], node.overriding)
+    taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
+    rest = defaults_of(env, target, [i for i in range(len(columns)) if i not in taken.values()])
     defaults: dict[int, Scalar] = {}
     scope = NameScope(clause="VALUES", functions=[] if len(body.rows) == 1 else None)
     binder = ExpressionBinder(env, scope, "VALUES")
@@ -163,13 +179,15 @@ def _insert_values(
     for row in body.rows:
         values = dict(rest)
         for i, expr in zip(positions, row, strict=True):
-            if i in overridden:
+            if i not in taken:
                 continue
+            place = taken[i]
             if isinstance(expr, nodes.Default):
-                values[i] = defaults.setdefault(i, column_default(env, columns[i]))
+                if place not in defaults:
+                    defaults[place] = target.default(env, place)
+                values[place] = defaults[place]
             else:
-                bound = binder.bind(expr)
-                values[i] = assign(env, bound, columns[i].type, columns[i].name, position(expr))
+                values[place] = given_value(binder, columns[place], expr)
         rows.append(tuple(values[i] for i in range(len(columns))))
     return None if scope.functions else values_rel(rows)
 
@@ -185,25 +203,25 @@ def _as_select(
 
 
 def _insert_query(
-    env: Environment, table: Relation, positions: tuple[int, ...], source: nodes.Query, node: nodes.InsertStatement
+    env: Environment, target: Target, positions: tuple[int, ...], source: nodes.Query, node: nodes.InsertStatement
 ) -> tuple[Rel, Finishing | None]:
     """INSERT of a query: the rows, and the ``Finishing`` where volatile functions are called, in the query's order."""
     bound = bind_query(env, source, None)
     where = [column_at(source.body, i) for i in range(bound.width)]
     extra = where[min(len(positions), len(where) - 1)] if where else node.at
-    positions = _check_width(positions, bound.width, node, extra)
-    defaults = {
-        i: column_default(env, c) for i, c in enumerate(table.columns) if i not in positions or _overridden(c, node)
-    }
+    positions = check_width(positions, bound.width, node.columns, extra)
+    columns = target.table.columns
+    places = places_of(target, positions)
+    absent = [i for i, c in enumerate(columns) if i not in places or overridden(c, node.overriding)]
+    defaults = defaults_of(env, target, absent)
     late = volatile.gives_volatile(bound) or any(map(volatile.is_volatile, defaults.values()))
     rel, given = _late_columns(bound) if late else _columns(finished(bound))
     exprs = dict(defaults)
-    for j, i in enumerate(positions):
-        column = table.columns[i]
-        _check_identity(column, node)
+    for j, i in enumerate(places):
+        check_given(columns[i], node.overriding)
         if i not in defaults:
-            exprs[i] = assign(env, given[j], column.type, column.name, where[j])
-    ordered = tuple(exprs[i] for i in range(len(table.columns)))
+            exprs[i] = assign(env, given[j], columns[i].type, columns[i].name, where[j])
+    ordered = tuple(exprs[i] for i in range(len(columns)))
     if late:
         return rel, Finishing(bound.order, project=ordered)
     return Project(rel.input if isinstance(rel, Project) else rel, ordered), None
@@ -211,9 +229,7 @@ def _insert_query(
 
 def _columns(rel: Rel) -> tuple[Rel, tuple[Scalar, ...]]:
     """A query's plan, and its columns as expressions over the input of its projection."""
-    if isinstance(rel, Project):
-        return rel, rel.exprs
-    return rel, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(schema(rel)))
+    return rel, rel.exprs if isinstance(rel, Project) else rel_columns(rel)
 
 
 def _late_columns(bound: BoundQuery) -> tuple[Rel, tuple[Scalar, ...]]:
@@ -222,82 +238,49 @@ def _late_columns(bound: BoundQuery) -> tuple[Rel, tuple[Scalar, ...]]:
     return sliced(early), given
 
 
-def _overridden(column: TableColumn, node: nodes.InsertStatement) -> bool:
-    """Whether OVERRIDING USER VALUE replaces the given values of an identity column."""
-    return node.overriding == "user" and column.generated is not None and column.generated.identity
-
-
-def _check_identity(column: TableColumn, node: nodes.InsertStatement) -> None:
-    """Raises 428C9 for a column that is GENERATED ALWAYS, unless OVERRIDING is written."""
-    if column.generated is not None and column.generated.kind == "always" and node.overriding is None:
-        raise SqlError(
-            "428C9", f'cannot insert a non-DEFAULT value into column "{column.name}"',
-            f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
-            "Use OVERRIDING SYSTEM VALUE to override.",
-        )  # fmt: skip
-
-
-def _visible(table: Relation, base: int) -> tuple[Visible, ...]:
-    """The table's columns, which start at column ``base``."""
+def _visible(target: Target, base: int) -> tuple[Visible, ...]:
+    """The target's columns, which start at column ``base``."""
+    relation = target.relation
     return tuple(
-        Visible(c.name, Column(base + i, c.type, c.nullable), table.oid, i + 1) for i, c in enumerate(table.columns)
+        Visible(c.name, Column(base + i, c.type, c.nullable), relation.oid, i + 1)
+        for i, c in enumerate(relation.columns)
     )
 
 
-def _check_steady(expr: Scalar, clause: str, at: int) -> None:
-    """Raises 0A000 for a volatile function beside a subquery, since it would not be called once for each row."""
-    if has_subquery(expr) and volatile.is_volatile(expr):
-        raise unsupported(f"a volatile function beside a subquery in {clause}", position=at + 1)
-
-
-def _returning(
-    env: Environment, targets: Sequence[nodes.Target] | None, namespace: Namespace
-) -> tuple[tuple[Scalar, ...] | None, tuple[OutputColumn, ...]]:
-    if targets is None:
-        return None, ()
-    scope = NameScope(namespace, clause="RETURNING")
-    bound = bind_targets(env, scope, targets)
-    exprs = tuple(resolve_unknown(env, t.expr) for t in bound)
-    for expr in exprs:
-        _check_steady(expr, "RETURNING", targets[0].at)
-    columns = tuple(OutputColumn(t.name, e.type, t.table, t.attribute) for t, e in zip(bound, exprs, strict=True))
-    return exprs, columns
-
-
 def _changed(
-    env: Environment, node: nodes.UpdateStatement | nodes.DeleteStatement, others: Sequence[nodes.TableRef]
-) -> tuple[Relation, Rel, Namespace, tuple[Branch, ...], int]:
-    """The table, its rows to change joined with FROM or USING, their names, and the branches and width of wide rows."""
-    table = change_target(env, node.table)
-    name = replace(node.table, columns=())
-    rel, namespace = bind_changed(env, name, others)
+    env: Environment,
+    target: Target,
+    node: nodes.UpdateStatement | nodes.DeleteStatement,
+    others: Sequence[nodes.TableRef],
+) -> tuple[Rel, Namespace, tuple[Branch, ...], int]:
+    """The rows to change joined with FROM or USING, their names, and the branches and width of the table's rows."""
+    rel, namespace, branches, width = target_rows(env, target, node.table)
+    rel, namespace = with_others(env, (rel, namespace), others, None, namespace.ranges[0])
     if node.where is not None:
         scope = NameScope(namespace, clause="WHERE")
         rel = Filter(rel, ExpressionBinder(env, scope, "WHERE").condition(node.where, "WHERE"))
-    if not changes_tree(env, name, table):
-        return table, rel, namespace, (), len(table.columns)
-    wide = wide_rows(env, table, only=name.only)
-    return table, rel, namespace, wide.branches, len(schema(wide.rel))
+    return rel, namespace, branches, width
 
 
 def update(env: Environment, node: nodes.UpdateStatement) -> Update:
-    """UPDATE: the old row, the new row, then the columns of FROM."""
+    """UPDATE: the old row, the new row, then the columns of the layers and of FROM."""
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    table, rel, namespace, branches, width = _changed(env, node, node.from_)
-    found = schema(rel)
-    new = new_values(ExpressionBinder(env, NameScope(namespace, clause="UPDATE"), "UPDATE"), table, node.assignments)
-    old = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(found))
+    target = bind_target(env, node.table, "update")
+    rel, namespace, branches, width = _changed(env, target, node, node.from_)
+    new = new_values(ExpressionBinder(env, NameScope(namespace, clause="UPDATE"), "UPDATE"), target, node.assignments)
+    old = rel_columns(rel)
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
-    returning, columns = _returning(env, node.returning, namespace)
-    return Update(table, source, returning, columns, branches, width if branches else 0)
+    exprs, columns = returning(env, node.returning, namespace)
+    return Update(target.table, source, exprs, columns, branches, width if branches else 0, target.layers)
 
 
 def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
-    """DELETE: the old row, then the columns of USING."""
+    """DELETE: the old row, then the columns of the layers and of USING."""
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    table, rel, namespace, branches, width = _changed(env, node, node.using)
-    returning, columns = _returning(env, node.returning, namespace)
-    return Delete(table, rel, returning, columns, branches, width if branches else 0)
+    target = bind_target(env, node.table, "delete")
+    rel, namespace, branches, width = _changed(env, target, node, node.using)
+    exprs, columns = returning(env, node.returning, namespace)
+    return Delete(target.table, rel, exprs, columns, branches, width if branches else 0)

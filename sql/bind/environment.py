@@ -27,8 +27,6 @@ from sql.syntax.nodes import queries as nodes
 
 MAX_PARAMETERS = 65535
 
-DataChangeNode = nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
-
 
 class Parameters:
     """The types of ``$1, $2, …``: declared by the client, or inferred from the first use that determines one."""
@@ -113,7 +111,7 @@ class EntryPoints:
 
     binder: Callable[[Environment, NameScope, str], Binder]
     query: Callable[[Environment, nodes.Query, NameScope | None], BoundQuery]
-    change: Callable[[Environment, DataChangeNode], DataChange]
+    change: Callable[[Environment, nodes.Change], DataChange]
 
 
 @dataclass(slots=True)
@@ -148,7 +146,7 @@ class Environment:
         """A nested query. ``outer``: the enclosing level. Its columns may be of type UNKNOWN."""
         return self.entry_points.query(self, query, outer)
 
-    def bind_change(self, node: DataChangeNode) -> DataChange:
+    def bind_change(self, node: nodes.Change) -> DataChange:
         """A data-modifying statement in WITH."""
         return self.entry_points.change(self, node)
 

@@ -44,29 +44,31 @@ def bind_from(env: Environment, refs: Sequence[nodes.TableRef], outer: NameScope
     """The FROM list as one relation; a row without columns if the list is empty."""
     if not refs:
         return UNIT, Namespace()
-    return _with_others(env, _bind_ref(env, refs[0], outer, outer), refs[1:], outer, None)
+    return with_others(env, _bind_ref(env, refs[0], outer, outer), refs[1:], outer, None)
 
 
-def bind_changed(env: Environment, ref: nodes.TableName, others: Sequence[nodes.TableRef]) -> FromItem:
-    """The rows of the table that UPDATE or DELETE changes, joined with the items of FROM or USING."""
-    relation = lookup(env, ref)
-    if changes_tree(env, ref, relation):
-        rel = wide_rows(env, relation, only=ref.only).rel
-        namespace = _named(_relation_columns(rel, relation), ref, relation)
-        oid = oid_column(rel, relation)
+def changed_rows(env: Environment, table: Relation, ref: nodes.TableName) -> FromItem:
+    """The rows of a table that a statement changes, named as in ``ref``."""
+    if changes_tree(env, table, only=ref.only):
+        rel = wide_rows(env, table, only=ref.only).rel
+        namespace = named(_relation_columns(rel, table), ref, table)
+        oid = oid_column(rel, table)
         assert isinstance(oid.expr, Column)
-        first = rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
-    else:
-        first = _bind_ref(env, ref, None, None)
-    return _with_others(env, first, others, None, first[1].ranges[0])
+        return rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
+    return _marked(env, stored(env, table, ref))
 
 
-def changes_tree(env: Environment, ref: nodes.TableName, relation: Relation) -> bool:
+def changes_tree(env: Environment, table: Relation, *, only: bool) -> bool:
     """Whether the rows to change are wide rows: of several tables, or with a tableoid."""
-    return env.oids or (not ref.only and bool(relation.children))
+    return env.oids or (not only and bool(table.children))
 
 
-def _with_others(
+def bind_merged(env: Environment, target: Namespace, ref: nodes.TableRef) -> FromItem:
+    """The source of MERGE, which cannot name the target. Raises 42712."""
+    return _bind_ref(env, ref, NameScope(hidden=target), NameScope(hidden=target))
+
+
+def with_others(
     env: Environment, first: FromItem, refs: Sequence[nodes.TableRef], outer: NameScope | None, target: Range | None
 ) -> FromItem:
     """The first item joined with the others. ``target``: the table to change."""
@@ -98,7 +100,12 @@ def _cross(left: Rel, names: Namespace, right: FromItem, at: int) -> FromItem:
 
 def _bind_ref(env: Environment, ref: nodes.TableRef, lateral: NameScope | None, plain: NameScope | None) -> FromItem:
     """One item. ``lateral``: the scope of LATERAL items and functions; ``plain``: that of others, of equal depth."""
-    rel, namespace = _bind_item(env, ref, lateral, plain)
+    return _marked(env, _bind_item(env, ref, lateral, plain))
+
+
+def _marked(env: Environment, item: FromItem) -> FromItem:
+    """The item, with a column that only padding makes NULL if one is needed."""
+    rel, namespace = item
     if len(namespace.ranges) != 1 or namespace.ranges[0].alias not in env.marked or namespace.ranges[0].padded:
         return rel, namespace
     columns = schema(rel)
@@ -144,7 +151,7 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
             visible = visible_columns(found.columns, schema(found.rel))
             deeper = (0 if outer is None else outer.depth) - found.depth
             rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
-            return rel, _named(visible, ref, None)
+            return rel, named(visible, ref, None)
     relation = lookup(env, ref)
     return stored(env, relation, ref)
 
@@ -157,7 +164,7 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> FromIt
         rel = inherited_rows(env, relation, only=ref.only)
     else:
         rel = Get(relation.id, relation.schema)
-    namespace = _named(_relation_columns(rel, relation), ref, relation)
+    namespace = named(_relation_columns(rel, relation), ref, relation)
     if env.oids and relation.kind in HAVE_OIDS:
         namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid_column(rel, relation)),))
     return rel, namespace
@@ -180,7 +187,7 @@ def _view(env: Environment, relation: Relation) -> Rel:
     return Project(rel, tuple(cast(env, e, w.type, "explicit", 0) for e, w in zip(exprs, wanted, strict=True)))
 
 
-def _named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None) -> Namespace:
+def named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None) -> Namespace:
     """The namespace of one table under its alias. Raises 42P10."""
     named = rename(Namespace(visible), ref.alias or ref.name, ref.columns, ref.at)
     schema_name = relation.schema_name if relation is not None and ref.alias is None else None

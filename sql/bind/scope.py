@@ -14,6 +14,8 @@ from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level, m
 from sql.catalog.routine import Routine
 from sql.syntax.nodes.queries import Star
 
+MERGE_ACTION: Final = "merge_action()"
+"""The name of the column and of the table, in RETURNING of MERGE, that say which action changed a row."""
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
 WINDOW_BASE: Final = 1 << 28

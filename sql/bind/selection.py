@@ -12,7 +12,6 @@ from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
 from sql.bind import windows
 from sql.bind.bound_query import BoundQuery
 from sql.bind.coerce import resolve_unknown
-from sql.bind.comparable import check_equality
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_from, reads_working_table
@@ -55,8 +54,6 @@ def bind_select(
     targets = bind_targets(env, scope, node.targets)
     width = len(targets)
     keys = [_group_key(env, scope, targets, item) for item in node.group or ()]
-    for key, item in zip(keys, node.group or (), strict=True):
-        check_equality(key.type, item.at)
     having = None if node.having is None else _having(env, scope, node.having)
     distinct_on = [_output(env, scope, targets, e, "SELECT DISTINCT ON") for e in node.distinct or ()]
     order_indices = [_order_item(env, scope, targets, item) for item in order]
@@ -260,8 +257,6 @@ def _distinct(
             first = next(item for item, i in zip(items, order, strict=True) if i >= bound.width)
             raise SqlError("42P10", message, position=first.at + 1)
         bound = resolve_columns(env, bound)
-        for column in bound.columns:
-            check_equality(column.type, node.targets[0].at)
         return BoundQuery(Distinct(bound.rel), bound.columns, bound.order)
     _check_distinct_on(node, on, order)
     bound = resolve_columns(env, bound)

@@ -86,8 +86,7 @@ def bind_tree(
 
 
 def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:
-    changing = nodes.Query | nodes.InsertStatement | nodes.UpdateStatement | nodes.DeleteStatement
-    return tree.with_ if isinstance(tree, changing) else None
+    return tree.with_ if isinstance(tree, nodes.Preparable) else None
 
 
 def _with_changes(env: Environment, statement: bound.Statement) -> bound.Statement:
@@ -106,7 +105,7 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
     match tree:
         case nodes.Query():
             return vectors.shown(bind_top(env, tree))
-        case nodes.InsertStatement() | nodes.UpdateStatement() | nodes.DeleteStatement():
+        case nodes.InsertStatement() | nodes.UpdateStatement() | nodes.DeleteStatement() | nodes.MergeStatement():
             return dml.bind_change(env, tree)
         case nodes_statements.CreateTableStatement():
             return ddl.create_table(env, tree)

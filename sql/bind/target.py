@@ -3,27 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ivm.errors import SqlError
 from planner.expr.scalar import Literal, Scalar
 from sql.bind import sequences
 from sql.bind.coerce import assign
 from sql.bind.environment import Environment
-from sql.bind.lookup import lookup, lookup_in_schema
+from sql.bind.lookup import lookup_in_schema
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
+from sql.statements.statements import ViewLayer
 from sql.syntax.nodes import queries as nodes
 
 
-def change_target(env: Environment, name: nodes.TableName) -> Relation:
-    """The table of INSERT, UPDATE or DELETE. Raises 42P01, 42501, 42809, 55000."""
-    return _table(lookup(env, name), name)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a statement changes. ``relation``: as named, a table or a view; ``table``: whose rows change. ``places``:
+    for each column of the relation, its position in the table; None for one that is computed. ``only``: without the
+    tables below."""
+
+    relation: Relation
+    table: Relation
+    places: tuple[int | None, ...]
+    only: bool
+    layers: tuple[ViewLayer, ...] = ()
+
+    def assigned(self, position: int, what: str) -> int:
+        """The table's position for one of the relation's. ``what``: "insert into", "update" or "merge into". Raises
+        0A000."""
+        place = self.places[position]
+        if place is None:
+            name = self.relation.columns[position].name
+            message = f'cannot {what} column "{name}" of view "{self.relation.name}"'
+            detail = "View columns that are not columns of their base relation are not updatable."
+            raise SqlError("0A000", message, detail)
+        return place
+
+    def default(self, env: Environment, place: int) -> Scalar:
+        """The DEFAULT of one of the table's columns: that of the outermost view which has one, or else the table's."""
+        column = self.table.columns[place]
+        for view, places in reversed(self.views):
+            own = view.columns[places.index(place)] if place in places else None
+            if own is not None and own.default is not None:
+                expr = bind_default(env, parse_expression(own.default))
+                return assign(env, expr, column.type, column.name, 0)
+        return column_default(env, column)
+
+    @property
+    def views(self) -> tuple[tuple[Relation, tuple[int | None, ...]], ...]:
+        """The views from the table up, each with its columns' positions in the table."""
+        return tuple((layer.view, layer.places) for layer in self.layers)
+
+
+def table_target(table: Relation, *, only: bool = False) -> Target:
+    """A table as a target."""
+    return Target(table, table, tuple(range(len(table.columns))), only)
 
 
 def copy_target(env: Environment, name: nodes.TableName) -> Relation:
     """The table of COPY … FROM. Raises 42P01, 3F000, 42501, 42809, 55000."""
-    return _table(lookup_in_schema(env, name), name)
+    return changed_table(lookup_in_schema(env, name), name)
 
 
 def truncate_target(env: Environment, name: nodes.TableName) -> Relation:
@@ -31,10 +72,11 @@ def truncate_target(env: Environment, name: nodes.TableName) -> Relation:
     relation = lookup_in_schema(env, name)
     if relation.kind not in (RelationKind.TABLE, RelationKind.SYSTEM):
         raise SqlError("42809", f'"{relation.name}" is not a table', position=name.at + 1)
-    return _table(relation, name)
+    return changed_table(relation, name)
 
 
-def _table(relation: Relation, name: nodes.TableName) -> Relation:
+def changed_table(relation: Relation, name: nodes.TableName) -> Relation:
+    """The relation if its rows can be changed. Raises 42501, 42809, 55000."""
     if relation.kind is RelationKind.TABLE:
         return relation
     if relation.kind is RelationKind.SYSTEM:

@@ -146,7 +146,7 @@ class Relation:
     view's joins with PROCTIME() have found. ``planning``: the settings by which a materialized view is always planned.
     ``connection``: of a source or sink, whose only dependency is the relation that it fills or reads. ``parts``: the
     number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
-    maintains it.
+    maintains it. ``options``: of a plain view, as ``name=value`` each.
     """
 
     id: int
@@ -176,6 +176,7 @@ class Relation:
     planning: Planning = DEFAULT
     connection: Connection | None = None
     parts: int = 0
+    options: tuple[str, ...] = ()
 
     @property
     def own_type(self) -> SqlType:
@@ -211,6 +212,10 @@ class Relation:
         name = self.key_name or object_name(self.name, "", "pkey")
         key = Index(INDEX_BASE + self.oid, name, self.primary_key, unique=True, primary=True, constraint=True)
         return (key, *self.indexes)
+
+    def option(self, name: str) -> str | None:
+        """A view's option; None if it is not set."""
+        return next((o.partition("=")[2] for o in reversed(self.options) if o.startswith(f"{name}=")), None)
 
     @property
     def keys(self) -> tuple[Index, ...]:
@@ -457,7 +462,7 @@ def _redirected(relation: Relation, old: int, new: int) -> Relation:
 
 _PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
 """Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
-_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts")
+_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts", "options")
 
 
 def _relation_to_json(relation: Relation) -> dict[str, object]:

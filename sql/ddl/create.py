@@ -174,8 +174,9 @@ class Definer:
         view = self.relation(statement.schema_name, statement.name, kind, columns)
         dependencies = tuple(sorted(self._dependencies()))
         view = replace(
-            view, definition=statement.definition, dependencies=dependencies, references=statement.references
-        )
+            view, definition=statement.definition, dependencies=dependencies, references=statement.references,
+            options=statement.options,
+        )  # fmt: skip
         if statement.materialized:
             check_maintainable(rel, self.writer.catalog, self.settings)
         if statement.parts:
@@ -184,7 +185,9 @@ class Definer:
         if statement.materialized:
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning)
         if replaced is not None:
-            view = replace(view, id=replaced.id, created=replaced.created)
+            kept = {c.name: c.default for c in replaced.columns}
+            columns = tuple(replace(c, default=kept.get(c.name)) for c in view.columns)
+            view = replace(view, id=replaced.id, created=replaced.created, columns=columns)
             self._check_replacement(replaced, view)
         return view, with_names(rel, locks)
 

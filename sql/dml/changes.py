@@ -8,13 +8,14 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack, unpack
-from ivm.words import OID, ColumnType, Schema
+from ivm.words import OID, ColumnType
 from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
-from sql.dml.family import chosen_rows, new_rows, shares
+from sql.dml.family import chosen_rows, new_rows, part, shares, stored_rows
 from sql.dml.partitions import insert_routed, insert_unless_held, update_routed
 from sql.dml.row_changes import RowChanger
+from sql.dml.view_layers import through
 from sql.statements.statements import Delete, Insert, Truncate, Update
 
 
@@ -45,7 +46,8 @@ class Changer(RowChanger):
             self.insert_rows(table, rows)
         else:
             rows = self.insert_conflicting(table, conflict, rows)
-        return Changed(len(rows), self._returning(statement.returning, _shown(statement, rows, oids)))
+        shown = self._through(statement, _shown(statement, rows, oids))
+        return Changed(len(rows), self.returning(statement.returning, shown))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
         """Check rows of the table's layout and add them; a partitioned table's rows go to its partitions."""
@@ -57,33 +59,34 @@ class Changer(RowChanger):
     def update(self, statement: Update, source: RowSet) -> Changed:
         """Replace old rows by new ones. If a row matches several times, the first match counts."""
         if statement.branches and statement.table.partitioning is not None:
-            shown = update_routed(self, statement, source)
-            return Changed(len(shown), self._returning(statement.returning, shown))
+            shown = self._seen(statement, update_routed(self, statement, source))
+            return Changed(len(shown), self.returning(statement.returning, shown))
         if statement.branches:
             return self._update_family(statement, source)
         table = statement.table
         width = len(table.columns)
-        old = _stored_rows(source, table.schema)
+        old = stored_rows(source, table.schema)
         kept = self.once(table, old)
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
         new = fit(table, source, self.context.dictionary, first=width)
         self.replace_rows(table, old, new, new)
-        if statement.returning is None:
+        if statement.returning is None and not statement.layers:
             return Changed(len(new))
-        columns = source.columns()[width:]
-        shown = RowSet(pack(columns, source.schema[width:], len(source)), source.schema[width:])
-        return Changed(len(new), self._returning(statement.returning, shown))
+        columns = [*unpack(new, table.schema), *source.columns()[2 * width :]]
+        schema = (*table.schema, *source.schema[2 * width :])
+        shown = self._seen(statement, RowSet(pack(columns, schema, len(source)), schema))
+        return Changed(len(new), self.returning(statement.returning, shown))
 
     def delete(self, statement: Delete, source: RowSet) -> Changed:
         """Delete the old rows, each once."""
         if statement.branches:
             return self._delete_family(statement, source)
-        old = _stored_rows(source, statement.table.schema)
+        old = stored_rows(source, statement.table.schema)
         kept = self.once(statement.table, old)
         self.apply(statement.table, old[kept], old[:0])
         shown = RowSet(source.rows[kept], source.schema)
-        return Changed(len(kept), self._returning(statement.returning, shown))
+        return Changed(len(kept), self.returning(statement.returning, shown))
 
     def _update_family(self, statement: Update, source: RowSet) -> Changed:
         kept: list[Words] = []
@@ -96,8 +99,8 @@ class Changer(RowChanger):
         found = chosen_rows(source, kept)
         shown = found.columns()[statement.width :]
         schema = source.schema[statement.width :]
-        returned = self._returning(statement.returning, RowSet(pack(shown, schema, len(found)), schema))
-        return Changed(len(found), returned)
+        seen = self._seen(statement, RowSet(pack(shown, schema, len(found)), schema))
+        return Changed(len(found), self.returning(statement.returning, seen))
 
     def _delete_family(self, statement: Delete, source: RowSet) -> Changed:
         kept: list[Words] = []
@@ -106,7 +109,7 @@ class Changer(RowChanger):
             kept.append(share.places[once])
             self.apply(share.branch.table, share.old[once], share.old[:0])
         found = chosen_rows(source, kept)
-        return Changed(len(found), self._returning(statement.returning, found))
+        return Changed(len(found), self.returning(statement.returning, found))
 
     def truncate(self, statement: Truncate) -> list[Relation]:
         """Delete all rows; the tables that were emptied."""
@@ -137,7 +140,24 @@ class Changer(RowChanger):
                 tables.append(link.child)
         return tables
 
-    def _returning(self, exprs: tuple[Scalar, ...] | None, source: RowSet) -> RowSet | None:
+    def _through(self, statement: Insert | Update, rows: RowSet) -> RowSet:
+        """New (wide) rows with the columns of the views that they go through. 44000."""
+        values, dictionary = self.row_values(), self.context.dictionary
+        return through(statement.table, statement.layers, rows, values, dictionary, check=True)
+
+    def _seen(self, statement: Update, shown: RowSet) -> RowSet:
+        """The rows (new row, layers' columns, others) with the layers' columns of the new row. 44000."""
+        if not statement.layers:
+            return shown
+        width = statement.width or len(statement.table.columns)
+        own = part(shown, np.arange(len(shown)), tuple(range(width)))
+        seen = self._through(statement, own)
+        columns = [*seen.columns(), *shown.columns()[len(seen.schema) :]]
+        schema = (*seen.schema, *shown.schema[len(seen.schema) :])
+        return RowSet(pack(columns, schema, len(shown)), schema)
+
+    def returning(self, exprs: tuple[Scalar, ...] | None, source: RowSet) -> RowSet | None:
+        """RETURNING's rows over these."""
         if exprs is None:
             return None
         vectors = self.row_values()(exprs, source)
@@ -153,14 +173,3 @@ def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:
     oids = Vector(np.full(len(rows), table.oid, np.int64) if given is None else given)
     schema = (*table.row_schema, ColumnType(OID, False))
     return RowSet(pack([*unpack(rows, table.row_schema), oids], schema, len(rows)), schema)
-
-
-def _stored_rows(source: RowSet, schema: Schema) -> Words:
-    """The source's leading columns as stored rows of ``schema``."""
-    if source.schema == schema:
-        return source.rows
-    columns = source.columns()[: len(schema)]
-    for column, vector in zip(schema, columns, strict=True):
-        if not column.nullable and vector.nulls is not None and vector.nulls.any():
-            raise SqlError("XX000", "internal error: a stored row has NULL in a column that is NOT NULL")
-    return pack(columns, schema, len(source))

@@ -27,10 +27,11 @@ from sql.dml.changes import Changed, Changer
 from sql.dml.family import shares
 from sql.dml.fast_insert import constant_source
 from sql.dml.key_index import LATEST
+from sql.dml.merging import merge
 from sql.dml.row_values import ROWS, over_snapshot
 from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
 from sql.statements.queries import Query
-from sql.statements.statements import Compound, DataChange, Delete, Insert, Update
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Merge, Update
 
 
 @dataclass(slots=True)
@@ -89,6 +90,8 @@ class CompoundRun:
                 return self.changer.update(part, self._left(part, source))
             case Delete():
                 return self.changer.delete(part, self._left(part, source))
+            case Merge():
+                return merge(self.changer, part, finish(source, part.finishing, self.context))
 
     def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
         """The source without the rows that an earlier part or a foreign key has removed."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, RowSet, Words, pack, unpack
-from ivm.words import ColumnType
+from ivm.rows import Mask, RowSet, Vector, Words, pack, unpack
+from ivm.words import OID, ColumnType
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
 from sql.dml.key_index import KeyIndex, Probed, Settle, TableKey, first_of_each
 from sql.dml.row_values import RowValues
+from sql.dml.view_layers import joined, through
 from sql.statements.statements import OnConflict
 
 
@@ -55,8 +56,7 @@ def upsert(
     assert conflict.changed is not None, "DO NOTHING has no rows to change"
     places = np.flatnonzero(held)
     old = np.ascontiguousarray(holder[places])
-    columns = [*unpack(old, table.schema), *unpack(np.ascontiguousarray(rows[places]), table.schema)]
-    both = RowSet(pack(columns, table.schema * 2, len(places)), table.schema * 2)
+    both = _both(table, conflict, old, np.ascontiguousarray(rows[places]), context, values)
     wanted = _wanted(conflict, both, values)
     _check_once(old, wanted)
     kept = np.flatnonzero(wanted)
@@ -66,6 +66,23 @@ def upsert(
     present = np.ones(len(rows), np.bool_)
     present[places[~wanted]] = False
     return Upserted(old[kept], out[present], held[present])
+
+
+def _both(
+    table: Relation, conflict: OnConflict, old: Words, proposed: Words, context: Context, values: RowValues
+) -> RowSet:
+    """The present rows beside the proposed ones, and the layers' columns of both."""
+    columns = [*unpack(old, table.schema), *unpack(proposed, table.schema)]
+    schema = table.schema * 2
+    for rows in (old, proposed) if conflict.layers else ():
+        own = RowSet(rows, table.schema)
+        if conflict.oid:
+            oids = Vector(np.full(len(rows), table.oid, np.int64))
+            own = joined([*own.columns(), oids], (*own.schema, ColumnType(OID, False)))
+        seen = through(table, conflict.layers, own, values, context.dictionary, check=False)
+        columns += seen.columns()[len(own.schema) :]
+        schema = (*schema, *seen.schema[len(own.schema) :])
+    return RowSet(pack(columns, schema, len(old)), schema)
 
 
 def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fresh: Mask, settle: Settle) -> Words:

@@ -110,6 +110,11 @@ def _cell(vector: Vector, row: int) -> Vector:
     return Vector(vector.words[row : row + 1], None if vector.nulls is None else vector.nulls[row : row + 1])
 
 
+def failing_row(table: Relation, columns: list[Vector], row: int, dictionary: Dictionary) -> str:
+    """The detail of errors about one of a table's rows."""
+    return f"Failing row contains {row_text(table, [_cell(v, row) for v in columns], dictionary)}."
+
+
 def row_text(table: Relation, row: list[Vector], dictionary: Dictionary) -> str:
     """A row, given as columns of length one, in the format of Postgres's errors."""
     return "(" + ", ".join(_text(table, i, vector, dictionary) for i, vector in enumerate(row)) + ")"

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
+from ivm.words import Schema
 from sql.dml.constraints import fit
 from sql.statements.statements import Branch, Delete, Update
 from storage.dictionary import Dictionary
@@ -43,6 +45,27 @@ def new_rows(statement: Update, share: BranchRows, source: RowSet, kept: Words, 
     schema = tuple(source.schema[statement.width + i] for i in share.branch.columns)
     assert len(schema) == width
     return fit(share.branch.table, RowSet(pack(own, schema, len(kept)), schema), dictionary)
+
+
+def stored_rows(source: RowSet, schema: Schema) -> Words:
+    """The source's leading columns as stored rows of ``schema``."""
+    if source.schema == schema:
+        return source.rows
+    columns = source.columns()[: len(schema)]
+    for column, vector in zip(schema, columns, strict=True):
+        if not column.nullable and vector.nulls is not None and vector.nulls.any():
+            raise SqlError("XX000", "internal error: a stored row has NULL in a column that is NOT NULL")
+    return pack(columns, schema, len(source))
+
+
+def part(source: RowSet, places: Words, columns: tuple[int, ...]) -> RowSet:
+    """These columns of these rows."""
+    vectors = source.columns()
+    kept = [
+        Vector(v.words[places], None if v.nulls is None else v.nulls[places]) for v in (vectors[i] for i in columns)
+    ]
+    schema = tuple(source.schema[i] for i in columns)
+    return RowSet(pack(kept, schema, len(places)), schema)
 
 
 def chosen_rows(source: RowSet, kept: Sequence[Words]) -> RowSet:

@@ -75,7 +75,7 @@ def conflict_of(conflict: OnConflict, table: Relation, leaf: Relation) -> OnConf
 
     changed = {table.columns[i].name: moved(expr) for i, expr in enumerate(conflict.changed)}
     where = None if conflict.where is None else moved(conflict.where)
-    return OnConflict(arbiters, tuple(changed[name] for name in own), where)
+    return replace(conflict, arbiters=arbiters, changed=tuple(changed[name] for name in own), where=where)
 
 
 def _matching(table: Relation, leaf: Relation, index: Index) -> Index:

@@ -21,6 +21,7 @@ from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
+from sql.ddl.view_options import alter_view
 from sql.dml.changes import Changer
 from sql.engine.clock import timestamp_now
 from sql.engine.definition import view_rel
@@ -148,6 +149,9 @@ class Definitions:
                 return f"DROP {statement.kind.name.replace('_', ' ')}"
             case definitions.AlterTable():
                 return self._alter(definer, statement, request)
+            case definitions.AlterView():
+                alter_view(writer, statement)
+                return "ALTER VIEW"
             case Attach():
                 attach(self.changer(writer, request), definer.names, statement)
                 return "ALTER TABLE"

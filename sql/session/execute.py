@@ -20,7 +20,6 @@ from sql.session.defining import Definitions
 from sql.session.discarding import discard
 from sql.session.explaining import explained
 from sql.session.information import SystemInformation
-from sql.session.modes import check_modes
 from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
@@ -58,13 +57,12 @@ class Executor:
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self._reads, prepared.bound.statement
-        check_modes(session, statement, prepared.text)
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
         match statement:
             case Query():
                 return await reads.query(statement, prepared, request)
-            case bound.Insert() | bound.Update() | bound.Delete():
+            case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
                 return await self._writes.change(statement, prepared, request)
             case bound.Compound():
                 return await self._writes.compound(statement, prepared, request)

@@ -61,7 +61,7 @@ def _explained(statement: bound.Statement) -> Rel:
     match statement:
         case Query():
             return statement.rel
-        case bound.Insert() | bound.Update() | bound.Delete():
+        case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
             return statement.source
         case CreateView():
             rel = view_rel(statement.query)

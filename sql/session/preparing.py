@@ -7,14 +7,12 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from ivm.words import BYTEA, INT8, TEXT, SqlType
 from sql.coordination.prepared import Prepared
-from sql.parse import StatementText, parse
+from sql.parse import StatementText
 from sql.session.portal import NamedStatement
 from sql.session.state import SessionState
 from sql.session.subscription import subscribe_columns
-from sql.session.transactions import aborted, ends_failed_block
 from sql.statements import statements as bound
 from sql.statements.queries import OutputColumn, Query
-from sql.syntax.nodes.statements import Utility
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
 
@@ -24,10 +22,6 @@ def prepare(session: SessionState, statement: StatementText, types: tuple[SqlTyp
 
     Raises SqlError, whose position counts from the start of the query string.
     """
-    if session.failed:
-        tree = parse(statement)
-        if not (isinstance(tree, Utility) and ends_failed_block(tree.statement)):
-            raise aborted()
     catalog = session.catalog
     cache = session.coordinator.statements
     try:
@@ -67,7 +61,7 @@ def output_columns(session: SessionState, statement: bound.Statement) -> tuple[O
     match statement:
         case Query():
             return statement.columns
-        case bound.Insert() | bound.Update() | bound.Delete():
+        case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
             return None if statement.returning is None else statement.columns
         case bound.Compound():
             return output_columns(session, statement.main)

@@ -1,4 +1,4 @@
-"""INSERT, UPDATE, DELETE, TRUNCATE: statements that change rows, and queries over a writer's own state."""
+"""INSERT, UPDATE, DELETE, MERGE, TRUNCATE: statements that change rows, and queries over a writer's own state."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sql.ddl.sequences import restart_sequences
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
 from sql.dml.fast_insert import constant_source
+from sql.dml.merging import merge
 from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.snapshot import MemorySnapshot, Published
 from sql.engine.state import TooLongHereError
@@ -24,7 +25,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
-from sql.statements.statements import Compound, DataChange, Delete, Insert, Truncate, Update
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Merge, Truncate, Update
 
 
 class Writes:
@@ -35,7 +36,7 @@ class Writes:
         self._reads = reads
 
     async def change(self, statement: DataChange, prepared: Prepared, request: Request) -> Result:
-        """Run INSERT, UPDATE or DELETE."""
+        """Run INSERT, UPDATE, DELETE or MERGE."""
         transaction = self._session.running
         changed = await transaction.write(
             lambda writer: self._apply(writer, statement, prepared, request), light=self._is_light(statement, request)
@@ -46,7 +47,7 @@ class Writes:
         """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
         transaction = self._session.running
         links = self._session.coordinator.keys.links(transaction.catalog)
-        if statement.table.partitioning is not None:
+        if statement.table.partitioning is not None or isinstance(statement, Merge):
             return False
         tables = statement.branches if not isinstance(statement, Insert) else ()
         touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
@@ -87,7 +88,7 @@ class Writes:
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
         if source is None:
             source = self.source(writer, statement.source, prepared, context, information)
-        if isinstance(statement, Insert) and statement.finishing is not None:
+        if isinstance(statement, Insert | Merge) and statement.finishing is not None:
             source = finish(source, statement.finishing, context)
         match statement:
             case Insert():
@@ -96,6 +97,8 @@ class Writes:
                 return changer.update(statement, source)
             case Delete():
                 return changer.delete(statement, source)
+            case Merge():
+                return merge(changer, statement, source)
 
     def source(
         self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, information: SystemInformation

@@ -123,6 +123,7 @@ class CreateView:
     follows: bool = False
     hydrate: Hydrate | None = None
     parts: int = 0
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,19 @@ class AlterTable:
     changes: tuple[Change, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AlterView:
+    """A view's options, or its columns' defaults. ``view`` None: there is none, and IF EXISTS accepts that. ``options``
+    and ``defaults``: what the view has afterwards."""
+
+    view: Relation | None
+    name: str
+    options: tuple[str, ...] = ()
+    defaults: tuple[str | None, ...] = ()
+
+
 Definition = (
-    CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable | AlterSequence
+    AlterView | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable | AlterSequence
     | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement | SinkStatement
     | ConnectionStatement
 )  # fmt: skip

@@ -16,6 +16,30 @@ from sql.statements.vacuum import Vacuum
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """One of the tables that a statement changes: the position of each of its columns in the source's wide rows."""
+
+    table: Relation
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLayer:
+    """One of the views through which a statement changes a table.
+
+    ``exprs``: the view's columns, and ``condition``: its WHERE, over the table's (wide) row and the columns of the
+    layers below. ``checked``: new rows must meet the condition (WITH CHECK OPTION).
+    """
+
+    view: Relation
+    places: tuple[int | None, ...]
+    """For each of the view's columns its position in the table; None for one that is computed."""
+    exprs: tuple[Scalar, ...]
+    condition: Scalar | None
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OnConflict:
     """What to do with a row whose key exists. ``arbiters``: the unique indexes to check; all others raise 23505.
 
@@ -26,14 +50,9 @@ class OnConflict:
     arbiters: tuple[Index, ...]
     changed: tuple[Scalar, ...] | None = None
     where: Scalar | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One of the tables that a statement changes: the position of each of its columns in the source's wide rows."""
-
-    table: Relation
-    columns: tuple[int, ...]
+    layers: tuple[ViewLayer, ...] = ()
+    """Those of ``Insert``, whose columns for the existing and for the proposed row follow both rows."""
+    oid: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +61,8 @@ class Insert:
 
     ``returning``: expressions over the table's columns, shown as ``columns``; ``oid``: a tableoid column follows the
     table's columns. ``finishing``: columns computed by a volatile function (nextval), which ``source`` lacks; they are
-    evaluated for each row, in the order of the query.
+    evaluated for each row, in the order of the query. ``layers``: the views that it goes through, from the table up;
+    in ``returning`` their columns follow.
     """
 
     table: Relation
@@ -52,15 +72,16 @@ class Insert:
     conflict: OnConflict | None = None
     finishing: Finishing | None = None
     oid: bool = False
+    layers: tuple[ViewLayer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """``source`` yields, for each row to change, the old row, the new row, then any columns of FROM.
+    """``source`` yields, for each row to change, the old row, the new row, then the layers' columns and those of FROM.
 
-    ``returning`` is over (new row, FROM's columns). If FROM matches a row several times, one match is used. With
-    ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is the
-    tableoid, the oid of the row's table.
+    ``returning`` is over (new row, layers' columns, FROM's columns). If FROM matches a row several times, one match is
+    used. With ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is
+    the tableoid, the oid of the row's table.
     """
 
     table: Relation
@@ -69,12 +90,13 @@ class Update:
     columns: tuple[OutputColumn, ...] = ()
     branches: tuple[Branch, ...] = ()
     width: int = 0
+    layers: tuple[ViewLayer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """``source`` yields the old row, then any columns of USING; ``returning`` is over all of them. ``branches`` and
-    ``width``: as in ``Update``."""
+    """``source`` yields the old row, then the layers' columns and those of USING; ``returning`` is over all of them.
+    ``branches`` and ``width``: as in ``Update``."""
 
     table: Relation
     source: Rel
@@ -84,7 +106,27 @@ class Delete:
     width: int = 0
 
 
-DataChange = Insert | Update | Delete
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """``source`` (after ``finishing``) yields for each row the number of its action, from 1, in ``actions`` (insert,
+    update or delete); then the old row, the new row, the layers' columns, and those of USING.
+
+    The rows have ``width`` columns, wide if there are ``branches`` as in ``Update``. ``returning`` is over (the
+    action's name, the row, the layers' columns, USING's columns), the row being the old one of a deletion.
+    """
+
+    table: Relation
+    source: Rel
+    finishing: Finishing
+    actions: tuple[str, ...]
+    width: int
+    branches: tuple[Branch, ...] = ()
+    returning: tuple[Scalar, ...] | None = None
+    columns: tuple[OutputColumn, ...] = ()
+    layers: tuple[ViewLayer, ...] = ()
+
+
+DataChange = Insert | Update | Delete | Merge
 """A data-modifying statement."""
 
 
@@ -234,7 +276,6 @@ class Modes:
 @dataclass(frozen=True, slots=True)
 class Begin:
     modes: Modes = Modes()
-    tag: str = "BEGIN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +288,12 @@ class SetTransaction:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """``chain``: the next transaction begins at once, with the same modes."""
-
-    chain: bool = False
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """``chain``: as in ``Commit``."""
-
-    chain: bool = False
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +306,11 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """SET [LOCAL]; ``value`` None: to the default (also RESET, by its ``tag``). ``name`` 'all' with None: RESET ALL."""
+    """SET [LOCAL]; ``value`` None: to the default (also RESET). ``name`` 'all' with None: RESET ALL."""
 
     name: str
     value: str | None
     local: bool = False
-    tag: str = "SET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +403,7 @@ class NoOperation:
 
 
 Statement = (
-    Query | Insert | Update | Delete | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
+    Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
     | NoOperation | Vacuum

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from planner.logical.traversal import has_subquery
-from sql.statements.statements import DataChange, Insert
+from sql.statements.statements import DataChange, Delete, Insert
 
 
 def reads_subqueries(statement: DataChange) -> bool:
     """Whether the expressions over its rows need a snapshot, apart from its own ``source``."""
     exprs = list(statement.returning or ())
+    for layer in () if isinstance(statement, Delete) else statement.layers:
+        exprs += [*layer.exprs, *(() if layer.condition is None else (layer.condition,))]
     conflict = statement.conflict if isinstance(statement, Insert) else None
     if conflict is not None:
         exprs += [*(conflict.changed or ()), *(() if conflict.where is None else (conflict.where,))]

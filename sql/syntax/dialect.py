@@ -24,7 +24,7 @@ class Grammars(Protocol):
     """What the table needs of the grammars, which are built on this module. They stand at a statement's first token."""
 
     def preparable(self) -> Statement:
-        """A query, INSERT, UPDATE or DELETE."""
+        """A query, INSERT, UPDATE, DELETE or MERGE."""
 
     def definition(self) -> Statement:
         """CREATE, ALTER, DROP or TRUNCATE."""
@@ -37,7 +37,7 @@ GrammarEntry = Callable[[Grammars], Statement]
 
 _ENTRIES: Final[dict[str, GrammarEntry]] = {
     **dict.fromkeys(
-        ("select", "values", "table", "with", "(", "insert", "update", "delete"),
+        ("select", "values", "table", "with", "(", "insert", "update", "delete", "merge"),
         lambda grammars: grammars.preparable(),
     ),
     **dict.fromkeys(("create", "alter", "drop", "truncate"), lambda grammars: grammars.definition()),

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from ivm.words import Kind, SqlType
+from sql.bind.entry_points import environment_of
+from sql.bind.environment import Environment
+from sql.bind.view_targets import updatable_columns
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
-from sql.system.view_text import view_definition
+from sql.system.view_text import catalog_of, view_definition
 from storage.types.type_names import format_type, internal_name
 
 _MAX_OCTETS: Final = 1 << 30
@@ -33,30 +36,36 @@ def schemata(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def tables(state: SystemState, row: Row) -> Iterator[Datums]:
+    env = _environment(state)
     for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
             yield row(
                 table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
                 table_type="LOCAL TEMPORARY" if relation.temporary else _TABLE_TYPES[kind], is_typed="NO",
-                is_insertable_into="YES" if relation.kind is RelationKind.TABLE else "NO",
+                is_insertable_into=_yes(any(_updatable(relation, env))),
             )  # fmt: skip
 
 
 def views(state: SystemState, row: Row) -> Iterator[Datums]:
+    env = _environment(state)
     for relation in user_relations(state, RelationKind.VIEW):
+        changed = _yes(any(_updatable(relation, env)))
         yield row(
             table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
-            view_definition=view_definition(relation, state), check_option="NONE", is_updatable="NO",
-            is_insertable_into="NO", is_trigger_updatable="NO", is_trigger_deletable="NO",
+            view_definition=view_definition(relation, state),
+            check_option=(relation.option("check_option") or "none").upper(), is_updatable=changed,
+            is_insertable_into=changed, is_trigger_updatable="NO", is_trigger_deletable="NO",
             is_trigger_insertable_into="NO",
         )  # fmt: skip
 
 
 def columns(state: SystemState, row: Row) -> Iterator[Datums]:
+    env = _environment(state)
     for relation, kind in own_relations(state):
         if kind in _TABLE_TYPES:
+            changed = _updatable(relation, env)
             for i, column in enumerate(relation.columns):
-                yield row(**_column(state, relation, kind, i, column))
+                yield row(**_column(state, relation, kind, i, column), is_updatable=_yes(changed[i]))
 
 
 def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> dict[str, object]:
@@ -73,8 +82,24 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
         udt_schema="pg_catalog" if own is None else own.schema_name, udt_name=internal_name(type_),
         dtd_identifier=str(i + 1),
         is_self_referencing="NO", is_generated="NEVER", **_identity(state, column),
-        is_updatable="YES" if relation.kind is RelationKind.TABLE else "NO", **_limits(type_),
+        **_limits(type_),
     )  # fmt: skip
+
+
+def _updatable(relation: Relation, env: Environment) -> tuple[bool, ...]:
+    """For each column, whether statements can change it."""
+    if relation.kind is not RelationKind.VIEW or relation.definition is None:
+        return (relation.kind is RelationKind.TABLE,) * len(relation.columns)
+    found = updatable_columns(env, relation)
+    return (False,) * len(relation.columns) if isinstance(found, str) else tuple(i is not None for i in found)
+
+
+def _environment(state: SystemState) -> Environment:
+    return environment_of(catalog_of(state))
+
+
+def _yes(value: bool) -> str:
+    return "YES" if value else "NO"
 
 
 def _identity(state: SystemState, column: TableColumn) -> dict[str, object]:

@@ -51,6 +51,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
             relhassubclass=bool(relation.children),
             relhastriggers=relation.oid in referred or bool(relation.foreign_keys),
             relispopulated=True, relreplident="d" if kind in "rmp" else "n", relispartition=bound is not None,
+            reloptions=list(relation.options) or None,
             relpartbound=None if bound is None else bound_text(tables[relation.parents[0]], bound),
         )  # fmt: skip
     for relation, index in indexed(state):

@@ -19,19 +19,24 @@ def view_definition(view: Relation, state: SystemState) -> str:
     relations = {r.id: r for r, _ in all_relations(state)}
     text = _in_new_names(view, relations, state).strip().removesuffix(";")
     columns = tuple(c.name for c in view.columns)
-    if _output(view, relations, state) != columns:
+    if _output(view, state) != columns:
         names = ", ".join(map(quoted, columns))
         text = f"SELECT * FROM ({text}) {quoted(view.name)}({names})"
     return f" {text};"
 
 
-def _output(view: Relation, relations: dict[int, Relation], state: SystemState) -> tuple[str, ...]:
+def _output(view: Relation, state: SystemState) -> tuple[str, ...]:
     """The view's column names by its definition alone."""
-    others = {r.id: r for r in (*state.routines(), *state.types())}
-    catalog = Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()})
-    bound = bind_statement(StatementText(view.definition or "", 0), Pinned(SearchPathReader(catalog), view)).statement
+    bound = bind_statement(StatementText(view.definition or "", 0), Pinned(catalog_of(state), view)).statement
     assert isinstance(bound, Query), "a view's definition is a query"
     return tuple(c.name for c in bound.columns)
+
+
+def catalog_of(state: SystemState) -> SearchPathReader:
+    """A reader of the relations that the state knows."""
+    relations = {r.id: r for r, _ in all_relations(state)}
+    others = {r.id: r for r in (*state.routines(), *state.types())}
+    return SearchPathReader(Catalog(relations | others, {(r.schema_name, r.name): r for r in relations.values()}))
 
 
 def _in_new_names(view: Relation, relations: dict[int, Relation], state: SystemState) -> str:

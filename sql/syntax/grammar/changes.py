@@ -1,4 +1,4 @@
-"""INSERT, UPDATE and DELETE."""
+"""INSERT, UPDATE and DELETE, and what MERGE shares with them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,28 @@ class ChangeGrammar(QueryGrammar):
     def preparable(self) -> nodes.Preparable:
         at = self.token.start
         with_ = self.with_clause()
+        changed = self.change(with_, at)
+        return self.whole_query(self.query_operand(), at, with_) if changed is None else changed
+
+    def change(self, with_: nodes.With | None, at: int) -> nodes.Change | None:
+        """A statement that changes rows, after its WITH; None for a query."""
         if self.accept("insert"):
             return self._insert(with_, at)
         if self.accept("update"):
             return self._update(with_, at)
         if self.accept("delete"):
             return self._delete(with_, at)
-        return self.whole_query(self.query_operand(), at, with_)
+        return None
 
-    def _target_table(self) -> nodes.TableName:
+    def target_table(self) -> nodes.TableName:
+        """The table to change, with its alias."""
         table = self.only_table(self.accept("only"))
         if self.accept("as") or (self.is_name() and not self.is_word("set")):
             return replace(table, alias=self.name())
         return table
 
-    def _returning(self) -> tuple[nodes.Target, ...] | None:
+    def returning(self) -> tuple[nodes.Target, ...] | None:
+        """``RETURNING`` and its select list, if it is next."""
         return self.targets() if self.accept("returning") else None
 
     def _insert(self, with_: nodes.With | None, at: int) -> nodes.InsertStatement:
@@ -40,16 +47,16 @@ class ChangeGrammar(QueryGrammar):
         columns: tuple[tuple[str, int], ...] = ()
         if self.is_symbol("(") and not self._starts_inner_query():
             self.index += 1
-            columns = self.listed(self._assigned_column)
+            columns = self.listed(self.assigned_column)
             self.expect_symbol(")")
-        overriding = self._overriding()
+        overriding = self.overriding()
         source = None
         if self.accept("default"):
             self.expect("values")
         else:
             source = self.query()
         conflict = self._on_conflict()
-        return nodes.InsertStatement(table, columns, source, self._returning(), conflict, at, with_, overriding)
+        return nodes.InsertStatement(table, columns, source, self.returning(), conflict, at, with_, overriding)
 
     def _starts_inner_query(self) -> bool:
         """Whether a query stands inside the parenthesis that is next."""
@@ -58,7 +65,7 @@ class ChangeGrammar(QueryGrammar):
         self.index -= 1
         return found
 
-    def _overriding(self) -> str | None:
+    def overriding(self) -> str | None:
         """``OVERRIDING {SYSTEM | USER} VALUE``."""
         if not self.accept("overriding"):
             return None
@@ -68,7 +75,8 @@ class ChangeGrammar(QueryGrammar):
         self.expect("value")
         return word
 
-    def _assigned_column(self) -> tuple[str, int]:
+    def assigned_column(self) -> tuple[str, int]:
+        """A column to assign, and its offset."""
         at = self.token.start
         column = self.name()
         if self.is_symbol("[") or self.is_symbol("."):
@@ -90,7 +98,7 @@ class ChangeGrammar(QueryGrammar):
         if self.accept("nothing"):
             return nodes.ConflictClause(columns, constraint, None, None, at)
         self.expect("update", "set")
-        assignments = self.listed(self._assignment)
+        assignments = self.listed(self.assignment)
         return nodes.ConflictClause(columns, constraint, assignments, self.where(), at)
 
     def _conflict_target(self) -> tuple[tuple[str, int], ...]:
@@ -111,18 +119,19 @@ class ChangeGrammar(QueryGrammar):
         return tuple(found)
 
     def _update(self, with_: nodes.With | None, at: int) -> nodes.UpdateStatement:
-        table = self._target_table()
+        table = self.target_table()
         self.expect("set")
-        assignments = self.listed(self._assignment)
+        assignments = self.listed(self.assignment)
         from_ = self.table_list() if self.accept("from") else ()
-        return nodes.UpdateStatement(table, assignments, from_, self.where(), self._returning(), at, with_)
+        return nodes.UpdateStatement(table, assignments, from_, self.where(), self.returning(), at, with_)
 
-    def _assignment(self) -> nodes.Assignment:
+    def assignment(self) -> nodes.Assignment:
+        """``column = value`` or ``(column, …) = row``."""
         if self.is_symbol("("):
             columns = self.names()
             self.expect_symbol("=")
             return nodes.Assignment(columns, self._row_source(), True)
-        column = self._assigned_column()
+        column = self.assigned_column()
         self.expect_symbol("=")
         return nodes.Assignment((column,), self.value_or_default(), False)
 
@@ -143,6 +152,6 @@ class ChangeGrammar(QueryGrammar):
 
     def _delete(self, with_: nodes.With | None, at: int) -> nodes.DeleteStatement:
         self.expect("from")
-        table = self._target_table()
+        table = self.target_table()
         using = self.table_list() if self.accept("using") else ()
-        return nodes.DeleteStatement(table, using, self.where(), self._returning(), at, with_)
+        return nodes.DeleteStatement(table, using, self.where(), self.returning(), at, with_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.syntax.grammar.changes import ChangeGrammar
+from sql.syntax.grammar.merging import MergeGrammar
 from sql.syntax.nodes.constraints import (
     CheckConstraint,
     Constraint,
@@ -24,7 +24,7 @@ _ACTIONS: Final = (("no", "action"), ("restrict",), ("cascade",))
 _SET_ACTIONS: Final = (("set", "null"), ("set", "default"))
 
 
-class ConstraintGrammar(ChangeGrammar):
+class ConstraintGrammar(MergeGrammar):
     """What CREATE TABLE, ALTER TABLE and CREATE INDEX share."""
 
     def constraint(self) -> Constraint:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.partitioning import Partitioning, WrittenBound
-from sql.syntax.grammar.columns import ColumnGrammar
+from sql.syntax.grammar.view_options import ViewOptionGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
@@ -20,7 +20,7 @@ from sql.syntax.nodes.statements import (
     TruncateStatement,
 )
 
-_STORAGE_PARAMETERS: Final = ("fillfactor", "security_barrier", "security_invoker", "oids")
+_STORAGE_PARAMETERS: Final = ("fillfactor", "oids")
 _OTHER_OBJECTS: Final = frozenset(
     """
     access aggregate cast collation conversion database default domain event extension foreign function group
@@ -53,7 +53,7 @@ class ViewOptions:
         return (self.parts or DEFAULT_PARTS) if self.spark else 0
 
 
-class DefinitionGrammar(ColumnGrammar):
+class DefinitionGrammar(ViewOptionGrammar):
     """Statements about tables, views and indexes."""
 
     def table_statement(self) -> Statement:
@@ -97,28 +97,38 @@ class DefinitionGrammar(ColumnGrammar):
         return self.error()
 
     def _create_view(self, at: int, *, materialized: bool) -> CreateViewStatement:
-        exists = self.accept("if", "not", "exists")
+        exists = materialized and self.accept("if", "not", "exists")
         table = self.table_name()
         if self.is_symbol("("):
             table = replace(table, columns=self.enclosed(self.name))
+        if not materialized:
+            return self._create_plain_view(table, at)
         options = ViewOptions()
-        retain = self._storage_options(options if materialized else None)
+        retain = self._storage_options(options)
         self.expect("as")
         start = self.token.start
         query = self.query()
         text, parts = self.source(start, self.index), options.wanted
         self._with_data()
         return CreateViewStatement(
-            table, query, text, start, materialized, False, exists, retain, at, hydrate=options.hydrate, parts=parts
+            table, query, text, start, True, False, exists, retain, at, hydrate=options.hydrate, parts=parts
         )
+
+    def _create_plain_view(self, table: TableName, at: int) -> CreateViewStatement:
+        retains = self.is_word("with") and self.ahead(2).value == "retain"
+        retain = self._storage_options() if retains else None
+        options = self.view_options() if self.accept("with") else ()
+        self.expect("as")
+        start = self.token.start
+        query = self.query()
+        text = self.source(start, self.index)
+        options = (*options, *self.check_option())
+        return CreateViewStatement(table, query, text, start, False, False, False, retain, at, options=options)
 
     def _with_data(self) -> bool:
         """WITH [NO] DATA; whether there shall be data."""
-        token = self.token
         if not self.accept("with"):
             return True
-        if self.is_one_of("check", "cascaded", "local"):
-            raise self.refusal("WITH CHECK OPTION", token)
         without = self.accept("no")
         self.expect("data")
         return not without

@@ -41,7 +41,7 @@ class QueryGrammar(TableGrammar):
 
     @abstractmethod
     def preparable(self) -> nodes.Preparable:
-        """A query, INSERT, UPDATE or DELETE, with its WITH."""
+        """A query, INSERT, UPDATE, DELETE or MERGE, with its WITH."""
 
     def query(self) -> nodes.Query:
         at = self.token.start

@@ -40,10 +40,14 @@ class TableGrammar(OperandGrammar):
 
     def table_list(self) -> tuple[nodes.TableRef, ...]:
         """A FROM list without its word."""
-        items = [self._joins(self._table())]
+        items = [self.joined_table()]
         while self.accept_symbol(","):
-            items.append(self._joins(self._table()))
+            items.append(self.joined_table())
         return tuple(items)
+
+    def joined_table(self) -> nodes.TableRef:
+        """An item of FROM with the joins that follow it."""
+        return self._joins(self._table())
 
     def only_table(self, only: bool) -> nodes.TableName:
         """A table's name: ``ONLY name`` or ``ONLY (name)`` after that word, else ``name`` or ``name *``."""

@@ -50,7 +50,25 @@ class SetType:
     at: int
 
 
-Change = AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | SetNotNull | SetType
+@dataclass(frozen=True, slots=True)
+class SetOptions:
+    """``SET (name = value, …)`` of a view, or ``RESET (name, …)``."""
+
+    options: tuple[str, ...] = ()
+    reset: tuple[str, ...] = ()
+
+
+Change = (
+    SetOptions
+    | AddPrimaryKey
+    | AddConstraint
+    | DropConstraint
+    | AddColumn
+    | DropColumn
+    | SetDefault
+    | SetNotNull
+    | SetType
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The syntax tree of expressions, queries, INSERT, UPDATE and DELETE, before names and types are resolved.
+"""The syntax tree of expressions, queries, INSERT, UPDATE, DELETE and MERGE, before names and types are resolved.
 
 ``at`` is the 0-based character offset in the statement's text that an error about the node points to. These classes
 refer to each other (an expression may hold a query), so they share a module.
@@ -467,5 +467,49 @@ class DeleteStatement:
     with_: With | None = None
 
 
-Preparable = Query | InsertStatement | UpdateStatement | DeleteStatement
+@dataclass(frozen=True, slots=True)
+class MergeInsert:
+    """``values`` None: DEFAULT VALUES."""
+
+    columns: tuple[tuple[str, int], ...]
+    values: tuple[Expr, ...] | None
+    overriding: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeUpdate:
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDelete:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class MergeWhen:
+    """``WHEN … [AND condition] THEN action``; None: DO NOTHING. ``match``: both (MATCHED), source (a row of the source
+    without one of the target: NOT MATCHED), or target (NOT MATCHED BY SOURCE)."""
+
+    match: str
+    condition: Expr | None
+    action: MergeInsert | MergeUpdate | MergeDelete | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStatement:
+    table: TableName
+    source: TableRef
+    on: Expr
+    whens: tuple[MergeWhen, ...]
+    returning: tuple[Target, ...] | None
+    at: int
+    with_: With | None = None
+
+
+Change = InsertStatement | UpdateStatement | DeleteStatement | MergeStatement
+"""A statement that changes rows."""
+Preparable = Query | InsertStatement | UpdateStatement | DeleteStatement | MergeStatement
 """What a CTE or COPY may hold (gram.y's PreparableStmt)."""

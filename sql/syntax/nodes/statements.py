@@ -8,7 +8,17 @@ from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.nodes.alter import AlterTableStatement
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
-from sql.syntax.nodes.queries import DeleteStatement, Expr, InsertStatement, Query, TableName, TypeName, UpdateStatement
+from sql.syntax.nodes.queries import (
+    Change,
+    DeleteStatement,
+    Expr,
+    InsertStatement,
+    MergeStatement,
+    Query,
+    TableName,
+    TypeName,
+    UpdateStatement,
+)  # fmt: skip
 from sql.syntax.nodes.routines import CreateFunctionStatement, DropFunctionStatement
 
 
@@ -48,6 +58,8 @@ class CreateViewStatement:
     temporary: bool = False
     hydrate: str | None = None
     parts: int = 0
+    options: tuple[str, ...] = ()
+    """Of a plain view, as ``name=value``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ OptionValue = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
 class CopyStatement:
     """``source``: a relation, a query or a subscription; ``path`` None is STDIN or STDOUT."""
 
-    source: TableName | Query | SubscribeStatement | InsertStatement | UpdateStatement | DeleteStatement
+    source: TableName | Query | SubscribeStatement | Change
     columns: tuple[tuple[str, int], ...]
     to: bool
     path: str | None
@@ -151,7 +163,8 @@ class Utility:
 
 
 Statement = (
-    Query | InsertStatement | UpdateStatement | DeleteStatement | CreateTableStatement | CreateViewStatement
+    Query | InsertStatement | UpdateStatement | DeleteStatement | MergeStatement | CreateTableStatement
+    | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility

@@ -36,6 +36,8 @@ class AlterGrammar(SchemaGrammar):
         renamed = renaming(self, kind, table, if_exists)
         if renamed is not None:
             return Utility(renamed)
+        if kind == "view" and self.is_one_of("set", "reset", "alter"):
+            return nodes_alter.AlterTableStatement(table, if_exists, (self._view_change(),), at)
         if kind != "table":
             if self.at_end():
                 raise self.error()
@@ -43,6 +45,18 @@ class AlterGrammar(SchemaGrammar):
         if (attached := self._attachment(table)) is not None:
             return Utility(attached)
         return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at)
+
+    def _view_change(self) -> nodes_alter.Change:
+        if self.accept("set"):
+            return nodes_alter.SetOptions(self.view_options())
+        if self.accept("reset"):
+            return nodes_alter.SetOptions(reset=self.enclosed(self.label))
+        self.expect("alter")
+        self.accept("column")
+        change = self._column_change(self.name())
+        if not isinstance(change, nodes_alter.SetDefault):
+            raise self.error()
+        return change
 
     def _attachment(self, table: TableName) -> Attach | Detach | None:
         """ATTACH or DETACH PARTITION, INHERIT or NO INHERIT, if one is next."""
