@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks checked joins proctime aggregates priorities laws chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories blocks checked joins proctime aggregates priorities laws extremes chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -83,6 +83,10 @@ demand: $(VENV)/test.done
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -rl --include="test_*.py" "^from hypothesis" tests)
+
+# Every function and cast over the extremes of its types.
+extremes: $(VENV)/test.done
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 tests/planner/expr/test_function_extremes.py
 
 chaos: $(VENV)/test.done
 	$(PY) -m tests.programs.chaos --count $(or $(COUNT),20)

@@ -237,3 +237,9 @@ CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, 
 CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, x.n >= x.f FROM a x ORDER BY 1, 2, 3
 CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.f, (SELECT count(*) FROM a s WHERE x.n = s.i) FROM a x ORDER BY 1, 2, 3
 CREATE TEMP TABLE a (i int, n numeric, f float8); INSERT INTO a VALUES (0, 1.0, '-0'), (0, 1.0, 0), (1, 1.00, 1.5), (NULL, 2.5, 0), (1, NULL, 0); SELECT x.n, x.i, s.i FROM a x JOIN a s ON x.n = s.i ORDER BY 1, 2, 3
+SELECT k, to_char(i, k) FROM unnest(ARRAY['IYYY','IYY','IY','I','IW','DDD','IDDD','WW','W','J','CC','Q','YYYY','YYY','YY','Y','Y,YYY','RM']) AS k, unnest(ARRAY['0','1 mon','-5 mons -3 days','14 mons 40 days 27:00','-100 years 3 days','2 years 11 mons 12 days']::interval[]) AS i ORDER BY k, i
+SELECT to_char(interval '1 mon', 'Mon')
+SELECT to_char(interval '1 mon', 'BC')
+SELECT to_char(timestamp '2001-02-03', 'İ ſ')
+SELECT n, pg_size_pretty(n), pg_size_pretty(n::numeric) FROM (VALUES (0), (-1), (10239), (10240), (-10240), (10485247), (10485248), (9223372036854775807), (-9223372036854775808)) v(n) ORDER BY n
+SELECT pg_size_pretty(0.5), pg_size_pretty(10239.5), pg_size_pretty(-10240.5), pg_size_pretty(1e60), pg_size_pretty('NaN'::numeric), pg_size_pretty('-Infinity'::numeric)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import pkgutil
-from collections.abc import Iterator
-from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -16,76 +14,22 @@ import pytest
 
 import planner.expr.functions
 from ivm.errors import SqlError
-from ivm.words import (
-    BOOL,
-    BYTEA,
-    CHAR1,
-    DATE,
-    FLOAT4,
-    FLOAT8,
-    INT2,
-    INT4,
-    INT8,
-    INTERVAL,
-    NAME,
-    NEGATIVE_INFINITY,
-    NUMERIC,
-    OID,
-    POSITIVE_INFINITY,
-    REGCLASS,
-    TEXT,
-    TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    UUID,
-    EnumType,
-    Kind,
-    SqlType,
-)  # fmt: skip
+from ivm.words import BOOL, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.functions.casts.registry import CAST
 from planner.expr.functions.compare import ORDER_BYTES
 from planner.expr.functions.library import CASTS, FAMILIES, FUNCTIONS, find_cast
-from planner.expr.functions.row import FIELD, ROW
-from planner.expr.functions.table import Function, Polymorphic, Raises
+from planner.expr.functions.row import FIELD
+from planner.expr.functions.table import Function, Raises
 from planner.expr.ordering import needs_order_bytes
 from planner.expr.scalar import Call, Column
 from planner.logical.fallibility import can_raise
 from storage.dictionary import Dictionary
 from storage.types.codec import decode, encode
+from tests.support.extremes import ENUM, EXTREMES, RECORD, VARCHAR, array_of, extremes, result_type, signatures
 
 ROOT = Path(planner.expr.functions.__file__).parents[3]
-ENUM = SqlType(Kind.ENUM, enum=EnumType(70001, 70002, "level", "level", {1: "low", 2: "high"}, {"low": 1, "high": 2}))
-BPCHAR, VARCHAR, JSONB = SqlType(Kind.BPCHAR), SqlType(Kind.VARCHAR), SqlType(Kind.JSONB)
-RECORD = SqlType(Kind.RECORD, fields=(("a", INT4), ("b", TEXT)))
-STRINGS = ("", " ", "a", "A ß\\", "%_\\", "ŉİ" * 3, "x" * 100)
-STAMPS = (NEGATIVE_INFINITY, -211813488000000000, -1, 0, 9223371331199999999, POSITIVE_INFINITY)
-FLOATS = (float("-inf"), -1.7976931348623157e308, -0.0, 0.0, 5e-324, 1.5, float("inf"), float("nan"))
-REALS = (float("-inf"), -3.4028234663852886e38, 0.0, 1.401298464324817e-45, 1.5, float("nan"))
-EXTREMES: dict[SqlType, tuple[Any, ...]] = {
-    BOOL: (False, True),
-    INT2: (-(2**15), -1, 0, 1, 2**15 - 1),
-    INT4: (-(2**31), -1, 0, 1, 2**31 - 1),
-    INT8: (-(2**63), -1, 0, 1, 2**63 - 1),
-    FLOAT4: REALS,
-    FLOAT8: FLOATS,
-    NUMERIC: tuple(
-        map(Decimal, ("NaN", "-Infinity", "Infinity", "0", "0.00", "-1", "1.0", "1E-40", "1E+60", "9" * 18))
-    ),
-    TEXT: STRINGS, VARCHAR: STRINGS, BPCHAR: STRINGS, NAME: ("", "a", "n" * 63), CHAR1: ("", "a", "\xff"),
-    BYTEA: (b"", b"\0", b"\xff" * 300),
-    DATE: (NEGATIVE_INFINITY, -2451545, 0, 2145031948, POSITIVE_INFINITY),
-    TIME: (0, 1, 86_400_000_000),
-    TIMESTAMP: STAMPS, TIMESTAMPTZ: STAMPS,
-    INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
-    UUID: (bytes(16), b"\xff" * 16),
-    JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
-    OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),
-    ENUM: (1, 2),
-    RECORD: ((None, None), (1, "a"), (-(2**31), "")),
-}  # fmt: skip
-ELEMENTS = tuple(t for t in EXTREMES if t not in (RECORD, VARCHAR))
 
 
 @pytest.fixture(scope="module")
@@ -97,51 +41,6 @@ def context() -> Context:
 def elsewhere() -> Context:
     """A context whose local time is not UTC."""
     return Context(Dictionary(b"fedcba9876543210"), timezone="America/New_York")
-
-
-def array_of(element: SqlType) -> SqlType:
-    return SqlType(Kind.ARRAY, element=element)
-
-
-@cache
-def extremes(type_: SqlType) -> tuple[Any, ...]:
-    """NULL and the type's extreme datums."""
-    if type_.element is None:
-        return (None, *EXTREMES[type_])
-    few = EXTREMES[type_.element][:3]
-    return (None, (), (None,), few, (few, few), EXTREMES[type_.element])
-
-
-def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
-    """Concrete argument types of a function, several if it is polymorphic; a variadic last argument occurs twice."""
-    declared = function.args + function.args[-1:] * function.variadic
-    polymorphic = {a for a in declared if isinstance(a, Polymorphic)}
-    if not polymorphic:
-        yield tuple(RECORD if t.kind is Kind.RECORD else t for t in declared)  # type: ignore[union-attr]
-        return
-    bases: tuple[SqlType, ...] = (ENUM,) if Polymorphic.ANYENUM in polymorphic else ELEMENTS
-    if Polymorphic.ANY in polymorphic or Polymorphic.ANYCOMPATIBLE in polymorphic:
-        bases = (*bases, array_of(INT4), array_of(TEXT), RECORD)
-    for base in bases:
-        if base.element is not None and any("array" in p.value for p in polymorphic):
-            continue
-        yield tuple(_concrete(a, base) for a in declared)
-
-
-def _concrete(declared: SqlType | Polymorphic, base: SqlType) -> SqlType:
-    if isinstance(declared, SqlType):
-        return declared
-    arrays = (Polymorphic.ANYARRAY, Polymorphic.ANYCOMPATIBLEARRAY)
-    return array_of(base) if declared in arrays else base
-
-
-def result_type(function: Function, types: tuple[SqlType, ...]) -> SqlType:
-    if function.key == ROW:
-        return SqlType(Kind.RECORD, fields=tuple((f"f{i}", t) for i, t in enumerate(types)))
-    if isinstance(function.result, SqlType):
-        return function.result
-    at = function.args.index(function.result) if function.result in function.args else 0
-    return types[at]
 
 
 Outcome = list[tuple[tuple[Any, ...], Any]]

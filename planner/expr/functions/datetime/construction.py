@@ -85,7 +85,7 @@ def make_timestamptz_in(year: int, month: int, day: int, hour: int, minute: int,
 def make_interval(
     years: int = 0, months: int = 0, weeks: int = 0, days: int = 0, hours: int = 0, mins: int = 0, secs: float = 0.0
 ) -> Interval:
-    if not math.isfinite(secs):
+    if not math.isfinite(secs * SECOND):
         raise SqlError("22008", "interval out of range")
     micros = hours * HOUR + mins * MINUTE + round(secs * SECOND)
     return checked_interval(years * 12 + months, weeks * 7 + days, micros)

@@ -28,7 +28,7 @@ _KEYS: Final = (
 )  # fmt: skip
 _TOKEN: Final = re.compile(
     r'(?P<prefix>FM|TM)|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>' + "|".join(re.escape(k) for k in _KEYS)
-    + r")(?P<suffix>TH|SP)?|(?P<plain>\\.|.)", re.IGNORECASE | re.DOTALL
+    + r")(?P<suffix>TH|SP)?|(?P<plain>\\.|.)", re.IGNORECASE | re.DOTALL | re.ASCII
 )  # fmt: skip
 
 
@@ -106,16 +106,17 @@ def _write(m: BrokenDownTime, token: FormatToken) -> str:
     if token.key in ("MS", "US") or token.key.startswith("FF"):
         shown = f"{value:0{width}d}"
     if token.key == "Y,YYY":
-        text = f"{value // 1000},{value % 1000:03d}"
-        shown = text
+        shown = f"{truncate(value, 1000)},{truncate_remainder(value, 1000):03d}"
     if token.suffix.upper() == "TH":
         ending = ordinal(abs(value))
         shown += ending if token.suffix == "th" else ending.upper()
     return shown
 
 
-_CALENDAR: Final = frozenset({"DAY", "DY", "D", "ID", "IW", "WW", "W", "DDD", "IDDD", "J", "AD", "BC", "A.D.", "B.C.",
-                              "IYYY", "IYY", "IY", "I", "TZ", "OF", "TZH", "TZM", "MONTH", "MON"})  # fmt: skip
+_CALENDAR: Final = frozenset(
+    {"DAY", "DY", "D", "ID", "AD", "BC", "A.D.", "B.C.", "TZ", "OF", "TZH", "TZM", "MONTH", "MON"}
+)
+"""The patterns that an interval has no value for."""
 
 
 def _cased(name: str, text: str, fill: bool, width: int) -> str:
@@ -162,6 +163,8 @@ def _name(m: BrokenDownTime, token: FormatToken) -> str | None:
             return f"{'-' if (m.offset or 0) < 0 else '+'}{abs(m.offset or 0) // 3600:02d}"
         case "TZM":
             return f"{abs(m.offset or 0) % 3600 // 60:02d}"
+        case "Q":
+            return "" if m.month == 0 else None
         case "FX":
             return ""
     return None
@@ -216,10 +219,13 @@ def _year_or_calendar(m: BrokenDownTime, key: str) -> tuple[int, int]:
     shown = m.year if m.days is None or m.year > 0 else 1 - m.year
     if key in ("Y,YYY", "YYYY", "YYY", "YY", "Y"):
         width = 4 if key == "Y,YYY" else len(key)
-        value = shown if width == 4 else shown % 10**width
-        return value, width if value >= 0 else width + 1
-    assert m.days is not None
-    iso_year, week = iso_week(m.days)
+        value = shown if width == 4 else truncate_remainder(shown, 10**width)
+        return value, width if shown >= 0 or key == "Y" else width + 1
+    return _span(m, key) if m.days is None else _calendar(m, m.days, key)
+
+
+def _calendar(m: BrokenDownTime, days: int, key: str) -> tuple[int, int]:
+    iso_year, week = iso_week(days)
     match key:
         case "IYYY" | "IYY" | "IY" | "I":
             value = iso_year if iso_year > 0 else 1 - iso_year
@@ -227,20 +233,67 @@ def _year_or_calendar(m: BrokenDownTime, key: str) -> tuple[int, int]:
         case "IW":
             return week, 2
         case "DDD":
-            return m.days - days_from_civil(m.year, 1, 1) + 1, 3
+            return days - days_from_civil(m.year, 1, 1) + 1, 3
         case "IDDD":
-            weekday = (m.days + 5) % 7
+            weekday = (days + 5) % 7
             return (week - 1) * 7 + weekday + 1, 3
         case "D":
-            return (m.days + 6) % 7 + 1, 1
+            return (days + 6) % 7 + 1, 1
         case "ID":
-            return (m.days + 5) % 7 + 1, 1
+            return (days + 5) % 7 + 1, 1
         case "WW":
-            return (m.days - days_from_civil(m.year, 1, 1)) // 7 + 1, 2
+            return (days - days_from_civil(m.year, 1, 1)) // 7 + 1, 2
         case "W":
             return (m.day - 1) // 7 + 1, 1
         case "J":
-            julian = date_field("julian", m.days)
+            julian = date_field("julian", days)
             assert julian is not None
             return julian, 1
     raise unsupported(f'the template pattern "{key}"')
+
+
+def _span(m: BrokenDownTime, key: str) -> tuple[int, int]:
+    """A pattern of the calendar for an interval: its years, months and days are read as a date, as PostgreSQL does."""
+    days = _julian(m.year, m.month, m.day)
+    total = (m.year * 12 + m.month) * 30 + m.day
+    year, first = _iso_year(m.year, days)
+    match key:
+        case "IYYY" | "IYY" | "IY" | "I":
+            width = len(key)
+            value = year if width == 4 else truncate_remainder(year, 10**width)
+            return value, width if m.year >= 0 else width + 1
+        case "IW":
+            return truncate(days - first, 7) + 1, 2
+        case "IDDD":
+            return days - first + 1, 3
+        case "DDD":
+            return total, 3
+        case "WW":
+            return truncate(total - 1, 7) + 1, 2
+        case "W":
+            return truncate(m.day - 1, 7) + 1, 1
+        case "J":
+            return days, 1
+    raise unsupported(f'the template pattern "{key}"')
+
+
+def _julian(year: int, month: int, day: int) -> int:
+    """The Julian day of any numbers as a date; months before March count to the year before."""
+    year, month = (year + 4800, month + 1) if month > 2 else (year + 4799, month + 13)
+    century = truncate(year, 100)
+    start = year * 365 - 32167 + truncate(year, 4) - century + truncate(century, 4)
+    return start + truncate(7834 * month, 256) + day
+
+
+def _iso_year(year: int, day: int) -> tuple[int, int]:
+    """The ISO year of a Julian day that is read as of ``year``, and the day that its first week starts."""
+    following = _week_of_january_4(year + 1)
+    if day >= following:
+        return year + 1, following
+    own = _week_of_january_4(year)
+    return (year, own) if day >= own else (year - 1, _week_of_january_4(year - 1))
+
+
+def _week_of_january_4(year: int) -> int:
+    fourth = _julian(year, 1, 4)
+    return fourth - fourth % 7

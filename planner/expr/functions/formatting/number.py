@@ -13,7 +13,7 @@ from storage.types.numeric import WIDE
 
 _TOKEN: Final = re.compile(
     r'(?P<quote>\\")|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>EEEE|FM|PR|MI|PL|SG|RN|TH|[90.,DGSVLB])|(?P<plain>.)',
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE | re.DOTALL | re.ASCII,
 )
 _ROMAN: Final = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"),

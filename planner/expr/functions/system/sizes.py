@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from decimal import Decimal
+from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT8, NAME, NUMERIC, OID, REGCLASS, TEXT
 from planner.expr.functions.table import CallSite, per_value
+from storage.types.numeric import WIDE, numeric_text
 
+_UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_LIMITS: Final = (10 * 1024, 20 * 1024 - 1)
+"""An amount is shown in the next unit from here on: bytes, and half units of the others."""
 _FORKS: Final = ("main", "fsm", "vm", "init")
 
 
@@ -28,16 +33,34 @@ def fork_size(site: CallSite, oid: int, fork: str) -> int:
 
 
 @per_value("pg_size_pretty", (INT8,), TEXT)
-@per_value("pg_size_pretty", (NUMERIC,), TEXT)
-def pg_size_pretty(size: Any) -> str:
-    amount, units = int(size), ("bytes", "kB", "MB", "GB", "TB", "PB")
-    at = 0
-    # Postgres moves to the next unit from 10240 of a unit, rounding half away from zero
-    while abs(amount) >= 10 * 1024 and at < len(units) - 1:
-        half = 512 if amount >= 0 else -512
-        amount = int((amount + half) / 1024)
+def pg_size_pretty(size: int) -> str:
+    at, amount = 0, size
+    while at < len(_UNITS) - 1 and abs(amount) >= _LIMITS[at > 0]:
+        amount = int(_cut(Decimal(amount), 512 if at == 0 else 1024))
         at += 1
-    return f"{amount} {units[at]}"
+    return f"{amount if at == 0 else _halved(Decimal(amount))} {_UNITS[at]}"
+
+
+@per_value("pg_size_pretty", (NUMERIC,), TEXT)
+def pg_size_pretty_numeric(size: Decimal) -> str:
+    """Bytes keep their fraction; an infinity and NaN are of the largest unit."""
+    if not size.is_finite():
+        return f"{'NaN' if size.is_nan() else numeric_text(size)} {_UNITS[-1]}"
+    at, amount = 0, size
+    while at < len(_UNITS) - 1 and abs(amount) >= _LIMITS[at > 0]:
+        amount = _cut(amount, 512 if at == 0 else 1024)
+        at += 1
+    return f"{numeric_text(amount) if at == 0 else _halved(amount)} {_UNITS[at]}"
+
+
+def _cut(amount: Decimal, unit: int) -> Decimal:
+    """The quotient truncated towards zero."""
+    return WIDE.divide_int(amount, Decimal(unit))
+
+
+def _halved(amount: Decimal) -> int:
+    """Half of an amount in half units, rounded away from zero."""
+    return int(_cut(WIDE.add(amount, Decimal(1 if amount >= 0 else -1)), 2))
 
 
 @per_value("pg_database_size", (NAME,), INT8, volatility="stable")
