@@ -14,6 +14,7 @@ from sql.bind.constraints import foreign_key
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import stored
+from sql.bind.generation import generated_from, generation
 from sql.bind.lookup import lookup_in_schema
 from sql.bind.scope import NameScope
 from sql.bind.target import bind_default, column_default
@@ -93,6 +94,8 @@ def _action(change: nodes_alter.Change) -> str:
             return "DROP COLUMN"
         case nodes_alter.SetDefault():
             return "ALTER COLUMN ... SET DEFAULT"
+        case definitions.DropExpression():
+            return "ALTER COLUMN ... DROP EXPRESSION"
         case definitions.SetNotNull():
             return f"ALTER COLUMN ... {'SET' if change.not_null else 'DROP'} NOT NULL"
         case nodes_alter.SetType():
@@ -127,13 +130,13 @@ def _change(
         case definitions.DropConstraint():
             return change
         case nodes_alter.AddColumn():
-            return _add_column(env, change)
+            return _add_column(env, table, change)
         case definitions.DropColumn():
             _not_system(change.name, "drop")
             return change
         case nodes_alter.SetDefault():
             return _set_default(env, table, change)
-        case definitions.SetNotNull():
+        case definitions.SetNotNull() | definitions.DropExpression():
             _not_system(change.column, "alter")
             return change
         case nodes_alter.SetType():
@@ -171,7 +174,7 @@ def _add_constraint(
             assert_never(node)
 
 
-def _add_column(env: Environment, change: nodes_alter.AddColumn) -> definitions.AddColumn:
+def _add_column(env: Environment, table: Relation, change: nodes_alter.AddColumn) -> definitions.AddColumn:
     node = change.column
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
@@ -179,6 +182,8 @@ def _add_column(env: Environment, change: nodes_alter.AddColumn) -> definitions.
         raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
+    if node.expression is not None:
+        generation(table.name, (*table.columns, column), column, node.expression[0])
     default = column_default(env, column)
     if has_subquery(default):
         raise unsupported("ADD COLUMN with a DEFAULT that reads tables", position=node.at + 1)
@@ -210,6 +215,12 @@ def _set_type(
     _not_system(change.column, "alter")
     column = column_of(table, change.column)
     type_ = ddl.storable(env.type(change.type), column.name, change.type.at)
+    if column.expression is not None and change.using is not None:
+        message = "cannot specify USING when altering type of generated column"
+        raise SqlError("42601", message, f'Column "{column.name}" is a generated column.')
+    for user in generated_from(table, column.name):
+        detail = f'Column "{column.name}" is used by generated column "{user}".'
+        raise SqlError("0A000", "cannot alter type of a column used by a generated column", detail)
     _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at))
     binder = ExpressionBinder(env, NameScope(namespace, clause="transform expressions"), "transform expressions")
     using = nodes.Name((column.name,), change.at) if change.using is None else change.using

@@ -11,6 +11,7 @@ from sql.bind.coerce import assign
 from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.bind.target import Target, column_positions
+from sql.catalog.catalog import TableColumn
 from sql.syntax.nodes import queries as nodes
 
 
@@ -35,6 +36,9 @@ def _assigned(binder: Binder, target: Target, places: Sequence[int], assignment:
     """The values of one assignment, which may be to several columns."""
     columns = [target.table.columns[i] for i in places]
     source = assignment.source
+    if assignment.multiple and not isinstance(source, nodes.RowExpr):
+        for column in columns:
+            _check_assigned(column)
     if not assignment.multiple:
         return [_value(binder, target, places[0], source)]
     if isinstance(source, nodes.RowExpr):
@@ -72,9 +76,16 @@ def _value(binder: Binder, target: Target, place: int, node: nodes.Expr) -> Scal
     column = target.table.columns[place]
     if isinstance(node, nodes.Default):
         return target.default(binder.env, place)
-    if column.generated is not None and column.generated.kind == "always":
-        raise SqlError(
-            "428C9", f'column "{column.name}" can only be updated to DEFAULT',
-            f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.',
-        )  # fmt: skip
+    _check_assigned(column)
     return assign(binder.env, binder.bind(node), column.type, column.name, position(node))
+
+
+def _check_assigned(column: TableColumn) -> None:
+    """Raises 428C9 for a column that is always generated."""
+    detail = None
+    if column.expression is not None:
+        detail = f'Column "{column.name}" is a generated column.'
+    elif column.generated is not None and column.generated.kind == "always":
+        detail = f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.'
+    if detail is not None:
+        raise SqlError("428C9", f'column "{column.name}" can only be updated to DEFAULT', detail)

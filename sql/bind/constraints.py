@@ -8,19 +8,18 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.scalar import Column, Scalar
-from planner.identifiers import quoted
 from planner.logical.traversal import columns_of, has_subquery
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.lookup import lookup
 from sql.bind.namespace import Visible, one_table
+from sql.bind.renamed import renamed_text
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.parse import parse_expression
 from sql.statements.definitions import CreateIndex, NewForeignKey
-from sql.syntax.lexing.lexer import TokenKind, tokenize
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
@@ -145,14 +144,7 @@ def check_conditions(table: Relation) -> tuple[Scalar, ...]:
 def renamed_check(before: Relation, after: Relation, check: Check, old: str, new: str) -> Check:
     """A CHECK constraint after the table or a column was renamed. Raises 0A000 where replacing the name in the text
     would change the meaning."""
-    tokens = tokenize(check.text)
-    text = check.text
-    for i in range(len(tokens) - 1, -1, -1):
-        token = tokens[i]
-        named = token.kind in (TokenKind.WORD, TokenKind.QUOTED) and token.value == old
-        behind = tokens[i + 1].value if i + 1 < len(tokens) else ""
-        if named and (behind == "." if before.name == old else behind != "("):
-            text = text[: token.start] + quoted(new) + text[token.end :]
+    text = renamed_text(check.text, old, new, table=before.name == old)
     env = empty_environment()
     meant = _condition(env, before.name, before.columns, parse_expression(check.text))
     if _condition(env, after.name, after.columns, parse_expression(text)) != meant:

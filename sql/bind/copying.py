@@ -83,8 +83,15 @@ def create_from(env: Environment, node: nodes_statements.CreateFromStatement) ->
 
 
 def _columns(table: Relation, named: Sequence[tuple[str, int]]) -> tuple[int, ...]:
-    """The positions of the listed columns, of all without a list. Raises 42703, 42701."""
-    return column_positions(table, named) if named else tuple(range(len(table.columns)))
+    """The positions of the listed columns, of all but the generated ones without a list. Raises 42703, 42701, 42P10."""
+    if not named:
+        return tuple(i for i, c in enumerate(table.columns) if c.expression is None)
+    positions = column_positions(table, named)
+    generated = next((table.columns[i].name for i in positions if table.columns[i].expression is not None), None)
+    if generated is not None:
+        detail = "Generated columns cannot be used in COPY."
+        raise SqlError("42P10", f'column "{generated}" is a generated column', detail)
+    return positions
 
 
 def _copy_to(env: Environment, node: nodes_statements.CopyStatement) -> CopyTo:

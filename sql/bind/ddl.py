@@ -13,6 +13,7 @@ from sql.bind import sequences
 from sql.bind.coerce import assign
 from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
+from sql.bind.generation import check_generated
 from sql.bind.inheritance import inherited_checks, inherited_keys, merged_columns
 from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
@@ -80,6 +81,7 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
     columns = tuple(column_definition(env, c) for c in node.columns)
     columns, notices = merged_columns(parents, columns)
+    check_generated(node.table.name, columns, {c.name: c.expression[0] for c in node.columns if c.expression})
     if node.bound is not None and node.columns:
         raise unsupported("columns in CREATE TABLE … PARTITION OF", position=node.columns[0].at + 1)
     if node.partitioning is not None and node.bound is None and parents:
@@ -187,7 +189,8 @@ def column_definition(env: Environment, node: ColumnDefinition) -> TableColumn:
         sequence = sequences.of_default(default_expression(env, expr, type_, node.name))
         if sequence is not None:
             return TableColumn(node.name, type_, not node.not_null, None, Generated(sequence))
-    return TableColumn(node.name, type_, not node.not_null, text)
+    expression = None if node.expression is None else node.expression[1]
+    return TableColumn(node.name, type_, not node.not_null, text, None, expression)
 
 
 def changes_data(query: nodes.Query) -> bool:

@@ -28,6 +28,7 @@ def merged_columns(
                 found[column.name] = column
                 continue
             notices.append(f'merging multiple inherited definitions of column "{column.name}"')
+            _check_generations(known, column)
             if (known.default, known.generated) != (column.default, column.generated) and column.defaulted:
                 if known.defaulted:
                     conflicts.add(column.name)
@@ -59,9 +60,23 @@ def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
     return replace(known, nullable=known.nullable and column.nullable)
 
 
+def _check_generations(known: TableColumn, column: TableColumn) -> None:
+    """Raises 42611 for a column that two parents generate differently."""
+    if (known.expression is None) != (column.expression is None):
+        raise SqlError("42611", f'inherited column "{column.name}" has a generation conflict')
+    if known.expression != column.expression:
+        raise SqlError("42611", f'column "{column.name}" inherits conflicting generation expressions')
+
+
 def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
     """An inherited column that the table defines again."""
     result = _one(known, column, "column")
+    if column.expression is not None:
+        hint = "Omit the generation expression in the definition of the child table column to inherit the generation "
+        hint += "expression from the parent table."
+        raise SqlError("42611", f'child column "{column.name}" specifies generation expression', hint=hint)
+    if known.expression is not None and column.defaulted:
+        raise SqlError("42611", f'column "{column.name}" inherits from generated column but specifies default')
     return replace(result, default=column.default, generated=column.generated) if column.defaulted else result
 
 

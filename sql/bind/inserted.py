@@ -48,7 +48,10 @@ def overridden(column: TableColumn, overriding: str | None) -> bool:
 
 
 def check_given(column: TableColumn, overriding: str | None) -> None:
-    """Raises 428C9 for a column that is GENERATED ALWAYS, unless OVERRIDING is written."""
+    """Raises 428C9 for a generated column, and for an identity column GENERATED ALWAYS unless OVERRIDING is written."""
+    if column.expression is not None:
+        message = f'cannot insert a non-DEFAULT value into column "{column.name}"'
+        raise SqlError("428C9", message, f'Column "{column.name}" is a generated column.')
     if column.generated is not None and column.generated.kind == "always" and overriding is None:
         raise SqlError(
             "428C9", f'cannot insert a non-DEFAULT value into column "{column.name}"',

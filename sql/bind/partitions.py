@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import Kind
 from planner.expr.scalar import Column, Scalar
 from planner.identifiers import quoted, quoted_literal
-from planner.logical.traversal import has_subquery
+from planner.logical.traversal import columns_of, has_subquery
 from sql.bind import volatile
 from sql.bind.coerce import assign
 from sql.bind.entry_points import empty_environment
@@ -63,6 +63,10 @@ def check_partitioning(env: Environment, table: str, columns: Sequence[TableColu
         if column and column not in names:
             raise SqlError("42703", f'column "{column}" named in partition key does not exist')
     for column, expr in zip(key.columns, key_expressions(table, columns, key), strict=True):
+        generated = next((columns[i] for i in sorted(columns_of(expr)) if columns[i].expression is not None), None)
+        if generated is not None:
+            detail = f'Column "{generated.name}" is a generated column.'
+            raise SqlError("42P17", "cannot use generated column in partition key", detail)
         if has_subquery(expr):
             raise SqlError("0A000", "cannot use subquery in partition key expression")
         if volatile.is_volatile(expr):

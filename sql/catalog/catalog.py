@@ -71,13 +71,15 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a stored relation. ``default``: the DEFAULT expression's SQL text, which ``generated`` replaces."""
+    """A column of a stored relation. ``default``: the DEFAULT expression's SQL text, which ``generated`` replaces.
+    ``expression``: that of a generated column, as SQL text."""
 
     name: str
     type: SqlType
     nullable: bool = True
     default: str | None = None
     generated: Generated | None = None
+    expression: str | None = None
 
     @property
     def defaulted(self) -> bool:
@@ -538,15 +540,17 @@ def _reference_to_json(reference: RelationReference) -> list[object]:
 
 
 def _column_to_json(column: TableColumn) -> list[object]:
-    generated = () if column.generated is None else (astuple(column.generated),)
-    return [column.name, type_to_json(column.type), column.nullable, column.default, *generated]
+    found = [None if column.generated is None else astuple(column.generated), column.expression]
+    while found and found[-1] is None:
+        found.pop()
+    return [column.name, type_to_json(column.type), column.nullable, column.default, *found]
 
 
 def _column_from_json(data: abc.Sequence[Any], enums: Enums) -> TableColumn:
-    name, type_, nullable, default, *generated = data
-    return TableColumn(
-        name, type_from_json(type_, enums), nullable, default, Generated(*generated[0]) if generated else None
-    )
+    name, type_, nullable, default, *rest = data
+    generated = Generated(*rest[0]) if rest and rest[0] is not None else None
+    expression = rest[1] if len(rest) > 1 else None
+    return TableColumn(name, type_from_json(type_, enums), nullable, default, generated, expression)
 
 
 def _sequence_to_json(sequence: Sequence) -> dict[str, object]:

@@ -21,11 +21,13 @@ from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Column, Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
+from sql.bind.generation import generated_columns, generated_from
 from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_inherited import check_inherited
 from sql.ddl.alter_views import Views, remade
+from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl.indexes import check_duplicates, named_check, named_index
 from sql.dml.changes import Changer
@@ -37,7 +39,7 @@ from sql.statements.results import Notice, Notify
 
 _PASSES: Final = (
     (definitions.DropConstraint, definitions.DropColumn), definitions.SetType, definitions.AddColumn,
-    (definitions.SetDefault, definitions.SetNotNull), definitions.AddPrimaryKey,
+    (definitions.SetDefault, definitions.DropExpression, definitions.SetNotNull), definitions.AddPrimaryKey,
     (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
 )  # fmt: skip
 """The order in which Postgres applies the changes of one statement."""
@@ -82,6 +84,13 @@ class _Draft:
         column = self.columns[i]
         if column.generated is not None and column.generated.identity:
             message = f'column "{column.name}" of relation "{self.table.name}" is an identity column'
+            raise SqlError("42601", message, hint=hint)
+
+    def check_plain(self, i: int, *, dropping: bool) -> None:
+        """Raises 42601 for a generated column."""
+        if self.columns[i].expression is not None:
+            message = f'column "{self.columns[i].name}" of relation "{self.table.name}" is a generated column'
+            hint = "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead." if dropping else None
             raise SqlError("42601", message, hint=hint)
 
     def has(self, name: str) -> bool:
@@ -167,7 +176,10 @@ class Alterer:
             case definitions.SetDefault():
                 i = draft.find(change.column)
                 draft.check_identity(i, "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+                draft.check_plain(i, dropping=change.default is None)
                 draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
+            case definitions.DropExpression():
+                self._drop_expression(draft, change)
             case definitions.SetNotNull():
                 self._set_not_null(draft, change)
             case definitions.SetType():
@@ -261,6 +273,8 @@ class Alterer:
             self.notify(Notice("NOTICE", "00000", message))
             return
         i = draft.find(change.name)
+        self._drop_generated(draft, change)
+        i = draft.find(change.name)
         owner = draft.table.oid, change.name
         owned = self.writer.catalog.owned([draft.table.id])
         self.writer.drop([r.id for r in owned if r.sequence is not None and r.sequence.owner == owner])
@@ -271,6 +285,27 @@ class Alterer:
         draft.touched = True
         if change.name in draft.key:
             draft.key.clear()
+
+    def _drop_generated(self, draft: _Draft, change: definitions.DropColumn) -> None:
+        """With CASCADE drop the generated columns that use a dropped one. 2BP01 without."""
+        told = f"column {change.name} of table {draft.table.name}"
+        users = [n for n in generated_from(draft.table, change.name) if draft.has(n)]
+        lines = [f"column {n} of table {draft.table.name} depends on {told}" for n in users]
+        if lines and not change.cascade:
+            raise dependents_error(told, lines)
+        tell_cascade(self.notify, [f"column {n} of table {draft.table.name}" for n in users])
+        for name in users:
+            self._drop_column(draft, definitions.DropColumn(name, cascade=True))
+
+    def _drop_expression(self, draft: _Draft, change: definitions.DropExpression) -> None:
+        i = draft.find(change.column)
+        if draft.columns[i].expression is not None:
+            draft.columns[i] = replace(draft.columns[i], expression=None)
+            return
+        message = f'column "{change.column}" of relation "{draft.table.name}" is not a stored generated column'
+        if not change.if_exists:
+            raise SqlError("55000", message)
+        self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
 
     def _set_not_null(self, draft: _Draft, change: definitions.SetNotNull) -> None:
         i = draft.find(change.column)
@@ -298,6 +333,8 @@ class Alterer:
         rows, diffs = published.rows(old.id, published.ordinal)
         rows = np.repeat(rows, diffs, axis=0)
         vectors = evaluated(tuple(values), unpack(rows, old.schema), len(rows), self.context)
+        for i, expr in generated_columns(new):
+            (vectors[i],) = evaluated((expr,), vectors, len(rows), self.context)
         for column, vector in zip(new.columns, vectors, strict=True):
             if not column.nullable and vector.nulls is not None and vector.nulls.any():
                 message = f'column "{column.name}" of relation "{new.name}" contains null values'

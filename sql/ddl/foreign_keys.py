@@ -47,6 +47,8 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
         raise SqlError("42830", "foreign key referenced-columns list must not contain duplicates")
     if len(keys) != len(columns):
         raise SqlError("42830", "number of referencing and referenced columns for foreign key disagree")
+    if any(table.columns[i].expression is not None for i in columns):
+        _check_actions(new)
     index = key_index(parent, keys)
     if index is None:
         message = f'there is no unique constraint matching given keys for referenced table "{parent.name}"'
@@ -61,6 +63,17 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
         tuple(_place(table, c) for c in new.changed),
     )  # fmt: skip
     return replace(table, foreign_keys=(*table.foreign_keys, key))
+
+
+def _check_actions(new: NewForeignKey) -> None:
+    """Raises 42601 for actions that would change a generated column."""
+    for event, action, wrong in (
+        ("UPDATE", new.on_update, ("set null", "set default", "cascade")),
+        ("DELETE", new.on_delete, ("set null", "set default")),
+    ):
+        if action in wrong:
+            message = f"invalid ON {event} action for foreign key constraint containing generated column"
+            raise SqlError("42601", message)
 
 
 def _place(table: Relation, name: str) -> int:

@@ -11,6 +11,7 @@ from typing import assert_never
 from ivm.errors import SqlError, unsupported
 from sql.bind.alter import SYSTEM_COLUMNS
 from sql.bind.constraints import renamed_check
+from sql.bind.generation import renamed_generation
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
@@ -89,7 +90,8 @@ class Renamer:
         self._free(relation.schema_name, name)
         key = next((i.name for i in relation.all_indexes if i.primary), None)
         usual = object_name(name, "", "pkey")
-        renamed = replace(relation, name=name, key_name=None if key == usual else key)
+        columns = tuple(renamed_generation(relation, c, relation.name, name) for c in relation.columns)
+        renamed = replace(relation, name=name, key_name=None if key == usual else key, columns=columns)
         checks = tuple(renamed_check(relation, renamed, c, relation.name, name) for c in relation.checks)
         self.writer.redefine(replace(renamed, checks=checks))
 
@@ -132,6 +134,8 @@ class Renamer:
         views = [(v, names_in(v, relation)) for v in seen_by(self.writer.catalog, relation.id)]
         columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
         changed = replace(relation, columns=columns)
+        columns = tuple(renamed_generation(relation, c, old, new) for c in columns)
+        changed = replace(changed, columns=columns)
         checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
         self.writer.redefine(replace(changed, checks=checks))
         self._rename_keys(relation.oid, old, new)

@@ -12,11 +12,11 @@ from ivm.words import OID, ColumnType
 from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
-from sql.dml.family import chosen_rows, new_rows, part, shares, stored_rows
+from sql.dml.family import chosen_rows, new_rows, part, shares, show_generated, stored_rows
 from sql.dml.partitions import insert_routed, insert_unless_held, update_routed
 from sql.dml.row_changes import RowChanger
 from sql.dml.view_layers import through
-from sql.statements.statements import Delete, Insert, Truncate, Update
+from sql.statements.statements import Branch, Delete, Insert, Truncate, Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Changer(RowChanger):
     def insert(self, statement: Insert, source: RowSet) -> Changed:
         """Add the source's rows."""
         table, conflict = statement.table, statement.conflict
-        rows = fit(table, source, self.context.dictionary)
+        rows = fit(table, source, self.context)
         oids: Words | None = None
         if table.partitioning is not None:
             if conflict is None:
@@ -69,7 +69,7 @@ class Changer(RowChanger):
         kept = self.once(table, old)
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
-        new = fit(table, source, self.context.dictionary, first=width)
+        new = fit(table, source, self.context, first=width)
         self.replace_rows(table, old, new, new)
         if statement.returning is None and not statement.layers:
             return Changed(len(new))
@@ -90,15 +90,18 @@ class Changer(RowChanger):
 
     def _update_family(self, statement: Update, source: RowSet) -> Changed:
         kept: list[Words] = []
+        changed: list[tuple[Branch, Words]] = []
         for share in shares(statement, source):
             table = share.branch.table
             once = self.once(table, share.old)
             kept.append(share.places[once])
-            new = new_rows(statement, share, source, kept[-1], self.context.dictionary)
+            new = new_rows(statement, share, source, kept[-1], self.context)
             self.replace_rows(table, share.old[once], new, new)
+            changed.append((share.branch, new))
         found = chosen_rows(source, kept)
         shown = found.columns()[statement.width :]
         schema = source.schema[statement.width :]
+        show_generated(shown, changed, kept)
         seen = self._seen(statement, RowSet(pack(shown, schema, len(found)), schema))
         return Changed(len(found), self.returning(statement.returning, seen))
 

@@ -120,7 +120,7 @@ def _changed(table: Relation, conflict: OnConflict, both: RowSet, context: Conte
     assert conflict.changed is not None
     vectors = values(conflict.changed, both)
     schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
-    return fit(table, RowSet(pack(vectors, schema, len(both)), schema), context.dictionary)
+    return fit(table, RowSet(pack(vectors, schema, len(both)), schema), context)
 
 
 def _second_time() -> SqlError:

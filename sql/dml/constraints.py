@@ -13,6 +13,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate, evaluated
 from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
+from sql.bind.generation import generated_columns
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from storage.dictionary import Dictionary
@@ -22,22 +23,34 @@ CHECKED_ROWS: Final = 1 << 18
 """The number of rows for which a condition is evaluated at a time."""
 
 
-def fit(table: Relation, source: RowSet, dictionary: Dictionary, first: int = 0) -> Words:
-    """The source's columns from ``first`` on as rows of the table; 23502 if a NOT NULL column is NULL."""
+def fit(table: Relation, source: RowSet, context: Context, first: int = 0) -> Words:
+    """The source's columns from ``first`` on as rows of the table, generated columns computed; 23502 if a NOT NULL
+    column is NULL."""
     columns = source.columns()[first : first + len(table.columns)]
+    generated = generated_columns(table)
+    _check_nulls(table, columns, {i for i, _ in generated}, context.dictionary)
     schema = table.row_schema
+    if generated:
+        exprs = tuple(expr for _, expr in generated)
+        for (i, _), vector in zip(generated, evaluated(exprs, columns, len(source), context), strict=True):
+            columns[i] = vector
+        _check_nulls(table, columns, set(), context.dictionary)
+        return pack(columns, schema, len(source))
     given = source.schema[first : first + len(table.columns)]
-    for i, (column, vector) in enumerate(zip(schema, columns, strict=True)):
+    whole = first == 0 and len(given) == len(source.schema)
+    if whole and all(a.nullable == b.nullable for a, b in zip(given, schema, strict=True)):
+        return source.rows
+    return pack(columns, schema, len(source))
+
+
+def _check_nulls(table: Relation, columns: list[Vector], skipped: set[int], dictionary: Dictionary) -> None:
+    """23502 for a NULL in a NOT NULL column, but for the ``skipped`` ones."""
+    for i, (column, vector) in enumerate(zip(table.row_schema, columns, strict=True)):
+        if i in skipped:
+            continue
         if not column.nullable and vector.nulls is not None and vector.nulls.any():
             row = int(np.flatnonzero(vector.nulls)[0])
             raise not_null_violation(table, i, [_cell(v, row) for v in columns], dictionary)
-    if (
-        first == 0
-        and len(given) == len(source.schema)
-        and all(a.nullable == b.nullable for a, b in zip(given, schema, strict=True))
-    ):
-        return source.rows
-    return pack(columns, schema, len(source))
 
 
 def not_null_violation(table: Relation, column: int, row: list[Vector], dictionary: Dictionary) -> SqlError:

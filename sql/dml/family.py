@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import RowSet, Vector, Words, pack
+from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import Schema
+from planner.expr.context import Context
+from sql.bind.generation import generated_columns
 from sql.dml.constraints import fit
 from sql.statements.statements import Branch, Delete, Update
-from storage.dictionary import Dictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,14 @@ def shares(statement: Update | Delete, source: RowSet) -> list[BranchRows]:
     return found
 
 
-def new_rows(statement: Update, share: BranchRows, source: RowSet, kept: Words, dictionary: Dictionary) -> Words:
+def new_rows(statement: Update, share: BranchRows, source: RowSet, kept: Words, context: Context) -> Words:
     """The new rows of one table for its rows at the positions ``kept`` of the source; 23502."""
     columns = source.columns()[statement.width :]
     width = len(share.branch.columns)
     own = [taken(columns[i], kept) for i in share.branch.columns]
     schema = tuple(source.schema[statement.width + i] for i in share.branch.columns)
     assert len(schema) == width
-    return fit(share.branch.table, RowSet(pack(own, schema, len(kept)), schema), dictionary)
+    return fit(share.branch.table, RowSet(pack(own, schema, len(kept)), schema), context)
 
 
 def stored_rows(source: RowSet, schema: Schema) -> Words:
@@ -66,6 +67,23 @@ def part(source: RowSet, places: Words, columns: tuple[int, ...]) -> RowSet:
     ]
     schema = tuple(source.schema[i] for i in columns)
     return RowSet(pack(kept, schema, len(places)), schema)
+
+
+def show_generated(shown: list[Vector], changed: Sequence[tuple[Branch, Words]], kept: Sequence[Words]) -> None:
+    """Put the generated columns of each table's new rows, which were at ``kept`` of the source, into the columns shown,
+    in the order of ``chosen_rows``."""
+    places = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
+    for (branch, rows), own in zip(changed, kept, strict=True):
+        vectors = unpack(rows, branch.table.schema)
+        for i, _ in generated_columns(branch.table):
+            wide = branch.columns[i]
+            words, nulls = shown[wide].words.copy(), shown[wide].nulls
+            nulls = np.zeros(len(words), np.bool_) if nulls is None else nulls.copy()
+            at = np.searchsorted(places, own)
+            words[at] = vectors[i].words
+            given = vectors[i].nulls
+            nulls[at] = False if given is None else given
+            shown[wide] = Vector(words, nulls)
 
 
 def chosen_rows(source: RowSet, kept: Sequence[Words]) -> RowSet:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import RowSet, Vector, Words, pack
+from ivm.rows import RowSet, Vector, Words, pack, unpack
 from planner.expr.scalar import Scalar
 from planner.logical.levels import relevel
+from sql.bind.generation import generated_columns
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.constraints import fit
@@ -99,7 +100,7 @@ def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> Row
     at = np.sort(np.concatenate(places)) if places else np.zeros(0, np.int64)
     columns = found.columns()[statement.width : statement.width + len(table.columns)]
     schema = found.schema[statement.width : statement.width + len(table.columns)]
-    new = fit(table, RowSet(pack(columns, schema, len(found)), schema), changer.context.dictionary)
+    new = fit(table, RowSet(pack(columns, schema, len(found)), schema), changer.context)
     parts = {part.leaf.id: part for part in routed(changer, table, new)}
     olds = {s.branch.table.id: (s.branch.table, np.searchsorted(at, s.places[once]), s.old[once]) for s, once in kept}
     for id_ in dict.fromkeys((*olds, *parts)):
@@ -111,6 +112,8 @@ def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> Row
     for part in parts.values():
         oids[part.places] = part.leaf.oid
     shown[statement.width - 1] = Vector(oids)
+    for i, _ in generated_columns(table):
+        shown[i] = unpack(new, table.row_schema)[i]
     kinds = found.schema[statement.width :]
     return RowSet(pack(shown, kinds, len(found)), kinds)
 

@@ -109,7 +109,7 @@ class Router:
         vectors: list[Vector] = [given[name] for name in _names(target)]
         columns = zip(target.columns, vectors, strict=True)
         schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in columns)
-        return fit(target, RowSet(pack(vectors, schema, len(rows)), schema), self.context.dictionary)
+        return fit(target, RowSet(pack(vectors, schema, len(rows)), schema), self.context)
 
     def _homeless(self, table: Relation, row: Words) -> SqlError:
         key = table.partitioning

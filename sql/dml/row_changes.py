@@ -112,7 +112,7 @@ class RowChanger:
         """Replace stored rows by others, given as columns. Raises 23502, 23505, 23514."""
         count = len(columns[0].words)
         schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, columns, strict=True))
-        new = fit(table, RowSet(pack(columns, schema, count), schema), self.context.dictionary)
+        new = fit(table, RowSet(pack(columns, schema, count), schema), self.context)
         self.replace_rows(table, old, new, new)
 
     def replace_rows(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:

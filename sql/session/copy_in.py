@@ -175,7 +175,7 @@ def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Co
             assert column.type == default.type, "the binder casts defaults"
             vectors.append(vector)
     schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
-    return fit(table, RowSet(pack(vectors, schema, count), schema), context.dictionary)
+    return fit(table, RowSet(pack(vectors, schema, count), schema), context)
 
 
 def _nulls(count: int) -> Vector:

@@ -73,6 +73,15 @@ def _check_call(call: Call, settings: Settings) -> None:
         )
 
 
+def is_immutable(call: Call) -> bool:
+    """Whether a call's result depends on its arguments alone, never on the session's settings."""
+    volatility = _volatility(call)
+    if volatility != "settings":
+        return volatility == "immutable"
+    kinds = {kind for type_ in (*(a.type for a in call.args), call.type) for kind in _kinds(type_)}
+    return all(kinds.isdisjoint(subject) for subject in _SUBJECT.values())
+
+
 def _check_aggregate(aggregate: Aggregate, settings: Settings) -> None:
     """Checks aggregates that make JSON, since they turn their arguments into text."""
     name = aggregate.function.partition("(")[0]

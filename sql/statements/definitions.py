@@ -208,6 +208,14 @@ class SetDefault:
 
 
 @dataclass(frozen=True, slots=True)
+class DropExpression:
+    """DROP EXPRESSION: the column keeps its values and is generated no more."""
+
+    column: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SetNotNull:
     column: str
     not_null: bool
@@ -232,6 +240,7 @@ Change = (
     | AddColumn
     | DropColumn
     | SetDefault
+    | DropExpression
     | SetNotNull
     | SetType
 )

@@ -77,11 +77,12 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
         data_type = "USER-DEFINED"
     return dict(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
-        column_name=column.name, ordinal_position=i + 1, column_default=default_text(state, column),
+        column_name=column.name, ordinal_position=i + 1,
+        column_default=None if column.expression is not None else default_text(state, column),
         is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
         udt_schema="pg_catalog" if own is None else own.schema_name, udt_name=internal_name(type_),
         dtd_identifier=str(i + 1),
-        is_self_referencing="NO", is_generated="NEVER", **_identity(state, column),
+        is_self_referencing="NO", **_generation(state, column), **_identity(state, column),
         **_limits(type_),
     )  # fmt: skip
 
@@ -100,6 +101,12 @@ def _environment(state: SystemState) -> Environment:
 
 def _yes(value: bool) -> str:
     return "YES" if value else "NO"
+
+
+def _generation(state: SystemState, column: TableColumn) -> dict[str, object]:
+    if column.expression is None:
+        return {"is_generated": "NEVER"}
+    return {"is_generated": "ALWAYS", "generation_expression": default_text(state, column)}
 
 
 def _identity(state: SystemState, column: TableColumn) -> dict[str, object]:

@@ -86,7 +86,8 @@ def _attribute(
         attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=typmod(type_),
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
         attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
-        atthasdef=has_default, attidentity=identity, attislocal=True, attcollation=collation_of(type_),
+        atthasdef=has_default, attidentity=identity, attgenerated="s" if column.expression is not None else "",
+        attislocal=True, attcollation=collation_of(type_),
     )  # fmt: skip
 
 
@@ -101,7 +102,8 @@ def _attributes(relation: Relation) -> Iterator[Datums]:
         yield _attribute(
             relation.oid, i + 1, column,
             not_null=constrained and (not column.nullable or i in relation.primary_key),
-            has_default=column.default is not None or (column.generated is not None and not column.generated.identity),
+            has_default=column.default is not None or column.expression is not None
+            or (column.generated is not None and not column.generated.identity),
             identity=_identity(column),
         )  # fmt: skip
 

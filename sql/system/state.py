@@ -12,6 +12,8 @@ from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE, Index
 from sql.catalog.search_path import SearchPath
 from sql.catalog.system.definitions import definitions
+from sql.parse import parse_expression
+from sql.syntax.nodes import queries as nodes
 
 OWNER: Final = 10
 """The oid of the only role: every user owns everything."""
@@ -172,8 +174,15 @@ def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:
                 number += 1
 
 
+def _is_closed(text: str) -> bool:
+    """Whether an expression needs no parentheses around it."""
+    return not isinstance(parse_expression(text), nodes.Operator | nodes.AndExpr | nodes.OrExpr | nodes.IsTest)
+
+
 def default_text(state: SystemState, column: TableColumn) -> str | None:
-    """A column's DEFAULT in the form of pg_get_expr; an identity column has none."""
+    """A column's DEFAULT, or what it is generated from, in the form of pg_get_expr; an identity column has none."""
+    if column.expression is not None:
+        return column.expression if _is_closed(column.expression) else f"({column.expression})"
     if column.generated is None:
         return column.default
     if column.generated.identity:

@@ -28,6 +28,7 @@ class _Parts:
     not_null: bool = False
     defaults: list[tuple[Expr, str]] = field(default_factory=list)
     identities: list[tuple[str, SequenceOptions, int]] = field(default_factory=list)
+    expressions: list[tuple[Expr, str]] = field(default_factory=list)
 
 
 class ColumnGrammar(PartitionGrammar):
@@ -46,7 +47,8 @@ class ColumnGrammar(PartitionGrammar):
             type_ = replace(type_, name=_SERIAL[type_.name])
         not_null = parts.not_null or generated is not None
         default = parts.defaults[-1] if parts.defaults else None
-        return ColumnDefinition(name, type_, not_null, default, tuple(parts.constraints), at, generated)
+        expression = parts.expressions[-1] if parts.expressions else None
+        return ColumnDefinition(name, type_, not_null, default, tuple(parts.constraints), at, generated, expression)
 
     def default(self) -> tuple[Expr, str]:
         """A DEFAULT's expression and its text."""
@@ -69,18 +71,31 @@ class ColumnGrammar(PartitionGrammar):
             if collation not in _COLLATIONS:
                 raise self.refusal(f'collation "{collation}"', token)
         elif self.accept("generated"):
-            parts.identities.append(self._identity(token.start))
+            self._identity_or_expression(parts, token.start)
         else:
             self.expect("null")
 
-    def _identity(self, at: int) -> tuple[str, SequenceOptions, int]:
-        """``{ALWAYS | BY DEFAULT} AS IDENTITY [(options)]``."""
+    def _identity_or_expression(self, parts: _Parts, at: int) -> None:
+        """``ALWAYS AS (expression) STORED``, or ``{ALWAYS | BY DEFAULT} AS IDENTITY [(options)]``."""
+        by_default = self.token
         always = self.accept("always")
         if not always:
             self.expect("by", "default")
         self.expect("as")
-        if self.is_symbol("("):
-            raise SqlError("0A000", "generated columns are not supported", position=at + 1)
+        if not self.accept_symbol("("):
+            parts.identities.append(self.identity_options(at, always=always))
+            return
+        start = self.token.start
+        expr = self.expression()
+        parts.expressions.append((expr, self.source(start, self.index)))
+        self.expect_symbol(")")
+        self.expect("stored")
+        if not always:
+            message = "for a generated column, GENERATED ALWAYS must be specified"
+            raise SqlError("42601", message, position=by_default.start + 1)
+
+    def identity_options(self, at: int, *, always: bool) -> tuple[str, SequenceOptions, int]:
+        """``IDENTITY [(options)]``."""
         self.expect("identity")
         options = SequenceOptions()
         if self.accept_symbol("("):
@@ -93,9 +108,13 @@ class ColumnGrammar(PartitionGrammar):
         serial = type_.name in _SERIAL
         if serial and type_.array:
             self.postpone(SqlError("0A000", "array of serial is not implemented", position=type_.at + 1))
-        if len(parts.identities) + len(parts.defaults) + serial > 1:
+        if len(parts.identities) + len(parts.defaults) + len(parts.expressions) + serial > 1:
             what = "both default and identity specified" if parts.identities else "multiple default values specified"
             what = "multiple identity specifications" if len(parts.identities) > 1 else what
+            if parts.expressions:
+                others = "identity" if parts.identities else "default"
+                what = f"both {others} and generation expression specified"
+                what = "multiple generation clauses specified" if len(parts.expressions) > 1 else what
             place = parts.identities[0][2] + 1 if parts.identities else None
             self.postpone(SqlError("42601", f'{what} for column "{name}" of table "{table}"', position=place))
         if serial:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
+from sql.statements.definitions import DropColumn, DropConstraint, DropExpression, SetNotNull
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint
 from sql.syntax.nodes.queries import Expr, TableName, TypeName
@@ -59,16 +59,9 @@ class SetOptions:
 
 
 Change = (
-    SetOptions
-    | AddPrimaryKey
-    | AddConstraint
-    | DropConstraint
-    | AddColumn
-    | DropColumn
-    | SetDefault
-    | SetNotNull
-    | SetType
-)
+    SetOptions | AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | DropExpression
+    | SetNotNull | SetType
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

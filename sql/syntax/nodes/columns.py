@@ -14,7 +14,7 @@ class ColumnDefinition:
     """A column of CREATE TABLE or ADD COLUMN.
 
     ``default``: the expression and its text. ``constraints``: those written with the column. ``generated``: the kind
-    (``sql.catalog.catalog.Generated``) and the sequence's options.
+    (``sql.catalog.catalog.Generated``) and the sequence's options. ``expression``: of a generated column, and its text.
     """
 
     name: str
@@ -24,3 +24,4 @@ class ColumnDefinition:
     constraints: tuple[Constraint, ...]
     at: int
     generated: tuple[str, SequenceOptions] | None = None
+    expression: tuple[Expr, str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from sql.statements.definitions import DropColumn, DropConstraint, SetNotNull
+from sql.statements.definitions import DropColumn, DropConstraint, DropExpression, SetNotNull
 from sql.statements.partitions import Attach, Detach
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import alter as nodes_alter
@@ -123,6 +123,8 @@ class AlterGrammar(SchemaGrammar):
             return nodes_alter.SetDefault(column, None)
         if self.accept("set", "not", "null"):
             return SetNotNull(column, True)
+        if self.accept("drop", "expression"):
+            return DropExpression(column, self.accept("if", "exists"))
         if self.accept("drop", "not", "null"):
             return SetNotNull(column, False)
         if self.accept("type") or self.accept("set", "data", "type"):
