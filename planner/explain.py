@@ -153,6 +153,8 @@ def _label(rel: Rel, names: NameOf) -> str:
             limit = "all" if rel.limit is None else text(rel.limit)
             offset = "0" if rel.offset is None else text(rel.offset)
             numbered = f" numbered {', '.join(n.value for n in rel.numbers)}" if rel.numbers else ""
+            if rel.framed:
+                return f"Windows by {_list(rel.keys)} order [{order}] compute [{', '.join(map(str, rel.framed))}]"
             of = "" if rel.limit_of is None else f" of {rel.limit_of.value}"
             return f"TopK by {_list(rel.keys)} order [{order}] limit {limit}{of} offset {offset}{numbered}"
         case rels.SetOperation():

@@ -203,15 +203,8 @@ class Basic:
         """Calls a user's function. Raises 22008 for values that Python has no object for."""
         if self.look is not None:
             self.look()
-        args: list[list[object]] = []
-        for type_, column in zip(self.types, columns, strict=True):
-            convert = to_python(type_)
-            try:
-                objects = [None if v is None else convert(v) for v in column[low : low + len(counts)]]
-            except OutOfRangeError as error:
-                raise SqlError("22008", f"aggregate {python.name} cannot be given {error}") from None
-            args.append([v for v, n in zip(objects, counts, strict=True) for _ in range(n)])
-        return python(args)
+        rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
+        return called(python, self.types, [[column[row] for row in rows] for column in columns])
 
     def watched(self, look: Callable[[], object]) -> Basic:
         """See ``ivm.graph.WatchedReducer``."""
@@ -225,6 +218,18 @@ class Basic:
         bad = np.array(list(failures), np.int64)
         errors = error_words(list(failures.values()), [None] * len(bad), self.dictionary)
         return Reduced(np.setdiff1d(np.arange(groups), bad), rows, errors, bad)
+
+
+def called(python: PythonFunction, types: Sequence[SqlType], columns: Sequence[Sequence[object]]) -> object:
+    """A user's function called with the columns of a group. Raises 22008 for values that Python has no object for."""
+    args: list[list[object]] = []
+    for type_, column in zip(types, columns, strict=True):
+        convert = to_python(type_)
+        try:
+            args.append([None if v is None else convert(v) for v in column])
+        except OutOfRangeError as error:
+            raise SqlError("22008", f"aggregate {python.name} cannot be given {error}") from None
+    return python(args)
 
 
 def _vector(vals: Words, at: int) -> Vector:
@@ -315,6 +320,11 @@ def dropped(aggregate: Aggregate, not_null: Sequence[Scalar]) -> Scalar:
     return Case(tuple(arms), _FALSE, BOOL, False) if arms else _FALSE
 
 
+def counts_not(aggregate: Aggregate) -> Scalar:
+    """0 if the row counts for a basic aggregate, else 1."""
+    return dropped(aggregate, _not_null(aggregate))
+
+
 def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     """The arrangement and reducer of an aggregate of the whole group."""
     keys = list(aggregate.order)
@@ -322,7 +332,7 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     # ties, and groups without ORDER BY, are ordered by the arguments' values, never by ids
     keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
     words = [word for key in keys for word in order_words(key)]
-    exprs = [dropped(aggregate, _not_null(aggregate)), *(expr for expr, _ in words)]
+    exprs = [counts_not(aggregate), *(expr for expr, _ in words)]
     order = [Order.WORD, *(order for _, order in words)]
     for arg in aggregate.args:
         exprs += [arg, is_null(arg)]

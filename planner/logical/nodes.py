@@ -11,6 +11,7 @@ from typing import assert_never
 
 from ivm.words import INT8, ColumnType, Schema
 from planner.expr.scalar import Aggregate, Scalar, SortKey
+from planner.logical.frames import Framed
 from planner.memo import by_identity
 
 
@@ -145,7 +146,8 @@ class TopK:
 
     Also implements DISTINCT ON (limit 1). Limit and offset are INT8 expressions without columns. Ties break by value.
     ``numbers``: window functions over (keys, order), each appended as a column. With ``numbers`` there is no offset,
-    and the limit is a literal that bounds the number ``limit_of``.
+    and the limit is a literal that bounds the number ``limit_of``. ``framed``: window functions over (keys, order) and
+    frames, each appended as a column; there are no ``numbers`` and no bounds then.
     """
 
     input: Rel
@@ -155,6 +157,7 @@ class TopK:
     offset: Scalar | None
     numbers: tuple[Numbering, ...] = ()
     limit_of: Numbering | None = None
+    framed: tuple[Framed, ...] = ()
 
 
 class SetKind(Enum):
@@ -246,7 +249,8 @@ def schema(rel: Rel) -> Schema:
         case Filter() | Distinct():
             return schema(rel.input)
         case TopK():
-            return (*schema(rel.input), *(ColumnType(INT8, False) for _ in rel.numbers))
+            numbers = (ColumnType(INT8, False) for _ in rel.numbers)
+            return (*schema(rel.input), *numbers, *(f.column for f in rel.framed))
         case Project():
             return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
         case Join():

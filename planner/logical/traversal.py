@@ -8,7 +8,8 @@ from typing import assert_never
 
 from ivm.words import BOOL, ColumnType, Schema
 from planner.expr import scalar
-from planner.expr.scalar import Aggregate, Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.expr.scalar import Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -83,7 +84,7 @@ def scalars(rel: Rel) -> tuple[Scalar, ...]:
             return (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
         case TopK():
             extra = tuple(e for e in (rel.limit, rel.offset) if e is not None)
-            return (*rel.keys, *(k.expr for k in rel.order), *extra)
+            return (*rel.keys, *(k.expr for k in rel.order), *extra, *(e for f in rel.framed for e in f.scalars))
         case TableFunction():
             return rel.args
         case _:
@@ -119,24 +120,12 @@ def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
             order = tuple(replace(k, expr=next(rest)) for k in rel.order)
             limit = None if rel.limit is None else next(rest)
             offset = None if rel.offset is None else next(rest)
-            return replace(rel, keys=keys, order=order, limit=limit, offset=offset)
+            framed = tuple(f.with_scalars(tuple(next(rest) for _ in f.scalars)) for f in rel.framed)
+            return replace(rel, keys=keys, order=order, limit=limit, offset=offset, framed=framed)
         case TableFunction():
             return replace(rel, args=new)
         case _:
             assert_never(rel)
-
-
-def aggregate_scalars(aggregate: Aggregate) -> tuple[Scalar, ...]:
-    """The expressions of an aggregate: arguments, ORDER BY, FILTER."""
-    extra = () if aggregate.filter is None else (aggregate.filter,)
-    return (*aggregate.args, *(k.expr for k in aggregate.order), *extra)
-
-
-def with_aggregate_scalars(aggregate: Aggregate, new: tuple[Scalar, ...]) -> Aggregate:
-    """The same aggregate with other expressions, in the order of ``aggregate_scalars``."""
-    count = len(aggregate.args)
-    order = tuple(replace(k, expr=e) for k, e in zip(aggregate.order, new[count:], strict=False))
-    return replace(aggregate, args=new[:count], order=order, filter=None if aggregate.filter is None else new[-1])
 
 
 def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:

@@ -27,16 +27,15 @@ from planner.aggregates.reducers import is_null, order_words
 from planner.aggregates.table import AGGREGATES, COUNT_ROWS, of_pairs, without_filter
 from planner.expr.scalar import Aggregate, Call, Column, Literal, Scalar
 from planner.gathers import Cell
+from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.join_keys import as_type, by_class
 from planner.logical.nodes import Reduce, Values, schema
 from planner.logical.traversal import (
-    aggregate_scalars,
     column_types,
     columns_of,
     own_columns,
     renumber,
     settle,
-    with_aggregate_scalars,
 )  # fmt: skip
 from planner.lower.sets import lower_distinct
 from planner.lower.state import Lowering

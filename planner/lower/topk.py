@@ -13,6 +13,7 @@ from planner.expr.scalar import Literal, Scalar, SortKey
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TableFunction, TopK, schema
 from planner.logical.traversal import column_types, own_columns
+from planner.lower.frames import lower_framed
 from planner.lower.late_materialization import WORTH
 from planner.lower.late_topk import LateTopK, late_topk
 from planner.lower.state import Lowering
@@ -24,6 +25,8 @@ from planner.physical.table_programs import Expand
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
     """Arranges by (keys, order, row) and takes the first rows of each group. Ties break by the row's values."""
+    if rel.framed:
+        return lower_framed(low, rel, _full_order(rel, schema(rel.input)))
     late = late_topk(low, rel)
     if late is not None and (low.indexes.planning.late is Late.ON or _saved(rel, late) >= WORTH):
         return low.coerce(low.rel(late.rows), schema(rel))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from planner.expr.scalar import Column, Scalar
+from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -31,12 +32,10 @@ from planner.logical.nodes import (
     schema,
 )  # fmt: skip
 from planner.logical.traversal import (
-    aggregate_scalars,
     children,
     columns_of,
     own_columns,
     renumber,
-    with_aggregate_scalars,
     with_children,
 )  # fmt: skip
 

@@ -9,10 +9,11 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import Schema
 from planner.expr.scalar import Aggregate, Column, Scalar, SortKey
+from planner.logical.frames import Framed
 from planner.logical.nodes import Numbering, Rel
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level, map_columns
 from sql.catalog.routine import Routine
-from sql.syntax.nodes.queries import Star
+from sql.syntax.nodes.queries import Over, Star
 
 MERGE_ACTION: Final = "merge_action()"
 """The name of the column and of the table, in RETURNING of MERGE, that say which action changed a row."""
@@ -32,7 +33,8 @@ class NameScope:
     ``parent``: the enclosing level, which ``OuterColumn`` level 1 refers to from here. ``used``: an inner level has
     named a column of this one. ``clause``: the clause being bound, for errors. ``grouped``: there is a GROUP BY.
     ``aggregates``, ``functions`` and ``windows``: the aggregates, set-returning functions and window functions so far;
-    None where the clause allows none. ``hidden``: tables that FROM has but that cannot be named from here, for errors.
+    None where the clause allows none. ``named``: the windows of WINDOW. ``hidden``: tables that FROM has but that
+    cannot be named from here, for errors.
     ``target``: the table that UPDATE or DELETE changes, which the other items of FROM cannot name. ``seen``: by column,
     the offset where it was first named, and whether that was in an inner level. ``conditional``: the expression being
     bound is an argument of this (CASE, COALESCE), where no set-returning function may be.
@@ -46,6 +48,7 @@ class NameScope:
     aggregates: list[Aggregate] | None = None
     functions: list[SetReturning] | None = None
     windows: list[WindowCall] | None = None
+    named: dict[str, Over] = field(default_factory=dict)
     hidden: Namespace = field(default_factory=Namespace)
     target: Range | None = None
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
@@ -65,26 +68,13 @@ class NameScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """lag, lead or first_value: ``value`` of another row of the partition.
-
-    That row is ``offset`` rows before this one (after it if negative), or the first if ``offset`` is None; without such
-    a row the result is ``default``.
-    """
-
-    value: Scalar
-    offset: int | None
-    default: Scalar
-
-
-@dataclass(frozen=True, slots=True)
 class WindowCall:
     """A window function; its result is Column(WINDOW_BASE + its number).
 
-    An aggregate is over the whole partition and has no order.
+    An ``Aggregate`` is over the whole partition and has no order.
     """
 
-    function: Numbering | Aggregate | Neighbour
+    function: Numbering | Aggregate | Framed
     partition: tuple[Scalar, ...]
     order: tuple[SortKey, ...]
 

@@ -23,6 +23,7 @@ from sql.bind.scope import AGGREGATE_BASE, NameScope, find_range_columns
 from sql.bind.set_returning import arguments, called, reached, with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
+from sql.bind.window_frames import named
 from sql.statements.queries import OutputColumn
 from sql.syntax.nodes import queries as nodes
 
@@ -51,12 +52,14 @@ def bind_select(
         rel = Filter(rel, ExpressionBinder(env, scope, "WHERE").condition(node.where, "WHERE"))
     scope.grouped = bool(node.group)
     scope.aggregates, scope.functions, scope.windows, scope.clause = [], [], [], "SELECT"
+    scope.named = named(node.windows)
     targets = bind_targets(env, scope, node.targets)
     width = len(targets)
     keys = [_group_key(env, scope, targets, item) for item in node.group or ()]
     having = None if node.having is None else _having(env, scope, node.having)
     distinct_on = [_output(env, scope, targets, e, "SELECT DISTINCT ON") for e in node.distinct or ()]
     order_indices = [_order_item(env, scope, targets, item) for item in order]
+    windows.check_named(ExpressionBinder(env, scope, "SELECT"), node.windows)
     grouped = node.group is not None or bool(scope.aggregates) or node.having is not None
     if grouped:
         if scope.aggregates and reads_working_table(env, node.from_):

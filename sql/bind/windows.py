@@ -1,8 +1,9 @@
-"""Window functions: row_number, rank, dense_rank and what is computed from them (``sql.bind.distribution``); lag, lead
-and first_value (``sql.bind.neighbours``); aggregates over whole partitions. All others are refused.
+"""Window functions: numberings and what is computed from them (``sql.bind.distribution``); values of other rows
+(``sql.bind.picks``); aggregates, over frames or whole partitions.
 
-An aggregate over (PARTITION BY keys) is a join of the rows with their groups. Cost of a change: that of the group's
-aggregate, and where its result changes, the rows of the partition.
+An aggregate over (PARTITION BY keys) alone is a join of the rows with their groups. Cost of a change: that of the
+group's aggregate, and where its result changes, the rows of the partition. What depends on the order is a ``TopK`` with
+``numbers`` or ``framed``.
 """
 
 from __future__ import annotations
@@ -14,37 +15,39 @@ from typing import Final, assert_never
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT8, ColumnType
-from planner.aggregates.function import NullResult
+from planner.aggregates.function import AggregateKind, NullResult
 from planner.aggregates.table import AGGREGATES, ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.compare import NOT_DISTINCT
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
+from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.fallibility import rel_is_volatile
+from planner.logical.frames import Bound, Exclusion, Frame, Framed, FrameMode, Pick, Picked
 from planner.logical.levels import relevel
 from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
-from planner.logical.traversal import aggregate_scalars, with_aggregate_scalars
-from sql.bind import distribution, neighbours
+from sql.bind import distribution, picks
 from sql.bind.aggregates import called_aggregate
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
 from sql.bind.routines import RoutineOverload
-from sql.bind.scope import FUNCTION_BASE, WINDOW_ARGUMENTS, WINDOW_BASE, Neighbour, WindowCall
+from sql.bind.scope import FUNCTION_BASE, WINDOW_ARGUMENTS, WINDOW_BASE, WindowCall
+from sql.bind.window_frames import bind_frame, complete
 from sql.syntax.nodes import queries as nodes
 
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
-NAMES: Final = _NUMBERINGS | neighbours.NAMES | distribution.NAMES
-_REFUSED: Final = frozenset({"last_value", "nth_value"})
+NAMES: Final = _NUMBERINGS | picks.NAMES | distribution.NAMES
 _READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
-_KNOWN: Final = "Supported are numbering functions, lag, lead, first_value and aggregates over whole partitions."
+_AS_PICKS: Final = {Numbering.ROW_NUMBER: Pick.ROW_NUMBER, Numbering.RANK: Pick.RANK}
+Window = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
+"""The partition and the order."""
 
 
 def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None = None) -> Scalar:
     """A placeholder for a window function's result; the call is added to the scope. ``overload``: the user-defined
-    aggregate that is called. Raises 42P20, 42803, 42809, 42883, 0A000."""
-    over = node.over
-    assert over is not None
+    aggregate that is called. Raises 42P20, 42704, 42803, 42809, 42883, 0A000."""
+    assert node.over is not None
     is_aggregate = overload is not None or bool(aggregate_overloads(name))
     if b.inside_aggregate:
         message = "aggregate function calls cannot contain window function calls"
@@ -57,20 +60,36 @@ def window_function(b: Binder, node: nodes.Apply, name: str, overload: RoutineOv
     if not is_aggregate and name not in NAMES:
         raise _no_window_function(b, node, name)
     _check_call(b, node, name)
-    if over.other or (over.order and is_aggregate):
-        what = "an aggregate over an ordered window" if is_aggregate else "a window by name or with a frame"
-        raise unsupported(what, "An aggregate over the whole partition is supported.", node.at + 1)
+    over = complete(node.over, b.scope.named)
     collected, b.scope.windows = b.scope.windows, None
     clause, b.scope.clause = b.scope.clause, "window definitions"
     try:
-        partition = tuple(resolve_unknown(b.env, b.bind(e), node.at) for e in over.partition)
-        order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
+        (partition, order), frame = bind_window(b, over, node.at)
         b.scope.clause = WINDOW_ARGUMENTS
         if overload is None and name in distribution.NAMES:
             return distribution.distribution_function(b, node, name, partition, order, partial(_placeholder, collected))
-        return _placeholder(collected, WindowCall(_function(b, node, name, overload), partition, order))
+        function = _function(b, node, name, overload, frame, order)
+        if isinstance(function, Aggregate):
+            order = ()
+        return _placeholder(collected, WindowCall(function, partition, order))
     finally:
         b.scope.windows, b.scope.clause = collected, clause
+
+
+def bind_window(b: Binder, over: nodes.Over, at: int) -> tuple[Window, Frame]:
+    """A complete window's partition, order and frame."""
+    partition = tuple(resolve_unknown(b.env, b.bind(e), at) for e in over.partition)
+    order = tuple(sort_key(resolve_unknown(b.env, b.bind(i.expr), i.at), i) for i in over.order)
+    return (partition, order), bind_frame(b, over, order)
+
+
+def check_named(b: Binder, windows: Sequence[tuple[str, nodes.Over]]) -> None:
+    """Binds the windows of WINDOW, which may have errors although no function uses them."""
+    collected, b.scope.windows = b.scope.windows, None
+    clause, b.scope.clause = b.scope.clause, "window definitions"
+    for name, over in windows:
+        bind_window(b, b.scope.named[name], over.at)
+    b.scope.windows, b.scope.clause = collected, clause
 
 
 def _placeholder(calls: list[WindowCall], call: WindowCall) -> Column:
@@ -81,23 +100,36 @@ def _placeholder(calls: list[WindowCall], call: WindowCall) -> Column:
 
 
 def _function(
-    b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None
-) -> Numbering | Aggregate | Neighbour:
+    b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None, frame: Frame, order: tuple[SortKey, ...]
+) -> Numbering | Aggregate | Framed:
     if overload is None and name in _NUMBERINGS:
         return Numbering(name)
-    if overload is None and name in neighbours.NAMES:
-        return neighbours.bind(b, node, name)
-    return _of_partition(b, node, name, overload)
+    if overload is None and name in picks.NAMES:
+        picked = picks.bind(b, node, name)
+        return Framed(picked, frame if picked.pick.is_framed else Frame())
+    made = _aggregate(b, node, name, overload)
+    ordered = bool(order) and AGGREGATES[made.function].kind is AggregateKind.BASIC
+    return made if _is_whole(frame, bool(order)) and not ordered else Framed(made, frame)
 
 
-def _result(function: Numbering | Aggregate | Neighbour) -> ColumnType:
+def _is_whole(frame: Frame, ordered: bool) -> bool:
+    """Whether the frame is every row's whole partition."""
+
+    def open_end(bound: Bound) -> bool:
+        all_peers = frame.mode is FrameMode.RANGE and not ordered and bound.offset is None
+        return bound.unbounded or all_peers
+
+    return frame.exclusion is Exclusion.NO_OTHERS and open_end(frame.start) and open_end(frame.end)
+
+
+def _result(function: Numbering | Aggregate | Framed) -> ColumnType:
     match function:
         case Numbering():
             return ColumnType(INT8, False)
         case Aggregate():
             return ColumnType(function.type, function.nullable)
-        case Neighbour():
-            return ColumnType(function.value.type)
+        case Framed():
+            return function.column
         case _:
             assert_never(function)
 
@@ -107,8 +139,6 @@ def _no_window_function(b: Binder, node: nodes.Apply, name: str) -> SqlError:
     if name in ORDERED_SETS:
         message = f"OVER is not supported for ordered-set aggregate {name}"
         return SqlError("0A000", message, position=node.at + 1)
-    if name in _REFUSED:
-        return unsupported(f"{name}() as a window function", _KNOWN, node.at + 1)
     if not overloads(name):
         return no_function(name, [b.bind(a).type for a in node.args], node.at)
     message = f"OVER specified, but {name} is not a window function nor an aggregate function"
@@ -125,11 +155,13 @@ def _check_call(b: Binder, node: nodes.Apply, name: str) -> None:
         message = "aggregate ORDER BY is not implemented for window functions"
     elif node.filter is not None and name in NAMES:
         message = "FILTER is not implemented for non-aggregate window functions"
+    elif node.ignore_nulls and name not in picks.NAMES:
+        message = f"function {name} does not allow RESPECT/IGNORE NULLS"
     if message is not None:
         raise SqlError("0A000", message, position=node.at + 1)
 
 
-def _of_partition(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:
+def _aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:
     made = called_aggregate(b, node, name, overload)
     return replace(made, nullable=AGGREGATES[made.function].null_result is not NullResult.NEVER)
 
@@ -143,8 +175,8 @@ def _inside(call: WindowCall) -> tuple[Scalar, ...]:
     match call.function:
         case Aggregate() as aggregate:
             return aggregate_scalars(aggregate)
-        case Neighbour(value, _, default):
-            return value, default
+        case Framed() as framed:
+            return framed.scalars
         case _:
             return ()
 
@@ -156,7 +188,7 @@ def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[
     ordered = [c for c in calls if not isinstance(c.function, Aggregate)]
     for window in dict.fromkeys((c.partition, c.order) for c in ordered):
         mine = {i: c.function for i, c in enumerate(calls) if c in ordered and (c.partition, c.order) == window}
-        rel = _ordered(rel, rows, window, mine, place)
+        rel = _ordered(rel, window, mine, place)
     aggregates = [(i, c, c.function) for i, c in enumerate(calls) if isinstance(c.function, Aggregate)]
     for partition in dict.fromkeys(c.partition for _, c, _ in aggregates):
         of = [(i, function) for i, c, function in aggregates if c.partition == partition]
@@ -167,29 +199,26 @@ def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[
 
 
 def _ordered(
-    rel: Rel, rows: Rel, window: tuple[tuple[Scalar, ...], tuple[SortKey, ...]],
-    mine: dict[int, Numbering | Aggregate | Neighbour], place: dict[int, int],
+    rel: Rel, window: Window, mine: dict[int, Numbering | Aggregate | Framed], place: dict[int, int]
 ) -> Rel:  # fmt: skip
-    """``rel`` with columns for the functions of one window. ``mine``: them by number; ``place`` gets their columns."""
-    numbers = [f for f in mine.values() if isinstance(f, Numbering)]
-    found = {i: f for i, f in mine.items() if isinstance(f, Neighbour)}
-    if any(f.offset is not None for f in found.values()) and Numbering.ROW_NUMBER not in numbers:
-        numbers.append(Numbering.ROW_NUMBER)
-    own = TopK(rows, *window, None, None, tuple(numbers))
-    if found and rel_is_volatile(own):
-        raise unsupported(_READ_AGAIN)
-    width = len(schema(rel))
-    place |= {WINDOW_BASE + i: width + numbers.index(f) for i, f in mine.items() if isinstance(f, Numbering)}
+    """``rel`` with columns for the functions of one window. ``mine``: them by number; ``place`` gets their columns.
+
+    Beside other functions a row number is one of them, so that it numbers equal rows as they see them."""
+    framed = {i: f for i, f in mine.items() if isinstance(f, Framed)}
+    for i, f in mine.items():
+        if framed and isinstance(f, Numbering) and f in _AS_PICKS:
+            framed[i] = Framed(Picked(_AS_PICKS[f], ()), Frame())
+    if framed:
+        distinct = tuple(dict.fromkeys(framed.values()))
+        width = len(schema(rel))
+        place |= {WINDOW_BASE + i: width + distinct.index(f) for i, f in framed.items()}
+        rel = TopK(rel, *window, None, None, framed=distinct)
+    numbers = {i: f for i, f in mine.items() if i not in framed and isinstance(f, Numbering)}
     if numbers:
-        rel = replace(own, input=rel)
-    for offset in dict.fromkeys(f.offset for f in found.values()):
-        wanted = {i: f for i, f in found.items() if f.offset == offset}
-        place |= {WINDOW_BASE + i: len(schema(rel)) + n for n, i in enumerate(wanted)}
-        if offset is None:
-            rel = neighbours.with_first(rel, rows, *window, tuple(wanted.values()))
-        else:
-            at = width + numbers.index(Numbering.ROW_NUMBER)
-            rel = neighbours.with_number(rel, own, at, tuple(wanted.values()))
+        kinds = tuple(dict.fromkeys(numbers.values()))
+        width = len(schema(rel))
+        place |= {WINDOW_BASE + i: width + kinds.index(f) for i, f in numbers.items()}
+        rel = TopK(rel, *window, None, None, kinds)
     return rel
 
 
@@ -214,8 +243,8 @@ def regrouped(call: WindowCall, rewrite: Callable[[Scalar], Scalar]) -> WindowCa
     function = call.function
     if isinstance(function, Aggregate):
         function = with_aggregate_scalars(function, tuple(rewrite(e) for e in aggregate_scalars(function)))
-    elif isinstance(function, Neighbour):
-        function = replace(function, value=rewrite(function.value), default=rewrite(function.default))
+    elif isinstance(function, Framed):
+        function = function.with_scalars(tuple(rewrite(e) for e in function.scalars))
     return replace(
         call,
         function=function,

@@ -101,20 +101,17 @@ def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("text", "state", "message"), [
-    ("sum(x) OVER (ORDER BY x)", "0A000", "an aggregate over an ordered window is not supported"),
-    ("sum(x) OVER (ROWS UNBOUNDED PRECEDING)", "0A000", "an aggregate over an ordered window is not supported"),
     ("sum(DISTINCT x) OVER ()", "0A000", "DISTINCT is not implemented for window functions"),
     ("array_agg(x ORDER BY x) OVER ()", "0A000", "aggregate ORDER BY is not implemented for window functions"),
     ("row_number() FILTER (WHERE true) OVER ()", "0A000",
      "FILTER is not implemented for non-aggregate window functions"),
     ("percentile_cont(0.5) WITHIN GROUP (ORDER BY x) OVER ()", "0A000",
      "OVER is not supported for ordered-set aggregate percentile_cont"),
-    ("last_value(x) OVER (ORDER BY x)", "0A000", "last_value() as a window function is not supported"),
-    ("ntile(0) OVER ()", "22014", "argument of ntile must be greater than zero"),
-    ("ntile(x) OVER ()", "0A000", "an argument of ntile() that is no positive integer constant is not supported"),
+    ("sum(x) OVER (ORDER BY x RANGE (SELECT 1) PRECEDING)", "0A000",
+     "a subquery in the offset of RANGE is not supported"),
+    ("sum(x) IGNORE NULLS OVER ()", "0A000", "function sum does not allow RESPECT/IGNORE NULLS"),
     ("ntile(1.5) OVER ()", "42883", "function ntile(numeric) does not exist"),
     ("lag() OVER (ORDER BY x)", "42883", "function lag() does not exist"),
-    ("lag(x, x) OVER (ORDER BY x)", "0A000", "an offset of lag() that is no integer constant is not supported"),
     ("lag(x, 1, true) OVER (ORDER BY x)", "42883", "function lag(integer, integer, boolean) does not exist"),
     ("lead(x)", "42809", "window function lead requires an OVER clause"),
     ("abs(x) OVER ()", "42809", "OVER specified, but abs is not a window function nor an aggregate function"),

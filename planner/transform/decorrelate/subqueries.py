@@ -371,13 +371,15 @@ class Decorrelator:
         applied = self._input(rel.input, domain, scopes)
         kept = own_columns(schema(applied))[: domain.width]
         row = own_columns(schema(applied))
-        exprs = (*rel.keys, *(k.expr for k in rel.order))
+        exprs = (*rel.keys, *(k.expr for k in rel.order), *(e for f in rel.framed for e in f.scalars))
         lifted, new = self.lift(exprs, applied, domain, scopes)
-        order = tuple(replace(k, expr=e) for k, e in zip(rel.order, new[len(rel.keys) :], strict=True))
+        rest = iter(new[len(rel.keys) :])
+        order = tuple(replace(k, expr=next(rest)) for k in rel.order)
+        framed = tuple(f.with_scalars(tuple(next(rest) for _ in f.scalars)) for f in rel.framed)
         # The domain's columns come first among the keys, so an outer column in LIMIT is the key of the same position.
         limit, offset = (None if b is None else self.outer(b, domain, scopes) for b in (rel.limit, rel.offset))
         keys = (*kept, *new[: len(rel.keys)])
-        top = replace(rel, input=lifted, keys=keys, order=order, limit=limit, offset=offset)
+        top = replace(rel, input=lifted, keys=keys, order=order, limit=limit, offset=offset, framed=framed)
         numbers = own_columns(schema(top))[len(schema(lifted)) :]
         return top if lifted is applied else Project(top, (*row, *numbers))
 

@@ -165,7 +165,8 @@ class Ranks:
                 return len(rel.keys), shapes
             case TopK():
                 bounds = rel.limit is None, rel.offset is None
-                return len(rel.keys), _sorting(rel.order), *bounds, rel.numbers, rel.limit_of
+                framed = [f.shape for f in rel.framed]
+                return len(rel.keys), _sorting(rel.order), *bounds, rel.numbers, rel.limit_of, framed
             case SetOperation():
                 return rel.kind, rel.all
             case TableFunction():

@@ -17,6 +17,7 @@ from itertools import groupby, islice, permutations, product
 from typing import assert_never
 
 from planner.expr.scalar import Aggregate, Column, Literal
+from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.fallibility import can_raise, rel_is_volatile
 from planner.logical.join_keys import has_classes
 from planner.logical.nodes import (
@@ -41,7 +42,6 @@ from planner.logical.nodes import (
     schema,
 )  # fmt: skip
 from planner.logical.traversal import (
-    aggregate_scalars,
     bottom_up,
     children,
     columns_of,
@@ -51,7 +51,6 @@ from planner.logical.traversal import (
     renumber,
     scalars,
     settle,
-    with_aggregate_scalars,
     with_children,
     with_scalars,
 )  # fmt: skip
@@ -244,9 +243,9 @@ class _Normal:
         below = self.exact(rel.input)
         form = whole(below)
         keys = columns_in_order(tuple(map(form.scalar, rel.keys)))
-        return replace(
-            rel, input=below, keys=keys, order=tuple(replace(k, expr=form.scalar(k.expr)) for k in rel.order)
-        )
+        order = tuple(replace(k, expr=form.scalar(k.expr)) for k in rel.order)
+        framed = tuple(f.with_scalars(tuple(map(form.scalar, f.scalars))) for f in rel.framed)
+        return replace(rel, input=below, keys=keys, order=order, framed=framed)
 
     def _table_function(self, rel: TableFunction) -> Form:
         below = closed(self.form(rel.input))

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.syntax.grammar.operators import OperatorGrammar
+from sql.syntax.grammar.windows import WindowGrammar
 from sql.syntax.lexing.keywords import NOT_A_COLUMN, RESERVED
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, OrderItem, Over, Query, String
+from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, Query, String
 
 _NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "row", "setof", "values"})
 _REFUSED: Final = frozenset({"treat", "grouping", "normalize", "xmlelement"})
@@ -22,8 +22,8 @@ _NO_FIELDS: Final = frozenset(
 _TRIMS: Final = {"leading": "ltrim", "trailing": "rtrim", "both": "btrim"}
 
 
-class CallGrammar(OperatorGrammar):
-    """Calls and ORDER BY, which an aggregate's call may hold."""
+class CallGrammar(WindowGrammar):
+    """Calls, with what may follow them."""
 
     @abstractmethod
     def query(self) -> Query:
@@ -157,7 +157,7 @@ class CallGrammar(OperatorGrammar):
                 self.postpone(SqlError("42601", f'argument name "{name}" used more than once', position=at + 1))
 
     def _window(self, call: Expr) -> Expr:
-        """WITHIN GROUP, FILTER and OVER after a call."""
+        """WITHIN GROUP, FILTER, the treatment of NULLs and OVER after a call."""
         if self.is_word("within", "group"):
             self.index += 2
             self.expect_symbol("(")
@@ -175,10 +175,16 @@ class CallGrammar(OperatorGrammar):
             self.expect_symbol(")")
             if (applied := self._applied(call, "FILTER")) is not None:
                 call = replace(applied, filter=condition)
+        nulls = self.is_word("ignore", "nulls") or self.is_word("respect", "nulls")
+        ignore = nulls and self.is_word("ignore")
+        if nulls:
+            self.index += 2
+            if not self.is_word("over"):
+                raise self.error()
         if self.accept("over"):
-            over = self._over()
+            over = self.over()
             if (applied := self._applied(call, "OVER")) is not None:
-                call = replace(applied, over=over)
+                call = replace(applied, over=over, ignore_nulls=ignore)
         return call
 
     def _applied(self, call: Expr, what: str) -> Apply | None:
@@ -192,65 +198,3 @@ class CallGrammar(OperatorGrammar):
         what = "VARIADIC" if call.variadic else what
         if what is not None:
             self.postpone(SqlError("42601", f"cannot use {what} with WITHIN GROUP", position=call.at + 1))
-
-    def _over(self) -> Over:
-        """``OVER name`` or ``OVER ([name] [PARTITION BY …] [ORDER BY …] [frame])``."""
-        if not self.accept_symbol("("):
-            self.name()
-            return Over((), (), True)
-        other = self.is_name() and not (self.is_one_of("range", "rows", "groups") or self.is_word("partition", "by"))
-        if other:
-            self.index += 1
-        partition: tuple[Expr, ...] = ()
-        if self.accept("partition", "by"):
-            partition = self.expressions()
-        order = self.order_by()
-        if self.accept_one_of("rows", "range", "groups"):
-            self._frame()
-            other = True
-        self.expect_symbol(")")
-        return Over(partition, order, other)
-
-    def _frame(self) -> None:
-        if self.accept("between"):
-            self._frame_bound()
-            self.expect("and")
-        self._frame_bound()
-        if self.accept("exclude"):
-            word = self.accept_one_of("current", "no", "group", "ties")
-            if word is None:
-                raise self.error()
-            self.expect(*{"current": ("row",), "no": ("others",)}.get(word, ()))
-
-    def _frame_bound(self) -> None:
-        if self.accept("current", "row"):
-            return
-        if not self.accept("unbounded"):
-            self.expression()
-        if self.accept_one_of("preceding", "following") is None:
-            raise self.error()
-
-    def order_by(self) -> tuple[OrderItem, ...]:
-        """ORDER BY, if it is next; () if not."""
-        if not self.accept("order"):
-            return ()
-        self.expect("by")
-        return self.listed(self._order_item)
-
-    def _order_item(self) -> OrderItem:
-        at = self.token.start
-        expr = self.expression()
-        descending = False
-        if self.accept("using"):
-            symbol = self.operator_symbol()
-            if symbol not in ("<", ">"):
-                message = f"operator {symbol} is not a valid ordering operator"
-                raise SqlError("42809", message, position=self.token.start + 1)
-            descending = symbol == ">"
-        else:
-            descending = self.accept_one_of("asc", "desc") == "desc"
-        nulls_first: bool | None = None
-        if self.is_word("nulls", "first") or self.is_word("nulls", "last"):
-            nulls_first = self.ahead().value == "first"
-            self.index += 2
-        return OrderItem(expr, descending, nulls_first, at)

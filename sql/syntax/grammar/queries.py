@@ -114,9 +114,7 @@ class QueryGrammar(TableGrammar):
         where = self.where()
         group = self._group_by()
         having = self.expression() if self.accept("having") else None
-        if self.is_word("window"):
-            raise self.refusal("a window by name")
-        return nodes.Select(targets, from_, where, group, having, distinct, at)
+        return nodes.Select(targets, from_, where, group, having, distinct, at, self.named_windows())
 
     def targets(self) -> tuple[nodes.Target, ...]:
         """A select list, also RETURNING's."""

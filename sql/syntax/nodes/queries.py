@@ -75,12 +75,36 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameBound:
+    """UNBOUNDED, an offset, or CURRENT ROW (neither). ``following``: on that side of the row; else preceding."""
+
+    at: int
+    following: bool = False
+    unbounded: bool = False
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameClause:
+    """``mode``: rows, range or groups. ``exclude``: no, current, group or ties."""
+
+    mode: str
+    start: FrameBound
+    end: FrameBound
+    exclude: str = "no"
+
+
+@dataclass(frozen=True, slots=True)
 class Over:
-    """A window. ``other``: it also has a frame or the name of another window."""
+    """A window: OVER's or one of WINDOW. ``name``: the window that it refers to; ``bare``: OVER name, without
+    parentheses."""
 
     partition: tuple[Expr, ...]
     order: tuple[OrderItem, ...]
-    other: bool
+    at: int
+    name: str | None = None
+    bare: bool = False
+    frame: FrameClause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +120,7 @@ class Apply:
     order: tuple[OrderItem, ...] = ()
     filter: Expr | None = None
     over: Over | None = None
+    ignore_nulls: bool = False
     within: bool = False
     names: tuple[str | None, ...] = ()
     """One for each argument, None for a positional one; () if no argument is named."""
@@ -348,6 +373,8 @@ class Select:
     having: Expr | None
     distinct: tuple[Expr, ...] | None
     at: int
+    windows: tuple[tuple[str, Over], ...] = ()
+    """WINDOW: windows by name."""
 
 
 @dataclass(frozen=True, slots=True)
