@@ -21,7 +21,7 @@ from sql.catalog.catalog import (
 )  # fmt: skip
 from sql.catalog.links import Link, links_of
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
-from sql.ddl.alter_views import Views, rebuild_views
+from sql.ddl.alter_views import Views, rebuild_views, remade
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
@@ -148,6 +148,8 @@ class Definer:
             return None
         view, rel = described
         before = self.writer.catalog.relations.get(view.id)
+        if before is not None and statement.materialized:
+            return self._replace_materialized(before, view, rel)
         if before is None or len(before.columns) == len(view.columns):
             self.writer.create(view, rel if statement.materialized else None)
             return view
@@ -156,6 +158,16 @@ class Definer:
         self.writer.create(view, None)
         views.renew(view, seen, [i if i < len(before.columns) else None for i in range(len(view.columns))])
         return view
+
+    def _replace_materialized(self, before: Relation, view: Relation, rel: Rel) -> Relation:
+        """Put a materialized view of another query in the place of an existing one. Those over it are rebuilt, and keep
+        their meaning."""
+        views = Views(self.writer, self.names, self.notify, before)
+        seen = views.seen()
+        made = self.writer.exchange(before.id, replace(view, indexes=before.indexes), rel)
+        views.renew(made, seen, [i if i < len(before.columns) else None for i in range(len(view.columns))])
+        remade(self.writer, [made.id])
+        return made
 
     def described(self, statement: definitions.CreateView) -> tuple[Relation, Rel] | None:
         """The checked view that the statement defines, and its plan; None if it exists and IF NOT EXISTS accepts
@@ -307,8 +319,8 @@ class Definer:
         return True
 
     def _check_replacement(self, old: Relation, new: Relation) -> None:
-        if old.kind is not RelationKind.VIEW:
-            raise SqlError("42809", f'"{old.name}" is not a view')
+        if old.kind is not new.kind:
+            raise SqlError("42809", f'"{old.name}" is not a {LABELS[new.kind]}')
         if len(new.columns) < len(old.columns):
             raise SqlError("42P16", "cannot drop columns from view")
         for before, after in zip(old.columns, new.columns, strict=False):
@@ -321,7 +333,10 @@ class Definer:
         dependents = self.writer.catalog.dependents([old.id])
         if {old.id, *(r.id for r in dependents)}.intersection(new.dependencies):
             raise SqlError("42P17", f'infinite recursion detected in rules for relation "{old.name}"')
-        self._check_dependents(old)
+        if new.kind is RelationKind.VIEW:
+            self._check_dependents(old)
+        elif old.parts or new.parts or any(r.parts or r.kind is RelationKind.SINK for r in dependents):
+            raise unsupported(f"replacing the materialized view {old.name}, which Spark maintains or a sink reads")
 
     def _check_dependents(self, old: Relation) -> None:
         """Check that no view is maintained over the replaced relation."""

@@ -1,4 +1,4 @@
-"""ALTER … RENAME, SET SCHEMA and OWNER TO: they only change the catalog.
+"""ALTER … RENAME, SWAP WITH, SET SCHEMA and OWNER TO: they only change the catalog.
 
 Views keep their meaning: their references are by id, and ``sql/ddl/view_names.py`` pins column names.
 """
@@ -18,7 +18,7 @@ from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.indexes import index_named, taken_names
 from sql.ddl.view_names import names_in, seen_by, settled
 from sql.engine.writer import Writer
-from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
+from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
 from sql.statements.results import Notice, Notify
 
 _KINDS = {
@@ -47,6 +47,8 @@ class Renamer:
             case SetOwner():
                 if statement.role not in (None, self.user):
                     raise SqlError("42704", f'role "{statement.role}" does not exist')
+            case Swap():
+                self._swap(relation, statement.other)
             case SetSchema():
                 self._move(relation, statement.schema_name)
             case Rename(part="constraint"):
@@ -94,6 +96,23 @@ class Renamer:
         renamed = replace(relation, name=name, key_name=None if key == usual else key, columns=columns)
         checks = tuple(renamed_check(relation, renamed, c, relation.name, name) for c in relation.checks)
         self.writer.redefine(replace(renamed, checks=checks))
+
+    def _swap(self, relation: Relation, named: Named) -> None:
+        """Exchange the names of two relations of one kind and schema. Dependents keep what they read."""
+        found = self._target(named)
+        assert found is not None, "without IF EXISTS"
+        other = found[0]
+        if other.kind is not relation.kind:
+            raise SqlError("42809", f'"{other.name}" is not a {named.kind}')
+        if other.schema_name != relation.schema_name:
+            raise unsupported("swapping the names of relations in two schemas", hint="Use SET SCHEMA first.")
+        if other.id == relation.id:
+            return
+        passing, number = "", 0
+        while not passing or passing in taken_names(self.writer.catalog, relation.schema_name):
+            passing, number = f"swap_{number}", number + 1
+        for id_, name in ((relation.id, passing), (other.id, relation.name), (relation.id, other.name)):
+            self._rename(self.writer.catalog.relations[id_], name)
 
     def _rename_index(self, relation: Relation, index: Index, name: str) -> None:
         self._free(relation.schema_name, name)

@@ -8,7 +8,7 @@ from functools import partial
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
 from planner.logical.locked_joins import locks_in
-from sql.catalog.catalog import Relation
+from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
@@ -62,7 +62,11 @@ class Definitions:
         self, statement: definitions.Definition, prepared: Prepared, request: Request, notify: Notify
     ) -> Result:
         transaction = self._session.running
-        if isinstance(statement, definitions.CreateView) and statement.materialized:
+        if (
+            isinstance(statement, definitions.CreateView)
+            and statement.materialized
+            and not _replaces(statement, transaction.catalog)
+        ):
             if not transaction.alone:
                 _check_in_block(statement)
             elif statement.parts:
@@ -199,6 +203,10 @@ class Definitions:
             return "CREATE TABLE AS"
         count = changer.insert(Insert(table, query.rel), rows).count
         return f"SELECT {count}"
+
+
+def _replaces(statement: definitions.CreateView, catalog: Catalog) -> bool:
+    return statement.replace and catalog.find(statement.schema_name, statement.name) is not None
 
 
 def _check_in_block(statement: definitions.CreateView) -> None:

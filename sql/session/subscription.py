@@ -20,7 +20,7 @@ from ivm.words import BOOL, INT8
 from planner.expr.scalar import Column
 from planner.logical.nodes import Get, Project, Rel
 from planner.logical.traversal import gets
-from sql.catalog.catalog import Catalog
+from sql.catalog.catalog import Catalog, RelationKind
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
@@ -72,6 +72,8 @@ class Subscription:
         self._families: dict[int, tuple[int, ...]] = {}
         """For each table read together with its children: the children, by the table's id. It also ends when these
         change."""
+        self._last: Published | None = None
+        """The newest state, of which the rows are known to the client; kept for a view that may be replaced."""
         self._hold: object = self.dictionary.generation
         """Keeps, in the dictionary, the values of the waiting changes and of those taken last."""
 
@@ -121,6 +123,7 @@ class Subscription:
             engine.republish()
             engine.dataflow.changes(engine.outputs[self._relation])  # the snapshot has them
         engine.listeners.append(self._listen)
+        self._last = None if self._temporary else engine.published
         return engine.published
 
     async def _from_history(self, published: Published, as_of: int) -> int:
@@ -184,7 +187,8 @@ class Subscription:
 
     def _listen(self, delta: Delta, published: Published) -> None:
         """Called on the engine thread for each published group."""
-        history = delta.changes.get(self._relation)
+        history = self._replaced(delta, published) or delta.changes.get(self._relation)
+        self._last = None if self._last is None else published
         failure = published.failures.get(self._relation)
         known = published.catalog.relations
         gone = not known.keys() >= self._inputs
@@ -194,6 +198,26 @@ class Subscription:
             return
         broken = None if gone else self._error_in(published)
         self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, broken, published.hold)
+
+    def _replaced(self, delta: Delta, published: Published) -> History | None:
+        """If the materialized view followed was replaced by one of the same columns: from now on that one is followed,
+        and this is the difference. Cost: the rows of both views."""
+        last, known = self._last, published.catalog.relations
+        if last is None or self._relation in known:
+            return None
+        before = last.catalog.relations[self._relation]
+        if before.kind is not RelationKind.MATERIALIZED_VIEW or self._relation in last.failures:
+            return None
+        after = next((r for r in known.values() if r.oid == before.oid and r.schema == before.schema), None)
+        if after is None or after.id in published.failures or after.parts:
+            return None
+        old, new = last.rows(before.id, last.ordinal), published.rows(after.id, published.ordinal)
+        self._relation, self._inputs = after.id, frozenset({after.id})
+        self._families = families(published.catalog, self._inputs)
+        rows, times = np.concatenate([old[0], new[0]]), np.zeros(len(old[0]) + len(new[0]), np.int64)
+        both = Block.of(rows, times, np.concatenate([-old[1], new[1]]).reshape(-1, 1))
+        changed = sorted_block(both).arrays()
+        return History(changed[0], np.full(len(changed[0]), delta.epoch, np.int64), changed[2][:, 0])
 
     def _error_in(self, published: Published) -> SqlError | None:
         error = None

@@ -39,4 +39,12 @@ class SetOwner:
     role: str | None
 
 
-Renaming = Rename | SetSchema | SetOwner
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """SWAP WITH: two relations of one kind exchange their names."""
+
+    target: Named
+    other: Named
+
+
+Renaming = Swap | Rename | SetSchema | SetOwner

@@ -1,12 +1,13 @@
-"""ALTER … RENAME, SET SCHEMA and OWNER TO, of every kind of object."""
+"""ALTER … RENAME, SWAP WITH, SET SCHEMA and OWNER TO, of every kind of object."""
 
 from __future__ import annotations
 
-from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema
+from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
 from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import TableName
 
+_SWAPPED = ("table", "view", "materialized view")
 _ME = ("current_user", "current_role", "session_user")
 
 
@@ -15,6 +16,9 @@ def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) 
     target = Named(kind, table.schema_name, table.name, if_exists)
     if cursor.accept("rename"):
         return _rename(cursor, target)
+    if kind in _SWAPPED and cursor.accept("swap", "with"):
+        other = cursor.table_name()
+        return Swap(target, Named(kind, other.schema_name, other.name))
     if kind != "index" and cursor.accept("set", "schema"):
         return SetSchema(target, cursor.name())
     if cursor.accept("owner", "to"):
