@@ -108,8 +108,8 @@ class SqlType:
     """A column's type: its kind and what narrows it.
 
     ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
-    numeric; ``element`` of an array. None means unconstrained. ``fields``: names and types of a row (RECORD), empty for
-    rows of any type; ``enum``: of an ENUM.
+    numeric, or of an interval its fields (``storage/types/interval_fields.py``); ``element`` of an array. None means
+    unconstrained. ``fields``: names and types of a row (RECORD), empty for rows of any type; ``enum``: of an ENUM.
     """
 
     kind: Kind

@@ -172,8 +172,6 @@ class Environment:
     def type(self, name: nodes.TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023."""
         text = name.name
-        if text.startswith("interval "):
-            return array_of(SqlType(Kind.INTERVAL)) if name.array else SqlType(Kind.INTERVAL)
         own = None if is_type_name(text) and name.schema in (None, "pg_catalog") else self._own_type(name)
         type_ = type_from_name(text, name.args, name.at + 1) if own is None else own
         return array_of(type_) if name.array else type_

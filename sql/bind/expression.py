@@ -14,7 +14,7 @@ from sql.bind import arrays, calls, comparisons, conditional, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
-from sql.bind.literals import interval_literal, number
+from sql.bind.literals import number
 from sql.bind.operators import negate, operator
 from sql.bind.positions import position
 from sql.bind.scalar_functions import apply_function
@@ -182,10 +182,6 @@ class ExpressionBinder:
     def _cast(self, expr: nodes.Cast) -> Scalar:
         target = self.env.type(expr.type)
         inner = expr.expr
-        if expr.type.name.startswith("interval "):
-            if not isinstance(inner, nodes.String) or expr.type.array:
-                raise unsupported("a cast to an interval of certain fields", position=expr.at + 1)
-            return interval_literal(inner.value, expr.type, inner.at)
         if isinstance(inner, nodes.ArrayExpr):
             return arrays.array(self, inner, target)
         bound = self.bind(inner)

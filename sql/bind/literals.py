@@ -10,10 +10,9 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import INT4, INT8, INTERVAL, NUMERIC, TEXT, Kind, SqlType
+from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
-from sql.syntax.nodes.queries import TypeName
 from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(
@@ -46,7 +45,8 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     assert isinstance(value, str)
     element = target.element or target
     deferred = element.kind in _SESSION_KINDS or (element.kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
-    of = SqlType(element.kind, enum=element.enum)
+    # the fields of an interval decide what its text means
+    of = element if element.kind is Kind.INTERVAL else SqlType(element.kind, enum=element.enum)
     base = of if target.element is None else SqlType(target.kind, element=of)
     style = _STYLE.get()
     _note(base, value, style)
@@ -96,49 +96,3 @@ def _note(type_: SqlType, text: str, style: TextStyle) -> None:
             readings.append(error.sqlstate)
     if readings[0] != readings[1]:
         found.append(text)
-
-
-_BARE: Final = re.compile(r"^\s*[-+]?\d+(\.\d*)?\s*$")
-_MINUTES: Final = re.compile(r"^\s*(?P<days>[-+]?\d+\s+)?(?P<sign>[-+]?)(?P<clock>\d+:\d+(\.\d+)?)\s*$")
-_DAY_HOUR: Final = re.compile(r"^\s*([-+]?\d+)\s+([-+]?\d+)\s*$")
-_HOUR, _MINUTE = 3_600_000_000, 60_000_000
-
-
-def interval_literal(value: str, type_: TypeName, at: int) -> Scalar:
-    """``interval 'value' fields``: the last field is the unit of a bare number, and units below it are dropped."""
-    fields = type_.name.removeprefix("interval ")
-    last = fields.rsplit(" to ", 1)[-1]
-    if _BARE.match(value):
-        value = f"{value} {last}"
-    elif fields == "minute to second" and (clock := _MINUTES.match(value)):
-        value = f"{clock['days'] or ''}{clock['sign']}00:{clock['clock']}"
-    elif fields == "day to hour" and (pair := _DAY_HOUR.match(value)):
-        value = f"{pair[1]} days {pair[2]} hours"
-    target = SqlType(Kind.INTERVAL, type_.args[0]) if type_.args else INTERVAL
-    literal = typed_literal(value, INTERVAL, "explicit", at)
-    assert isinstance(literal, Literal)
-    assert isinstance(literal.value, tuple)
-    months, days, time = literal.value
-    cut = Literal(_cut(months, days, time, last), INTERVAL)
-    return cut if target == INTERVAL else Call("cast", (cut,), target, False)
-
-
-def _cut(months: int, days: int, time: int, last: str) -> tuple[int, int, int]:
-    """Months, days and microseconds down to the unit ``last`` (AdjustIntervalForTypmod in timestamp.c)."""
-
-    def down(value: int, unit: int) -> int:
-        return value // unit * unit if value >= 0 else -(-value // unit * unit)
-
-    match last:
-        case "year":
-            return down(months, 12), 0, 0
-        case "month":
-            return months, 0, 0
-        case "day":
-            return months, days, 0
-        case "hour":
-            return months, days, down(time, _HOUR)
-        case "minute":
-            return months, days, down(time, _MINUTE)
-        case _:
-            return months, days, time

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
+from storage.types.interval_fields import ALL_DIGITS, FIELDS
 
 _ALIASES: Final[dict[str, Kind]] = {
     "bool": Kind.BOOL, "boolean": Kind.BOOL,
@@ -58,6 +59,8 @@ def array_of(element: SqlType) -> SqlType:
 
 def is_type_name(name: str) -> bool:
     """Whether a (folded) name is one of Postgres's own types."""
+    if name.startswith("interval "):
+        return name[9:] in FIELDS
     return name in _ALIASES or name.removeprefix("_") in _ALIASES or name in ("int2vector", "oidvector")
 
 
@@ -90,6 +93,9 @@ def type_from_name(name: str, args: Sequence[int] = (), position: int | None = N
         return array_of(type_from_name("bpchar" if name == "_bpchar" else name[1:], args, position))
     if len(name) > 2 and name[0] == name[-1] == '"' and name != '"char"':
         name = name[1:-1]
+    if name.startswith("interval ") and name[9:] in FIELDS:
+        digits = _modified(Kind.INTERVAL, "interval", args, position).precision
+        return SqlType(Kind.INTERVAL, ALL_DIGITS if digits is None else digits, FIELDS[name[9:]])
     kind = _ALIASES.get(name)
     if kind is None:
         if name in _KNOWN_UNSUPPORTED:

@@ -291,7 +291,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.TIMESTAMP: lambda type_, text, style: parse_timestamp(text, type_.precision, style),
     Kind.TIMESTAMPTZ: lambda type_, text, style: parse_timestamptz(text, type_.precision, style),
     Kind.INTERVAL: lambda type_, text, style: parse_interval(
-        text, type_.precision, sql_standard=style.formats.interval == "sql_standard"
+        text, type_.precision, style.formats.interval == "sql_standard", type_.scale
     ),
     Kind.UUID: _uuid,
     Kind.JSONB: lambda type_, text, style: canonical_json(text),

@@ -12,6 +12,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
+from storage.types.interval_fields import MINUTE_TO_SECOND, cut_to_fields, unit_of_fields
 from storage.types.interval_output import Interval
 from storage.types.time_output import round_micros
 
@@ -69,8 +70,9 @@ def _check_int4(value: int | Decimal, text: str) -> None:
 class _Total:
     """The running total; fractions carry down as they are added."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.months, self.days, self.micros = text, 0, 0, 0
+    def __init__(self, text: str, fields: int | None) -> None:
+        self.text, self.months, self.days, self.micros, self.fields = text, 0, 0, 0, fields
+        self.bare = "second" if fields is None else unit_of_fields(fields)
 
     def add(self, amount: Decimal, unit: str) -> None:
         if unit in _MONTHS or unit in ("day", "week"):
@@ -94,7 +96,7 @@ class _Total:
     def clock(self, token: str) -> None:
         sign = -1 if token[0] == "-" else 1
         parts = token.lstrip("+-").split(":")
-        if len(parts) == 2 and "." in parts[1]:
+        if len(parts) == 2 and ("." in parts[1] or self.fields == MINUTE_TO_SECOND):
             parts = ["0", *parts]
         hour, minute, second = parts[0], parts[1], parts[2] if len(parts) > 2 else "0"
         minute = minute or "0"
@@ -108,7 +110,7 @@ class _Total:
         days, micros = sign * self.days, round_micros(sign * self.micros, precision)
         if not (-(2**31) <= days < 2**31 and -(2**63) <= micros < 2**63):
             raise _overflow(self.text)
-        return checked_interval(sign * self.months, days, micros)
+        return cut_to_fields(checked_interval(sign * self.months, days, micros), self.fields)
 
 
 def checked_interval(months: int, days: int, micros: int) -> Interval:
@@ -118,11 +120,13 @@ def checked_interval(months: int, days: int, micros: int) -> Interval:
     return months, days, micros
 
 
-def parse_interval(text: str, precision: int | None = None, sql_standard: bool = False) -> Interval:
+def parse_interval(
+    text: str, precision: int | None = None, sql_standard: bool = False, fields: int | None = None
+) -> Interval:
     """Text → (months, days, µs). ``sql_standard``: a leading minus applies to all fields if no other field has a sign,
-    as in IntervalStyle sql_standard."""
+    as in IntervalStyle sql_standard. ``fields``: those that the type is narrowed to (``interval_fields.py``)."""
     body = text.strip()
-    total = _Total(text)
+    total = _Total(text, fields)
     if body[:1] == "P":
         _iso(body, total)
         return total.result(False, precision)
@@ -167,7 +171,7 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total) -> None:
             total.clock(token)
             continue
         if kind == "years":
-            _once(seen, "year", total.text)
+            _once(seen, "month", total.text)
             sign = -1 if token[0] == "-" else 1
             years, months = token.lstrip("+-").split("-")
             if int(months) > 11:
@@ -184,7 +188,9 @@ def _sum_tokens(tokens: list[tuple[str, str]], total: _Total) -> None:
         elif at < len(tokens) and tokens[at][0] == "clock":
             named = "day"
         elif at == len(tokens):
-            named = "second"
+            named = total.bare
+        elif at == len(tokens) - 1 and tokens[at][0] == "number" and total.bare == "hour":
+            named = "day"
         else:
             raise _syntax(total.text)
         _once(seen, named, total.text)

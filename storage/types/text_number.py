@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation, Overflow
 from typing import Final
 
 import numpy as np
@@ -89,7 +89,7 @@ def parse_numeric(text: str, precision: int | None = None, scale: int | None = N
         raise syntax_error("numeric", text)
     try:
         value = WIDE.create_decimal(body)
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         raise SqlError("22003", "value overflows numeric format") from None
     exponent = int(value.as_tuple().exponent)
     if value.adjusted() >= 131072 or exponent > 131072:

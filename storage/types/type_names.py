@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.words import Kind, SqlType
+from storage.types.interval_fields import ALL_DIGITS, NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def typmod(type_: SqlType) -> int:
     if type_.kind in (Kind.VARCHAR, Kind.BPCHAR):
         return type_.precision + 4
     if type_.kind is Kind.INTERVAL:
-        return (_FULL_RANGE << 16) | type_.precision
+        return (_FULL_RANGE if type_.scale is None else type_.scale) << 16 | type_.precision
     return type_.precision if type_.kind in _TIMES else -1
 
 
@@ -118,8 +119,8 @@ def with_typmod(type_: SqlType, modifier: int) -> SqlType:
         return SqlType(type_.kind, modifier - 4)
     if type_.kind in _TIMES:
         return SqlType(type_.kind, modifier)
-    if type_.kind is Kind.INTERVAL and modifier & 0xFFFF <= 6:
-        return SqlType(type_.kind, modifier & 0xFFFF)
+    if type_.kind is Kind.INTERVAL and (modifier >> 16 in NAMES or modifier & ALL_DIGITS <= 6):
+        return SqlType(type_.kind, modifier & ALL_DIGITS, modifier >> 16 if modifier >> 16 in NAMES else None)
     return type_
 
 
@@ -161,5 +162,6 @@ def format_type(type_: SqlType, modifier: bool = True) -> str:
         head, _, tail = label.partition(" ")
         return f"{head}({type_.precision}) {tail}"
     if type_.kind in (Kind.VARCHAR, Kind.BPCHAR, Kind.INTERVAL):
-        return f"{label}({type_.precision})"
+        fields = "" if type_.scale is None else f" {NAMES[type_.scale]}"
+        return f"{label}{fields}" + ("" if type_.precision == ALL_DIGITS else f"({type_.precision})")
     return label

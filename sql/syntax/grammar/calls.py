@@ -100,8 +100,10 @@ class CallGrammar(WindowGrammar):
 
     def _substring(self, at: int) -> tuple[Expr, ...]:
         text = self.expression()
-        if self.is_word("similar"):
-            raise unsupported("SUBSTRING … SIMILAR", position=at + 1)
+        if self.accept("similar"):
+            pattern = self.expression()
+            self.expect("escape")
+            return text, pattern, self.expression()
         if self.accept("from"):
             start = self.expression()
             return (text, start, self.expression()) if self.accept("for") else (text, start)

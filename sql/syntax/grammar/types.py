@@ -16,7 +16,11 @@ TYPE_WORDS: Final = frozenset(
     time timestamp varchar""".split()  # noqa: SIM905
 )
 """The type names that are keywords."""
-_INTERVAL_FIELDS: Final = ("year", "month", "day", "hour", "minute", "second")
+_INTERVAL_FIELDS_TO: Final[dict[str, tuple[str, ...]]] = {
+    "year": ("month",), "month": (), "day": ("hour", "minute", "second"), "hour": ("minute", "second"),
+    "minute": ("second",), "second": (),
+}  # fmt: skip
+"""The fields that may narrow an interval, and for each the last ones of a range that starts with it."""
 
 
 class TypeGrammar(TokenCursor):
@@ -125,15 +129,15 @@ class TypeGrammar(TokenCursor):
         return -self.integer() if self.accept_symbol("-") else self.integer()
 
     def _interval_fields(self, type_: TypeName) -> TypeName:
-        first = last = self.accept_one_of(*_INTERVAL_FIELDS)
+        first = last = None if type_.args else self.accept_one_of(*_INTERVAL_FIELDS_TO)
         if first is None:
             return type_
         if self.accept("to"):
-            last = self.accept_one_of(*_INTERVAL_FIELDS)
+            last = self.accept_one_of(*_INTERVAL_FIELDS_TO[first])
             if last is None:
                 raise self.error()
         name = f"interval {first}" if first == last else f"interval {first} to {last}"
-        return replace(type_, name=name, args=self._type_arguments() or type_.args)
+        return replace(type_, name=name, args=self._type_arguments() if last == "second" else ())
 
     def _array_bounds(self) -> bool:
         if self.accept("array"):

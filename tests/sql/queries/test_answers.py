@@ -1,18 +1,16 @@
-"""One-line queries, answered as by PostgreSQL 15 (``tests/answers/queries.sql``, ``queries.json``)."""
+"""One-line queries, answered as by PostgreSQL (``tests/answers/make_queries.py``)."""
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from ivm.errors import SqlError
 from sql.pgwire.startup import REPORTED
 from sql.statements.results import RowsResult
-from tests.answers.make_queries import ANSWERS, SETTINGS, Answer, lines
+from tests.answers.make_queries import SETS, SETTINGS, Answer, answered, lines
 from tests.support.sessions import Server, text_rows
 
 
@@ -34,17 +32,19 @@ def _answer(server: Server, text: str) -> Answer:
         client.close()
 
 
-def test_queries_are_answered_as_by_postgres(server: Server) -> None:
+@pytest.mark.parametrize("name", SETS)
+def test_queries_are_answered_as_by_postgres(server: Server, name: str) -> None:
     wrong = []
-    for text, wanted in json.loads(ANSWERS.read_text()):
+    for text, wanted in answered(name):
         got = _answer(server, text)
         if got != wanted:
             wrong.append(f"{text}\n  {got} instead of {wanted}")
     assert not wrong, f"{len(wrong)} wrong:\n" + "\n".join(wrong[:40])
 
 
-def test_every_query_has_its_answer() -> None:
-    assert [text for text, _ in json.loads(Path(ANSWERS).read_text())] == lines()
+@pytest.mark.parametrize("name", SETS)
+def test_every_query_has_its_answer(name: str) -> None:
+    assert [text for text, _ in answered(name)] == lines(name)
 
 
 def test_the_server_says_one_version(server: Server) -> None:

@@ -11,6 +11,7 @@ from planner.expr.functions.casts.registry import cast_per_value, cast_vectorise
 from planner.expr.functions.datetime.intervals import checked_stamp, infinite_words, is_infinite
 from planner.expr.functions.table import CallSite
 from storage.types.calendar import DAY, END_TIMESTAMP
+from storage.types.interval_fields import cut_to_fields
 from storage.types.time_output import round_micros, round_words
 from storage.types.zones import to_local, to_utc
 
@@ -97,4 +98,5 @@ def interval_to_time(site: CallSite, value: tuple[int, int, int]) -> int:
 
 @cast_per_value((Kind.INTERVAL,), (Kind.INTERVAL,), needs_site=True)
 def interval_with_precision(site: CallSite, value: tuple[int, int, int]) -> tuple[int, int, int]:
-    return value[0], value[1], round_micros(value[2], site.result.precision)
+    months, days, micros = cut_to_fields(value, site.result.scale)
+    return months, days, round_micros(micros, site.result.precision)

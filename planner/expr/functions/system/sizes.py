@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import re
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT8, NAME, NUMERIC, OID, REGCLASS, TEXT
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.numeric import WIDE, numeric_text
+from storage.types.text_number import parse_numeric
 
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _LIMITS: Final = (10 * 1024, 20 * 1024 - 1)
 """An amount is shown in the next unit from here on: bytes, and half units of the others."""
 _FORKS: Final = ("main", "fsm", "vm", "init")
+_POWERS: Final = {"": 0} | {unit.lower(): power for power, unit in enumerate(_UNITS)}
+_SIZE: Final = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)((?:\s*[^\s\d].*)?\s*)", re.DOTALL)
+_VALID: Final = ", ".join(f'"{unit}"' for unit in _UNITS[:-1]) + f', and "{_UNITS[-1]}"'
 
 
 @per_value("pg_relation_size", (REGCLASS,), INT8, volatility="volatile", needs_site=True)
@@ -61,6 +66,23 @@ def _cut(amount: Decimal, unit: int) -> Decimal:
 def _halved(amount: Decimal) -> int:
     """Half of an amount in half units, rounded away from zero."""
     return int(_cut(WIDE.add(amount, Decimal(1 if amount >= 0 else -1)), 2))
+
+
+@per_value("pg_size_bytes", (TEXT,), INT8)
+def pg_size_bytes(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise SqlError("22023", f'invalid size: "{text}"')
+    unit = match[2].strip().lower()
+    power = _POWERS.get(unit)
+    if power is None:
+        detail, hint = f'Invalid size unit: "{match[2].strip()}".', f"Valid units are {_VALID}."
+        raise SqlError("22023", f'invalid size: "{text}"', detail, hint)
+    size = WIDE.multiply(parse_numeric(match[1]), Decimal(1 << 10 * power))
+    rounded = int(size.to_integral_value(ROUND_HALF_UP))
+    if not -(2**63) <= rounded < 2**63:
+        raise SqlError("22003", "bigint out of range")
+    return rounded
 
 
 @per_value("pg_database_size", (NAME,), INT8, volatility="stable")

@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
-from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_to_regex
+from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
 
 TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
 
@@ -78,6 +78,9 @@ _matching("!~*", lambda pattern: regex(pattern, "i"), False)
 def similar_to_escape(pattern: str, escape: str = "\\") -> str:
     """The regular expression for a SIMILAR TO pattern: ``a SIMILAR TO b`` is ``a ~ similar_to_escape(b)``."""
     return similar_to_regex(pattern, escape)
+
+
+per_value("substring", (TEXT, TEXT, TEXT), TEXT)(similar_substring)
 
 
 def _compiled(pattern: str, flags: str, name: str, several: bool = False) -> tuple[Regex, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
@@ -43,17 +44,23 @@ def bit_length_bytes(value: bytes) -> int:
 
 @per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def upper(value: str) -> str:
-    return value.upper() if value.isascii() else "".join(_one(c, c.upper()) for c in value)
+    return value.upper() if value.isascii() else "".join(map(_upper, value))
 
 
 @per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def lower(value: str) -> str:
-    return value.lower() if value.isascii() else "".join(_one(c, c.lower()) for c in value)
+    return value.lower() if value.isascii() else "".join(c.lower()[0] for c in value)
 
 
-def _one(before: str, after: str) -> str:
-    # Postgres maps one character to one character: ß does not become SS
-    return after if len(after) == 1 else before
+def _upper(letter: str) -> str:
+    # Unicode's simple mapping, as of C.UTF-8: one letter for one; ß stays, and ᾳ becomes its title case
+    return next((mapped for mapped in (letter.upper(), letter.title()) if len(mapped) == 1), letter)
+
+
+def _in_word(letter: str) -> bool:
+    # letters, also in circles, and digits that are not raised; C.UTF-8 counts vowel signs too, which have no case
+    category = unicodedata.category(letter)
+    return category[0] == "L" or category in ("Nd", "Nl") or (category == "So" and letter != letter.swapcase())
 
 
 @per_value("initcap", (TEXT,), TEXT)
@@ -62,7 +69,7 @@ def initcap(value: str) -> str:
     inside = False
     for c in value:
         out.append(lower(c) if inside else upper(c))
-        inside = c.isalnum()
+        inside = c.isalnum() if c.isascii() else _in_word(c)
     return "".join(out)
 
 

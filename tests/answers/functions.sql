@@ -1,0 +1,125 @@
+-- Functions of PostgreSQL 15, chapter 9: ordinary and extreme arguments, a case a line.
+select 'abc' similar to 'a%' escape '#'
+select 'a%c' similar to 'a#%c' escape '#'
+select 'abc' not similar to 'a#%c' escape '#'
+select 'abcdefg' similar to '_bcd#%' escape '#'
+select 'abc' similar to 'a%' escape null
+select 'abc' similar to 'a%' escape ''
+select 'abc' similar to 'a%' escape 'xx'
+select 'abcd%' similar to '_bcd#%' escape '#'
+select 'abcdefg' similar to '_bcd\%'
+select 'abcd\efg' similar to '_bcd\%' escape ''
+select substring('abcdefg' similar 'a#"(b_d)#"%' escape '#')
+select substring('abcdefg' from 'a#"(b_d)#"%' for '#')
+select substring('abcdefg' similar '#"(b_d)#"%' escape '#') is null
+select substring('abcdefg' similar 'a*#"%#"g*#"x' escape '#')
+select substring('abcdefg' similar 'a#"%|ab#"g' escape '#')
+select substring('abcdefg' similar 'a#"%' escape '#')
+select substring('abcdefg' similar 'a#"%#"g' escape '#')
+select interval '1-2 3' hour
+select interval '1-2 3' year to month
+select interval '1 2:03:04.5' day to hour
+select interval '1 2:03:04.5' day to minute
+select interval '1 2:03:04.567' day to second(1)
+select interval '1 2:03:04.567' second(2)
+select interval '1 2:03:04.567' hour to minute
+select interval '1 2:03' hour to minute
+select interval '1 2:03' hour to second
+select interval '1 2:03' minute to second
+select interval '1 +2:03' minute to second
+select interval '123 11' day to hour
+select interval '123 11' day
+select interval '123 11'
+select interval '2:03:04' day to minute
+select interval '1' year
+select interval '1' month
+select interval '1' day
+select interval '1' hour
+select interval '1' minute
+select interval '1' second
+select interval '1.5' minute
+select interval '1.5' day
+select interval '12:34.5678' minute to second(2)
+select interval(2) '12:34.5678'
+select interval '1.234' second
+select interval '1.234' second(2)
+select interval '1 2.345' day to second(2)
+select interval '1 2:03' day to second(2)
+select interval '1 2:03:04.5678' hour to second(2)
+select interval '1 2.3456' minute to second(2)
+select interval '1 2:03.5678' minute to second(2)
+select interval '1 2:03:04.5678' minute to second(2)
+select interval '999' second
+select interval '999' year
+select interval '-1-2' year to month
+select '1 year 2 mons 3 days 4:05:06.789'::interval year
+select '1 year 2 mons 3 days 4:05:06.789'::interval year to month
+select '1 year 2 mons 3 days 4:05:06.789'::interval month
+select '1 year 2 mons 3 days 4:05:06.789'::interval day
+select '1 year 2 mons 3 days 4:05:06.789'::interval hour
+select '1 year 2 mons 3 days 4:05:06.789'::interval minute
+select '1 year 2 mons 3 days 4:05:06.789'::interval second
+select '1 year 2 mons 3 days 4:05:06.789'::interval second(1)
+select '1 year 2 mons 3 days 4:05:06.789'::interval day to second(1)
+select '1 year 2 mons 3 days 4:05:06.789'::interval hour to minute
+select '1 year 2 mons 3 days 4:05:06.789'::interval minute to second
+select cast(interval '1 day 2:03:04' as interval hour to minute)
+select interval(8) '1 second'
+select interval '1 second' second(9)
+select interval '1' year to day
+select format_type('interval'::regtype, -1)
+select pg_size_pretty(10::bigint), pg_size_pretty(1000::bigint), pg_size_pretty(1000000::bigint),pg_size_pretty(1000000000::bigint),pg_size_pretty(1000000000000::bigint),pg_size_pretty(1000000000000000::bigint)
+select pg_size_pretty(-10::bigint), pg_size_pretty(-1000::bigint), pg_size_pretty(-1000000::bigint),pg_size_pretty(-1000000000::bigint),pg_size_pretty(-1000000000000::bigint),pg_size_pretty(-1000000000000000::bigint)
+select pg_size_pretty(x) from (values (10239::bigint),(10240),(10485247),(10485248),(10736893951),(10736893952),(10994579406847),(10994579406848),(11258449312612351),(11258449312612352),(9223372036854775807),(-9223372036854775808),(-10239),(-10240),(-10485247),(-10485248),(0),(1),(-1)) v(x)
+select pg_size_pretty(x) from (values (10239::numeric),(10240),(10485247),(10485248),(10736893951),(10736893952),(10994579406847),(10994579406848),(11258449312612351),(11258449312612352),(9223372036854775807),(-9223372036854775808),(-10239),(-10240),(-10485247),(-10485248),(0),(1),(-1),(10.5),(1000.5),(1000000.5),(-1000000.5),(1000000000000000000000.5),(1e40)) v(x)
+select pg_size_pretty('Infinity'::numeric)
+select pg_size_pretty(10)
+select pg_size_pretty(1e3)
+select pg_size_pretty(null::bigint)
+select pg_size_bytes('1'), pg_size_bytes('123bytes'), pg_size_bytes('1kB'), pg_size_bytes('1MB'), pg_size_bytes(' 1 GB'), pg_size_bytes('1.5 GB '), pg_size_bytes('1TB'), pg_size_bytes('3000 TB'), pg_size_bytes('1e6 MB')
+select pg_size_bytes('1 kb'), pg_size_bytes('-1.5 mB'), pg_size_bytes('-.5 kb'), pg_size_bytes('1 b'), pg_size_bytes('.5kb'), pg_size_bytes('1.kb')
+select pg_size_bytes('1 pb')
+select pg_size_bytes('1 AB')
+select pg_size_bytes('1 AB A')
+select pg_size_bytes('9223372036854775807.9')
+select pg_size_bytes('1e100')
+select pg_size_bytes('1e1000000000000000000')
+select pg_size_bytes('1 byte')
+select pg_size_bytes('')
+select pg_size_bytes('kb')
+select pg_size_bytes('..')
+select pg_size_bytes('-.')
+select pg_size_bytes('.+912')
+select pg_size_bytes('+912+ kB')
+select pg_size_bytes('++123 kB')
+select lower('İ'), upper('ı'), upper('ß'), lower('ẞ'), initcap('ßx ŉy'), upper('ﬀ'), lower('Σ'), lower('ΑΣ'), initcap('ΑΣ'), upper('ǆ'), initcap('ǆabc'), lower('ǅ')
+select upper('ᾳᾀ'), initcap('a²b ⓐb a1b')
+select '1.5'::interval hour to minute
+select interval '1' hour(2)
+select interval(2) '1' day
+select interval '1' second(2)
+select '{1 day 2:03:04,1-2}'::interval hour[]
+select interval '1-2 3 years'
+select interval '1-2 3 months'
+select interval '3 1-2' day
+select interval '1-2 3' day
+select interval '-5 -3' day to hour
+select 'a]b' similar to 'a#]b' escape '#'
+select 'a5' similar to 'a\d'
+select 'a\' similar to 'a\'
+select similar_to_escape('a#"b#"c', '#'), similar_to_escape('a#"b', '#')
+select pg_size_pretty('NaN'::numeric), pg_size_pretty('-Infinity'::numeric), pg_typeof(interval '1' year)::text
+create temp table f (i interval year to month, j interval day to second(1)); insert into f values ('1 year 2 mons 3 days 4:05:06.78', '1 year 2 mons 3 days 4:05:06.78'); select i, j, format_type(atttypid, atttypmod) from f, pg_attribute where attrelid = 'f'::regclass and attnum > 0 order by attnum
+select timestamp '2024-07-01 12:00' at time zone 'PST', timestamptz '2024-07-01 12:00+00' at time zone 'CET', timestamptz '2010-07-01 12:00+00' at time zone 'MSK', timestamptz '2015-07-01 12:00+00' at time zone 'MSK', timestamptz '2024-07-01 12:00+00' at time zone 'europe/BERLIN'
+select timestamptz '2024-07-01 12:00+00' at time zone '+0530'
+select timestamptz '2024-07-01 12:00+00' at time zone 'UTC+168'
+select timestamptz '2024-07-01 12:00+00' at time zone '<x>3:00:01', timestamptz '2024-07-01 12:00+00' at time zone 'FOO3BAR'
+set timezone = 'CET'; select (timestamptz '2024-07-01 12:00+00')::text, to_char(timestamptz '2024-07-01 12:00+00', 'TZ tz OF')
+set timezone = 'MSK'
+select make_timestamptz(2024, 3, 10, 2, 30, 0, '+05'), make_timestamptz(2024, 3, 10, 2, 30, 0, 'MSK'), make_timestamptz(2024, 3, 10, 2, 30, 0, 'US/Pacific')
+select make_timestamptz(2024, 3, 10, 2, 30, 0, '5')
+select make_timestamptz(2024, 3, 10, 2, 30, 0, '+16')
+select date_trunc('hour', timestamptz '2024-11-03 09:30+00', 'PST'), date_trunc('day', timestamptz '2024-11-03 09:30+00', 'MSK')
+select '2024-07-01 12:00 MSK'::timestamptz, '2010-07-01 12:00 MSK'::timestamptz, '2024-07-01 12:00 PST'::timestamptz
+select name, abbrev, utc_offset from pg_timezone_names where name in ('Asia/Kathmandu', 'UTC', 'Etc/GMT+5') order by 1
+select * from pg_timezone_abbrevs where abbrev in ('ACDT', 'MSK', 'GST') order by 1
