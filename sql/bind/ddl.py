@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,6 +16,7 @@ from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.generation import check_generated
 from sql.bind.inheritance import inherited_checks, inherited_keys, merged_columns
+from sql.bind.like import liked, liked_checks, liked_keys, liked_sequences, with_liked
 from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
@@ -79,19 +81,24 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
     for column in node.columns:
         if names.count(column.name) > 1:
             raise SqlError("42701", f'column "{column.name}" specified more than once', position=column.at + 1)
-    columns = tuple(column_definition(env, c) for c in node.columns)
-    columns, notices = merged_columns(parents, columns)
+    copied = liked(env, node.likes)
+    own = tuple(column_definition(env, c, parents) for c in node.columns)
+    columns, notices = merged_columns(parents, with_liked(own, copied))
+    notices = () if node.bound is not None else notices
     check_generated(node.table.name, columns, {c.name: c.expression[0] for c in node.columns if c.expression})
-    if node.bound is not None and node.columns:
-        raise unsupported("columns in CREATE TABLE … PARTITION OF", position=node.columns[0].at + 1)
     if node.partitioning is not None and node.bound is None and parents:
         raise SqlError("42809", "cannot create partitioned table as inheritance child")
     found = bind_constraints(env, node, columns)
-    indexes = found.indexes
-    primary = found.primary_key
+    copied_key, copied_indexes = liked_keys(columns, copied)
+    if copied_key is not None and found.primary_key is not None:
+        message = f'multiple primary keys for table "{node.table.name}" are not allowed'
+        raise SqlError("42P16", message)
+    indexes = (*found.indexes, *copied_indexes)
+    primary = found.primary_key or copied_key
+    checks = (*found.checks, *liked_checks(columns, copied))
     if node.bound is not None:
-        own, others = inherited_keys(parents[0])
-        primary, indexes = primary or own, (*others, *indexes)
+        inherited, others = inherited_keys(parents[0])
+        primary, indexes = primary or inherited, (*others, *indexes)
     key = () if primary is None else primary.columns
     name = None if primary is None else primary.name or None
     if node.partitioning is not None:
@@ -99,8 +106,8 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
         schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, indexes,
-        (*inherited_checks(parents, columns, found.checks), *found.checks),
-        found.foreign_keys, _sequences(node, columns), node.goes, parents, notices,
+        (*inherited_checks(parents, columns, checks), *checks), found.foreign_keys,
+        (*_sequences(node, columns), *liked_sequences(env, columns, copied)), node.goes, parents, notices,
         node.partitioning, node.bound,
     )  # fmt: skip
 
@@ -180,9 +187,15 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
     return assign(env, expr, type_, name, node.at)
 
 
-def column_definition(env: Environment, node: ColumnDefinition) -> TableColumn:
-    """A column from its definition; constraints aside. Raises 42704, 42P16, 42804."""
-    type_ = storable(env.type(node.type), node.name, node.at)
+def column_definition(env: Environment, node: ColumnDefinition, parents: Sequence[Relation] = ()) -> TableColumn:
+    """A column from its definition; constraints aside. Without a type it has that of the parent's column. Raises 42704,
+    42703, 42P16, 42804."""
+    if node.type is None:
+        type_ = next((c.type for p in parents for c in p.columns if c.name == node.name), None)
+        if type_ is None:
+            raise SqlError("42703", f'column "{node.name}" does not exist')
+    else:
+        type_ = storable(env.type(node.type), node.name, node.at)
     text = None
     if node.default is not None:
         expr, text = node.default

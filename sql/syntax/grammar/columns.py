@@ -34,14 +34,29 @@ class _Parts:
 class ColumnGrammar(PartitionGrammar):
     """A column's name, type and constraints."""
 
+    def partition_column(self, table: str) -> ColumnDefinition:
+        """``name [WITH OPTIONS] constraint …``, a column of PARTITION OF."""
+        at = self.token.start
+        name = self.name()
+        self.accept("with", "options")
+        parts = self._column_parts(name, at)
+        given = self._generated(name, None, table, parts)
+        default = parts.defaults[-1] if parts.defaults else None
+        expression = parts.expressions[-1] if parts.expressions else None
+        return ColumnDefinition(name, None, parts.not_null, default, tuple(parts.constraints), at, given, expression)
+
+    def _column_parts(self, name: str, at: int) -> _Parts:
+        parts = _Parts()
+        while not (self.at_end() or self.is_symbol(",") or self.is_symbol(")")):
+            self._column_part(parts, ((name, at),))
+        return parts
+
     def column_definition(self, table: str = "") -> ColumnDefinition:
         """``table``: the table's name, for errors."""
         at = self.token.start
         name = self.name()
         type_ = self.type_name()
-        parts = _Parts()
-        while not (self.at_end() or self.is_symbol(",") or self.is_symbol(")")):
-            self._column_part(parts, ((name, at),))
+        parts = self._column_parts(name, at)
         generated = self._generated(name, type_, table, parts)
         if type_.name in _SERIAL:
             type_ = replace(type_, name=_SERIAL[type_.name])
@@ -103,10 +118,12 @@ class ColumnGrammar(PartitionGrammar):
             self.expect_symbol(")")
         return "always" if always else "by default", options, at
 
-    def _generated(self, name: str, type_: TypeName, table: str, parts: _Parts) -> tuple[str, SequenceOptions] | None:
+    def _generated(
+        self, name: str, type_: TypeName | None, table: str, parts: _Parts
+    ) -> tuple[str, SequenceOptions] | None:
         """The sequence that the column's numbers come from. 42601 for more than one source of values."""
-        serial = type_.name in _SERIAL
-        if serial and type_.array:
+        serial = type_ is not None and type_.name in _SERIAL
+        if type_ is not None and serial and type_.array:
             self.postpone(SqlError("0A000", "array of serial is not implemented", position=type_.at + 1))
         if len(parts.identities) + len(parts.defaults) + len(parts.expressions) + serial > 1:
             what = "both default and identity specified" if parts.identities else "multiple default values specified"

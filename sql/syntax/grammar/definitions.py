@@ -7,7 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.partitioning import Partitioning, WrittenBound
-from sql.syntax.grammar.view_options import ViewOptionGrammar
+from sql.syntax.grammar.like import LikeGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
@@ -16,6 +16,7 @@ from sql.syntax.nodes.statements import (
     CreateTableStatement,
     CreateViewStatement,
     DropStatement,
+    LikeClause,
     Statement,
     TruncateStatement,
 )
@@ -53,7 +54,7 @@ class ViewOptions:
         return (self.parts or DEFAULT_PARTS) if self.spark else 0
 
 
-class DefinitionGrammar(ViewOptionGrammar):
+class DefinitionGrammar(LikeGrammar):
     """Statements about tables, views and indexes."""
 
     def table_statement(self) -> Statement:
@@ -199,11 +200,12 @@ class DefinitionGrammar(ViewOptionGrammar):
         partition = bool(parents)
         columns: tuple[ColumnDefinition, ...] = ()
         constraints: tuple[Constraint, ...] = ()
+        likes: list[LikeClause] = []
         listed = partition
-        if self._is_column_list():
+        if not partition and self._is_column_list():
             table = replace(table, columns=self.enclosed(self.name))
         elif self.is_symbol("("):
-            columns, constraints = self._table_elements(table.name)
+            columns, constraints = self._table_elements(table.name, None if partition else likes)
             listed = True
         elif not partition and not self.is_one_of("as", "with", "on"):
             raise self.error()
@@ -218,7 +220,7 @@ class DefinitionGrammar(ViewOptionGrammar):
         source, data = (None, True) if listed else self._table_source()
         return CreateTableStatement(
             table, columns, constraints, exists, retain, source, not data, at, temporary, goes, parents, bound,
-            partitioning,
+            partitioning, tuple(likes),
         )  # fmt: skip
 
     def _table_source(self) -> tuple[Query, bool]:
@@ -258,19 +260,21 @@ class DefinitionGrammar(ViewOptionGrammar):
             ahead += 2
         return False
 
-    def _table_elements(self, table: str) -> tuple[tuple[ColumnDefinition, ...], tuple[Constraint, ...]]:
-        """The columns, and all constraints in the order of the text."""
+    def _table_elements(
+        self, table: str, likes: list[LikeClause] | None
+    ) -> tuple[tuple[ColumnDefinition, ...], tuple[Constraint, ...]]:
+        """The columns, and all constraints in the order of the text. ``likes`` takes the LIKE clauses; None for a
+        partition, which has neither these nor columns' types."""
         columns: list[ColumnDefinition] = []
         constraints: list[Constraint] = []
         self.expect_symbol("(")
-        while columns or constraints or not self.is_symbol(")"):
-            if self.is_word("like"):
-                raise self.refusal("LIKE in CREATE TABLE")
-            constraint = self.constraint_if_next()
-            if constraint is not None:
+        while columns or constraints or likes or not self.is_symbol(")"):
+            if likes is not None and self.is_word("like"):
+                likes.append(self.like_clause(len(columns)))
+            elif (constraint := self.constraint_if_next()) is not None:
                 constraints.append(constraint)
             else:
-                columns.append(self.column_definition(table))
+                columns.append(self.partition_column(table) if likes is None else self.column_definition(table))
                 constraints += columns[-1].constraints
             if not self.accept_symbol(","):
                 break

@@ -18,7 +18,8 @@ class ColumnDefinition:
     """
 
     name: str
-    type: TypeName
+    type: TypeName | None
+    """None in PARTITION OF, where the column has the type of its table's."""
     not_null: bool
     default: tuple[Expr, str] | None
     constraints: tuple[Constraint, ...]

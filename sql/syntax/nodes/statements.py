@@ -23,6 +23,16 @@ from sql.syntax.nodes.routines import CreateFunctionStatement, DropFunctionState
 
 
 @dataclass(frozen=True, slots=True)
+class LikeClause:
+    """``LIKE table [INCLUDING option …]``. ``options``: what is included; ``place``: the number of columns before
+    it."""
+
+    table: TableName
+    options: frozenset[str]
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTableStatement:
     table: TableName
     columns: tuple[ColumnDefinition, ...]
@@ -40,6 +50,7 @@ class CreateTableStatement:
     bound: WrittenBound | None = None
     """Set for a partition, which then ``inherits`` from one table."""
     partitioning: Partitioning | None = None
+    likes: tuple[LikeClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
