@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8
+from ivm.words import INT4, INT8
 from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
@@ -17,7 +17,7 @@ from sql.bind.order_by import sort_key
 from sql.bind.overloads import resolve_call, resolve_uncached
 from sql.bind.overloads import signature as shown_call
 from sql.bind.routines import RoutineOverload
-from sql.bind.scope import AGGREGATE_BASE
+from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope
 from sql.bind.walk import has_subquery, references
 from sql.syntax.nodes import queries as nodes
 
@@ -43,21 +43,40 @@ def aggregate(
         b.inside_aggregate = False
     made = made if become is None else become(made)
     parts = [*made.args, *(k.expr for k in made.order), *([made.filter] if made.filter is not None else [])]
-    levels = {level for part in parts for level, _ in references(part)}
-    level = min(levels, default=0)
-    owner = b.scope
-    for _ in range(level):
-        assert owner.parent is not None
-        owner = owner.parent
-    if owner.aggregates is None:
-        clause = b.clause if level == 0 else owner.clause
-        raise SqlError("42803", f"aggregate functions are not allowed in {clause}", position=node.at + 1)
+    owner, level = _owner(b, parts, "aggregate functions", node.at)
     if level:
         made = _outer_aggregate(made, level, parts, node)
     index = AGGREGATE_BASE + owner.add_aggregate(made)
     if level:
         return OuterColumn(level, index, made.type, made.nullable)
     return Column(index, made.type, made.nullable)
+
+
+def _owner(b: Binder, parts: Sequence[Scalar], what: str, at: int) -> tuple[NameScope, int]:
+    """The query that an aggregate of these expressions belongs to, and how far out it is. Raises 42803."""
+    level = min((level for part in parts for level, _ in references(part)), default=0)
+    owner = b.scope
+    for _ in range(level):
+        assert owner.parent is not None
+        owner = owner.parent
+    if owner.aggregates is None:
+        clause = b.clause if level == 0 else owner.clause
+        raise SqlError("42803", f"{what} are not allowed in {clause}", position=at + 1)
+    return owner, level
+
+
+def grouping(b: Binder, node: nodes.Apply) -> Scalar:
+    """GROUPING(key, …): a placeholder for its result. Raises 42803, 54023."""
+    if b.inside_aggregate:
+        raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
+    if len(node.args) > 31:
+        raise SqlError("54023", "GROUPING must have fewer than 32 arguments", position=node.at + 1)
+    args = tuple(resolve_unknown(b.env, b.bind(a), a.at) for a in node.args)
+    owner, level = _owner(b, args, "grouping operations", node.at)
+    made = tuple(unlift(a, level) for a in args) if level else args
+    owner.groupings.append((made, node.args[0].at))
+    index = GROUPING_BASE + len(owner.groupings) - 1
+    return OuterColumn(level, index, INT4, False) if level else Column(index, INT4, False)
 
 
 def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nodes.Apply) -> Aggregate:

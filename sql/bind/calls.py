@@ -7,7 +7,7 @@ from planner.aggregates.table import ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
 from sql.bind import conditional, ordered_sets, routines, table_functions, windows
-from sql.bind.aggregates import aggregate
+from sql.bind.aggregates import aggregate, grouping
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
@@ -44,8 +44,8 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
             return conditional.extreme(b, node)
         case "merge_action" if not node.args and not node.star:
             return _merge_action(b, node)
-        case "grouping":
-            raise unsupported("GROUPING", position=node.at + 1)
+        case "grouping" if len(node.name) == 1:
+            return grouping(b, node)
     if node.within or name in ORDERED_SETS:
         return ordered_sets.ordered_set(b, node, name)
     if aggregate_overloads(name):

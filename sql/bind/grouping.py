@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ivm.errors import SqlError
-from planner.expr.scalar import Aggregate, Column, Scalar, children, with_children
+from planner.expr.scalar import Aggregate, Call, Case, Column, Scalar, children, with_children
 from planner.logical.levels import relevel
-from planner.logical.nodes import Reduce, Rel, Values
+from planner.logical.nodes import Rel
+from sql.bind.grouping_sets import Keys, grouped
 from sql.bind.namespace import Namespace
-from sql.bind.scope import AGGREGATE_BASE, WINDOW_BASE, NameScope
+from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, WINDOW_BASE, NameScope
 from sql.bind.walk import has_subquery, references
 
 
@@ -18,21 +19,27 @@ from sql.bind.walk import has_subquery, references
 class Grouping:
     """Rewrites expressions over a query's input rows into expressions over its groups.
 
-    ``prepare`` adds to ``keys`` the columns that functionally depend on a primary key among them. ``positions``: the
-    keys that are columns, by column; ``sealed``: ``prepare`` has run, and the keys are final.
+    ``given``: the keys of GROUP BY; ``prepare`` adds to ``keys`` the columns that functionally depend on a primary key
+    among those of every set. ``positions``: the keys that are columns, by column; ``sealed``: ``prepare`` has run, and
+    the keys are final.
     """
 
     scope: NameScope
-    keys: list[Scalar]
+    given: Keys
     aggregates: list[Aggregate]
+    keys: list[Scalar] = field(init=False)
     positions: dict[int, int] = field(default_factory=dict)
     sealed: bool = False
+
+    def __post_init__(self) -> None:
+        self.keys = list(self.given.exprs)
 
     def prepare(self, exprs: Sequence[Scalar]) -> None:
         """Checks the columns that the expressions use, and makes those that depend on the keys keys. Raises 42803."""
         for expr in exprs:
             self._check(expr)
-        self.positions = {k.index: i for i, k in enumerate(self.keys) if isinstance(k, Column)}
+        columns = [(k.index, i) for i, k in enumerate(self.keys) if isinstance(k, Column)]
+        self.positions = dict(reversed(columns))
         self.sealed = True
 
     def _check(self, expr: Scalar) -> None:
@@ -69,7 +76,8 @@ class Grouping:
 
     def _depends_on_key(self, index: int) -> bool:
         """Whether the primary key of the column's table is among the keys."""
-        grouped = {k.index for k in self.keys if isinstance(k, Column)}
+        keys = [self.given.exprs[i] for i in self.given.common]
+        grouped = {k.index for k in keys if isinstance(k, Column)}
         for range_ in self.scope.namespace.ranges:
             indices = [c.expr.index if isinstance(c.expr, Column) else -1 for c in range_.columns]
             if index in indices and range_.relation is not None and range_.relation.primary_key:
@@ -86,18 +94,37 @@ class Grouping:
         return SqlError("42803", message, position=at + 1)
 
     def rewrite(self, expr: Scalar) -> Scalar:
-        """The expression over the groups' rows, whose columns are the keys, then the aggregates."""
+        """The expression over the groups' rows, whose columns are the keys, then the aggregates, then GROUPING's."""
         assert self.sealed
         if expr in self.keys:
-            return Column(self.keys.index(expr), expr.type, expr.nullable)
+            return self.key(self.keys.index(expr))
         if isinstance(expr, Column):
             return Column(self._index(expr.index), expr.type, expr.nullable)
         parts = children(expr)
         if not parts:
             return relevel(expr, lambda level, index: (level, self._index(index) if level == 0 else index))
-        return with_children(expr, tuple(self.rewrite(p) for p in parts))
+        new = tuple(self.rewrite(p) for p in parts)
+        made = with_children(expr, new)
+        if any(b.nullable and not a.nullable for a, b in zip(parts, new, strict=True)) and isinstance(
+            made, Call | Case
+        ):
+            return replace(made, nullable=True)
+        return made
+
+    def key(self, position: int) -> Column:
+        """A key of the groups, NULL in the groups of sets that do not have it."""
+        key = self.keys[position]
+        absent = position < len(self.given.exprs) and position not in self.given.common
+        return Column(position, key.type, key.nullable or absent)
+
+    def rewrite_targets(self, targets: Sequence[Scalar]) -> list[Scalar]:
+        """The columns of the select list over the groups' rows; one that GROUP BY names is that key."""
+        keys = dict(self.given.targets)
+        return [self.key(keys[i]) if i in keys else self.rewrite(t) for i, t in enumerate(targets)]
 
     def _index(self, index: int) -> int:
+        if index >= GROUPING_BASE:
+            return len(self.keys) + len(self.aggregates) + index - GROUPING_BASE
         if index >= AGGREGATE_BASE:
             return len(self.keys) + index - AGGREGATE_BASE
         if index >= WINDOW_BASE:
@@ -115,11 +142,19 @@ class Grouping:
             yield from self.outside_keys(part)
 
     def apply(self, rel: Rel, placed: Callable[[Scalar], Scalar]) -> Rel:
-        """The groups. Without keys and aggregates there is one, whatever the input, as in Postgres. ``placed``: keys
-        as expressions over ``rel``, which has the results of the set-returning functions in them."""
-        if not self.keys and not self.aggregates:
-            return Values(((),), ())
-        return Reduce(rel, tuple(map(placed, self.keys)), tuple(self.aggregates))
+        """The groups. ``placed``: keys as expressions over ``rel``, which has the results of the set-returning
+        functions in them."""
+        depending = range(len(self.given.exprs), len(self.keys))
+        sets = [one.union(depending) for one in self.given.sets]
+        keys = tuple(map(placed, self.keys))
+        return grouped(rel, keys, sets, tuple(self.aggregates), [self._positions(*g) for g in self.scope.groupings])
+
+    def _positions(self, args: tuple[Scalar, ...], at: int) -> list[int]:
+        """The keys that are the arguments of a GROUPING. Raises 42803."""
+        if any(arg not in self.given.exprs for arg in args):
+            message = "arguments to GROUPING must be grouping expressions of the associated query level"
+            raise SqlError("42803", message, position=at + 1)
+        return [self.given.exprs.index(arg) for arg in args]
 
 
 def column_label(namespace: Namespace, index: int) -> str:

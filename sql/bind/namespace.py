@@ -109,6 +109,11 @@ def shift(namespace: Namespace, by: int, nullable: bool) -> Namespace:
     return _mapped(namespace, move, nullable) if by or nullable else namespace
 
 
+def nullable(namespace: Namespace) -> Namespace:
+    """The namespace with every column nullable."""
+    return _mapped(namespace, lambda column: Column(column.index, column.type), False)
+
+
 def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bool) -> Namespace:
     def visible(c: Visible) -> Visible:
         return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)

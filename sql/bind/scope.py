@@ -17,11 +17,12 @@ from sql.syntax.nodes.queries import Over, Star
 
 MERGE_ACTION: Final = "merge_action()"
 """The name of the column and of the table, in RETURNING of MERGE, that say which action changed a row."""
+GROUPING_BASE: Final = 3 << 29
 AGGREGATE_BASE: Final = 1 << 30
 FUNCTION_BASE: Final = 1 << 29
 WINDOW_BASE: Final = 1 << 28
-"""Columns numbered from these on are placeholders for the results of aggregates, set-returning functions and window
-functions until ``sql.bind.selection`` builds the query's plan."""
+"""Columns numbered from these on are placeholders for the results of GROUPING, aggregates, set-returning functions and
+window functions until ``sql.bind.selection`` builds the query's plan."""
 WINDOW_ARGUMENTS: Final = "a window function's arguments"
 """``NameScope.clause`` while these are bound."""
 
@@ -37,7 +38,8 @@ class NameScope:
     cannot be named from here, for errors.
     ``target``: the table that UPDATE or DELETE changes, which the other items of FROM cannot name. ``seen``: by column,
     the offset where it was first named, and whether that was in an inner level. ``conditional``: the expression being
-    bound is an argument of this (CASE, COALESCE), where no set-returning function may be.
+    bound is an argument of this (CASE, COALESCE), where no set-returning function may be. ``groupings``: the arguments
+    of each GROUPING so far, and its offset.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
@@ -53,6 +55,7 @@ class NameScope:
     target: Range | None = None
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
     conditional: str | None = None
+    groupings: list[tuple[tuple[Scalar, ...], int]] = field(default_factory=list)
 
     @property
     def depth(self) -> int:

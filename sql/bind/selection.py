@@ -16,10 +16,11 @@ from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_from, reads_working_table
 from sql.bind.grouping import Grouping
+from sql.bind.grouping_sets import Keys, has_sets, key_sets, may_be_empty
 from sql.bind.names import column_name
-from sql.bind.namespace import Visible
+from sql.bind.namespace import Visible, nullable
 from sql.bind.order_by import ordinal, sort_key
-from sql.bind.scope import AGGREGATE_BASE, NameScope, find_range_columns
+from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope, find_range_columns
 from sql.bind.set_returning import arguments, called, reached, with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
@@ -50,17 +51,20 @@ def bind_select(
     if node.where is not None:
         scope.clause = "WHERE"
         rel = Filter(rel, ExpressionBinder(env, scope, "WHERE").condition(node.where, "WHERE"))
-    scope.grouped = bool(node.group)
+    items = node.group or ()
+    if has_sets(items):
+        scope.namespace = nullable(scope.namespace)
+    scope.grouped = not may_be_empty(items)
     scope.aggregates, scope.functions, scope.windows, scope.clause = [], [], [], "SELECT"
     scope.named = named(node.windows)
     targets = bind_targets(env, scope, node.targets)
     width = len(targets)
-    keys = [_group_key(env, scope, targets, item) for item in node.group or ()]
+    keys = _keys(env, scope, targets, node)
     having = None if node.having is None else _having(env, scope, node.having)
     distinct_on = [_output(env, scope, targets, e, "SELECT DISTINCT ON") for e in node.distinct or ()]
     order_indices = [_order_item(env, scope, targets, item) for item in order]
     windows.check_named(ExpressionBinder(env, scope, "SELECT"), node.windows)
-    grouped = node.group is not None or bool(scope.aggregates) or node.having is not None
+    grouped = node.group is not None or bool(scope.aggregates or scope.groupings) or node.having is not None
     if grouped:
         if scope.aggregates and reads_working_table(env, node.from_):
             message = "aggregate functions are not allowed in a recursive query's recursive term"
@@ -122,8 +126,28 @@ def _having(env: Environment, scope: NameScope, node: nodes.Expr) -> Scalar:
     return having
 
 
-def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Expr) -> Scalar:
-    """A key of GROUP BY. A name means a column of FROM, or else of the select list. Raises 42803, 42P20, 0A000."""
+def _keys(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Select) -> Keys:
+    """The keys of GROUP BY and its sets. Raises 42803, 42P20, 54001, 54011."""
+    found: list[tuple[Scalar, int | None]] = []
+    several = has_sets(node.group or ())
+
+    def position(item: nodes.Expr) -> int:
+        expr, target = _group_key(env, scope, targets, item)
+        key = expr, target if several else None
+        if key not in found:
+            found.append(key)
+        return found.index(key)
+
+    sets = key_sets(node.group or (), node.group_distinct, position)
+    named = tuple((target, i) for i, (_, target) in enumerate(found) if target is not None)
+    return Keys(tuple(expr for expr, _ in found), named, sets)
+
+
+def _group_key(
+    env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Expr
+) -> tuple[Scalar, int | None]:
+    """A key of GROUP BY, and the column of the select list that it is. A name means a column of FROM, or else of the
+    select list. Raises 42803, 42P20."""
     index = ordinal(node, len(targets), "GROUP BY")
     if index is None and isinstance(node, nodes.Name) and len(node.parts) == 1:
         name = node.parts[0]
@@ -134,15 +158,16 @@ def _group_key(env: Environment, scope: NameScope, targets: list[TargetExpr], no
         scope.aggregates, scope.windows, scope.clause = None, None, "GROUP BY"
         expr = ExpressionBinder(env, scope, "GROUP BY").typed(node)
         scope.aggregates, scope.windows = saved
-        return expr
+        return expr, next((i for i, t in enumerate(targets) if t.expr == expr), None)
     target = targets[index]
     target.expr = resolve_unknown(env, target.expr, node.at)
     used = {i for level, i in references(target.expr) if level == 0}
     if any(i >= AGGREGATE_BASE for i in used):
-        raise SqlError("42803", "aggregate functions are not allowed in GROUP BY", position=node.at + 1)
+        what = "grouping operations" if any(i >= GROUPING_BASE for i in used) else "aggregate functions"
+        raise SqlError("42803", f"{what} are not allowed in GROUP BY", position=node.at + 1)
     if windows.has_window(used):
         raise SqlError("42P20", "window functions are not allowed in GROUP BY", position=node.at + 1)
-    return target.expr
+    return target.expr, index
 
 
 def _by_name(targets: Sequence[TargetExpr], name: str, clause: str, at: int) -> int | None:
@@ -186,15 +211,11 @@ def _sort_keys(exprs: Sequence[Scalar], order: Sequence[nodes.OrderItem]) -> tup
     return tuple(sort_key(expr, item) for expr, item in zip(exprs, order, strict=True))
 
 
-def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: list[Scalar], having: Scalar | None) -> Rel:
+def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: Keys, having: Scalar | None) -> Rel:
     """The groups that HAVING keeps, and the targets and the scope's calls rewritten to them. Raises 42803."""
-    unique: list[Scalar] = []
-    for key in keys:
-        if key not in unique:
-            unique.append(key)
     functions = scope.functions or []
-    below, placed = with_set_returning(rel, functions, called(unique))
-    grouping = Grouping(scope, unique, scope.aggregates or [])
+    below, placed = with_set_returning(rel, functions, called(keys.exprs))
+    grouping = Grouping(scope, keys, scope.aggregates or [])
     conditions = [having] if having is not None else []
     exprs = [*(t.expr for t in targets), *conditions, *windows.expressions(scope.windows or [])]
     above = called(e for expr in exprs for e in grouping.outside_keys(expr))
@@ -202,7 +223,8 @@ def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: list[Sca
     rel = grouping.apply(below, placed)
     if having is not None:
         rel = Filter(rel, grouping.rewrite(having))
-    _rewrite_targets(targets, grouping.rewrite)
+    for target, expr in zip(targets, grouping.rewrite_targets([t.expr for t in targets]), strict=True):
+        target.expr = expr
     if scope.windows:
         scope.windows = [windows.regrouped(call, grouping.rewrite) for call in scope.windows]
     _rewrite_functions(scope, above, grouping.rewrite)

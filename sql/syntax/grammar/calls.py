@@ -13,7 +13,7 @@ from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, Query, String
 
 _NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "row", "setof", "values"})
-_REFUSED: Final = frozenset({"treat", "grouping", "normalize", "xmlelement"})
+_REFUSED: Final = frozenset({"treat", "normalize", "xmlelement"})
 _NO_FIELDS: Final = frozenset(
     """between delete drop exists filter groups insert operator ordinality over range recursive replace row rows set
     temp temporary truncate update values view""".split()  # noqa: SIM905
@@ -51,7 +51,7 @@ class CallGrammar(WindowGrammar):
         self.expect_symbol("(")
         call = self._special(word, token.start) or self._arguments(tuple(name), token.start)
         self.expect_symbol(")")
-        return self._window(call)
+        return call if word == "grouping" else self._window(call)
 
     def _special(self, word: str, at: int) -> Expr | None:
         """What stands in the parentheses of a call with a syntax of its own; None if the word has none."""
@@ -72,6 +72,8 @@ class CallGrammar(WindowGrammar):
                 return Apply(("substring",), self._substring(at), at)
             case "trim":
                 return self._trim(at)
+            case "grouping":
+                return Apply(("grouping",), self.expressions(), at)
             case _ if word in _REFUSED:
                 raise unsupported(word.upper(), position=at + 1)
             case _:

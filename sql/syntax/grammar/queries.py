@@ -112,9 +112,10 @@ class QueryGrammar(TableGrammar):
             raise error
         from_: tuple[nodes.TableRef, ...] = self.table_list() if self.accept("from") else ()
         where = self.where()
-        group = self._group_by()
+        group, group_distinct = self._group_by()
         having = self.expression() if self.accept("having") else None
-        return nodes.Select(targets, from_, where, group, having, distinct, at, self.named_windows())
+        windows = self.named_windows()
+        return nodes.Select(targets, from_, where, group, having, distinct, at, windows, group_distinct)
 
     def targets(self) -> tuple[nodes.Target, ...]:
         """A select list, also RETURNING's."""
@@ -142,21 +143,34 @@ class QueryGrammar(TableGrammar):
             raise self.refusal("WHERE CURRENT OF")
         return self.expression()
 
-    def _group_by(self) -> tuple[nodes.Expr, ...] | None:
+    def _group_by(self) -> tuple[tuple[nodes.GroupItem, ...] | None, bool]:
+        """The items of GROUP BY, None without it, and whether it says DISTINCT."""
         if not self.accept("group"):
-            return None
+            return None, False
         self.expect("by")
-        self.accept_one_of("all", "distinct")
-        return self.listed(self._grouping_item)
+        distinct = self.accept_one_of("all", "distinct") == "distinct"
+        return self.listed(self._grouping_item), distinct
 
-    def _grouping_item(self) -> nodes.Expr:
+    def _grouping_item(self) -> nodes.GroupItem:
+        at = self.token.start
+        if self.accept("grouping", "sets"):
+            return nodes.GroupingSets("sets", self.enclosed(self._grouping_item), at)
         if self.is_one_of("rollup", "cube") and self.is_symbol("(", 1):
-            raise self.refusal(f"GROUP BY {self.token.value.upper()}")
-        if self.is_word("grouping", "sets"):
-            raise self.refusal("GROUPING SETS")
+            kind = self.advance().value
+            return nodes.GroupingSets(kind, self.enclosed(self._grouping_list), at)
         if self.is_symbol("(") and self.is_symbol(")", 1):
-            raise self.refusal("GROUP BY ()")
-        return self.expression()
+            self.index += 2
+            return nodes.GroupingSets("list", (), at)
+        return self._grouping_list()
+
+    def _grouping_list(self) -> nodes.GroupItem:
+        """An expression, or several in parentheses, which are no row here."""
+        first = self.index
+        expr = self.expression()
+        if not isinstance(expr, nodes.RowExpr):
+            return expr
+        opening = next(t for t in self.tokens[first : self.index] if t.start == expr.at)
+        return nodes.GroupingSets("list", expr.items, expr.at) if opening.kind is TokenKind.SYMBOL else expr
 
     def value_row(self) -> tuple[nodes.Expr, ...]:
         """``(value | DEFAULT, …)``."""

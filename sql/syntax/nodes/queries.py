@@ -363,18 +363,31 @@ TableRef = TableName | DerivedTable | FunctionTable | JoinedTable
 
 
 @dataclass(frozen=True, slots=True)
+class GroupingSets:
+    """An item of GROUP BY that is no expression. ``kind``: rollup, cube, sets, or list for items in parentheses."""
+
+    kind: str
+    items: tuple[GroupItem, ...]
+    at: int
+
+
+GroupItem = Expr | GroupingSets
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
-    """``distinct``: None, () for DISTINCT, or the expressions of DISTINCT ON."""
+    """``distinct``: None, () for DISTINCT, or the expressions of DISTINCT ON. ``group_distinct``: GROUP BY DISTINCT."""
 
     targets: tuple[Target, ...]
     from_: tuple[TableRef, ...]
     where: Expr | None
-    group: tuple[Expr, ...] | None
+    group: tuple[GroupItem, ...] | None
     having: Expr | None
     distinct: tuple[Expr, ...] | None
     at: int
     windows: tuple[tuple[str, Over], ...] = ()
     """WINDOW: windows by name."""
+    group_distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
