@@ -21,6 +21,7 @@ from sql.bind.target import bind_default, column_default
 from sql.bind.view_targets import check_updatable
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.sequence_options import sequence_type
 from sql.parse import parse_expression
 from sql.statements import definitions
 from sql.syntax.nodes import alter as nodes_alter
@@ -51,8 +52,9 @@ def alter_table(
         detail = f"This operation is not supported for {_KINDS.get(table.kind, 'this kind of relation')}."
         raise SqlError("42809", message, detail)
     return definitions.AlterTable(
-        table, table.name, tuple(found for change in node.changes for found in _changes(env, table, node, change))
-    )
+        table, table.name, tuple(found for change in node.changes for found in _changes(env, table, node, change)),
+        node.only,
+    )  # fmt: skip
 
 
 def _alter_view(env: Environment, view: Relation, node: nodes_alter.AlterTableStatement) -> definitions.AlterView:
@@ -82,8 +84,14 @@ def column_position(relation: Relation, name: str) -> int:
 def _action(change: nodes_alter.Change) -> str:
     """A change as errors name it."""
     match change:
-        case nodes_alter.SetOptions():
+        case nodes_alter.SetOptions() | definitions.Unchanged():
             return "SET"
+        case definitions.Validate():
+            return "VALIDATE CONSTRAINT"
+        case definitions.SetIdentity():
+            return f"ALTER COLUMN ... {'ADD' if change.adds else 'SET'} IDENTITY"
+        case definitions.DropIdentity():
+            return "ALTER COLUMN ... DROP IDENTITY"
         case nodes_alter.AddPrimaryKey() | nodes_alter.AddConstraint():
             return "ADD CONSTRAINT"
         case definitions.DropConstraint():
@@ -136,8 +144,13 @@ def _change(
             return change
         case nodes_alter.SetDefault():
             return _set_default(env, table, change)
-        case definitions.SetNotNull() | definitions.DropExpression():
+        case (
+            definitions.SetNotNull() | definitions.DropExpression() | definitions.SetIdentity()
+            | definitions.DropIdentity()
+        ):  # fmt: skip
             _not_system(change.column, "alter")
+            return change
+        case definitions.Validate() | definitions.Unchanged():
             return change
         case nodes_alter.SetType():
             return _set_type(env, table, node.table, change)
@@ -167,7 +180,7 @@ def _add_constraint(
             included = tuple(name for name, _ in node.included)
             return definitions.AddUnique(columns, node.name, node.nulls_distinct, included)
         case CheckConstraint():
-            return definitions.AddCheck(node.text, node.name)
+            return definitions.AddCheck(node.text, node.name, node.no_inherit, node.valid)
         case ForeignKeyConstraint():
             return foreign_key(env, node, None)
         case _:
@@ -178,16 +191,16 @@ def _add_column(env: Environment, table: Relation, change: nodes_alter.AddColumn
     node = change.column
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
-    if node.generated is not None:
-        raise unsupported("ADD COLUMN with a sequence of its own", position=node.at + 1)
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
     if node.expression is not None:
         generation(table.name, (*table.columns, column), column, node.expression[0])
+    if node.generated is not None and node.generated[0] != "default":
+        sequence_type(column.type, "identity column")
     default = column_default(env, column)
     if has_subquery(default):
         raise unsupported("ADD COLUMN with a DEFAULT that reads tables", position=node.at + 1)
-    return definitions.AddColumn(column, default, change.if_not_exists, key)
+    return definitions.AddColumn(column, default, change.if_not_exists, key, node.generated)
 
 
 def column_of(table: Relation, name: str) -> TableColumn:

@@ -59,7 +59,7 @@ def bind_constraints(
             case CheckConstraint():
                 checks.append(_check(env, table, columns, constraint))
             case ForeignKeyConstraint():
-                foreign.append(foreign_key(env, constraint, node.table))
+                foreign.append(replace(foreign_key(env, constraint, node.table), valid=True))
     return Constraints(primary, _merged(primary, unique), tuple(checks), tuple(foreign))
 
 
@@ -73,7 +73,7 @@ def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableNa
     parent = None if itself else lookup(env, node.table)
     return NewForeignKey(
         node.name, tuple(n for n, _ in node.columns), parent, tuple(n for n, _ in node.referenced), node.on_delete,
-        node.on_update, tuple(n for n, _ in node.changed),
+        node.on_update, tuple(n for n, _ in node.changed), node.valid,
     )  # fmt: skip
 
 
@@ -117,7 +117,8 @@ def _check(env: Environment, table: str, columns: Sequence[TableColumn], node: C
     condition = _condition(env, table, columns, node.condition)
     if has_subquery(condition):
         raise SqlError("0A000", "cannot use subquery in check constraint", position=node.condition.at + 1)
-    return Check(0, node.name or "", node.text, tuple(sorted(columns_of(condition))))
+    places = tuple(sorted(columns_of(condition)))
+    return Check(0, node.name or "", node.text, places, no_inherit=node.no_inherit)
 
 
 def _condition(env: Environment, table: str, columns: Sequence[TableColumn], node: nodes.Expr) -> Scalar:

@@ -50,7 +50,7 @@ def merged_columns(
 def _inherited(column: TableColumn) -> TableColumn:
     """A column as it is inherited: not as an identity column."""
     identity = column.generated is not None and column.generated.identity
-    return replace(column, generated=None) if identity else column
+    return replace(column, generated=None if identity else column.generated, local=False)
 
 
 def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
@@ -77,6 +77,7 @@ def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
         raise SqlError("42611", f'child column "{column.name}" specifies generation expression', hint=hint)
     if known.expression is not None and column.defaulted:
         raise SqlError("42611", f'column "{column.name}" inherits from generated column but specifies default')
+    result = replace(result, local=True)
     return replace(result, default=column.default, generated=column.generated) if column.defaulted else result
 
 
@@ -93,9 +94,9 @@ def inherited_checks(
     names = [c.name for c in columns]
     found: dict[str, Check] = {}
     for parent in parents:
-        for check in parent.checks:
+        for check in (c for c in parent.checks if not c.no_inherit):
             places = tuple(sorted(names.index(parent.columns[i].name) for i in check.columns))
-            known = found.setdefault(check.name, replace(check, id=0, columns=places))
+            known = found.setdefault(check.name, replace(check, id=0, columns=places, local=False))
             if known.text != check.text:
                 message = f'check constraint name "{check.name}" appears multiple times but with different expressions'
                 raise SqlError("42710", message)

@@ -72,7 +72,8 @@ class Generated:
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """A column of a stored relation. ``default``: the DEFAULT expression's SQL text, which ``generated`` replaces.
-    ``expression``: that of a generated column, as SQL text."""
+    ``expression``: that of a generated column, as SQL text. ``local``: it is the table's own, and not only
+    inherited."""
 
     name: str
     type: SqlType
@@ -80,6 +81,7 @@ class TableColumn:
     default: str | None = None
     generated: Generated | None = None
     expression: str | None = None
+    local: bool = True
 
     @property
     def defaulted(self) -> bool:
@@ -540,7 +542,8 @@ def _reference_to_json(reference: RelationReference) -> list[object]:
 
 
 def _column_to_json(column: TableColumn) -> list[object]:
-    found = [None if column.generated is None else astuple(column.generated), column.expression]
+    generated = None if column.generated is None else astuple(column.generated)
+    found = [generated, column.expression, None if column.local else False]
     while found and found[-1] is None:
         found.pop()
     return [column.name, type_to_json(column.type), column.nullable, column.default, *found]
@@ -550,7 +553,8 @@ def _column_from_json(data: abc.Sequence[Any], enums: Enums) -> TableColumn:
     name, type_, nullable, default, *rest = data
     generated = Generated(*rest[0]) if rest and rest[0] is not None else None
     expression = rest[1] if len(rest) > 1 else None
-    return TableColumn(name, type_from_json(type_, enums), nullable, default, generated, expression)
+    local = len(rest) < 3
+    return TableColumn(name, type_from_json(type_, enums), nullable, default, generated, expression, local)
 
 
 def _sequence_to_json(sequence: Sequence) -> dict[str, object]:

@@ -48,19 +48,23 @@ def object_name(relation: str, columns: str, label: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A CHECK condition, as SQL text. ``columns``: those that it names, ordered by position."""
+    """A CHECK condition, as SQL text. ``columns``: those that it names, ordered by position. ``local``: it is the
+    table's own, and not only inherited. ``valid``: all rows meet it, not only new ones."""
 
     id: int
     name: str
     text: str
     columns: tuple[int, ...] = ()
+    local: bool = True
+    no_inherit: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
     """``columns`` (positions) refer to a row of the table with oid ``parent`` by its unique ``keys`` (names, in the
     order of the parent's index). The actions: no action, restrict, cascade, set null or set default. ``changed``: the
-    columns that ON DELETE SET changes, all if empty."""
+    columns that ON DELETE SET changes, all if empty. ``valid``: as in ``Check``."""
 
     id: int
     name: str
@@ -70,3 +74,4 @@ class ForeignKey:
     on_delete: str = "no action"
     on_update: str = "no action"
     changed: tuple[int, ...] = ()
+    valid: bool = True

@@ -7,9 +7,9 @@ the table are rebuilt. Cost: the table, and the state of those views.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import numpy as np
@@ -18,18 +18,22 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.bind.generation import generated_columns, generated_from
-from sql.catalog.catalog import Relation, TableColumn
+from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPathReader
+from sql.ddl.alter_draft import Draft
+from sql.ddl.alter_identity import drop_identity, set_identity, with_sequence
 from sql.ddl.alter_inherited import check_inherited
 from sql.ddl.alter_views import Views, remade
 from sql.ddl.dependents import dependents_error, tell_cascade
+from sql.ddl.family_changes import family_changes
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
-from sql.ddl.indexes import check_duplicates, named_check, named_index
+from sql.ddl.indexes import check_duplicates, named_check, named_checks, named_index
+from sql.ddl.partitions import check_keys
 from sql.dml.changes import Changer
 from sql.dml.constraints import check_conditions
 from sql.dml.key_index import KeyIndex
@@ -38,101 +42,31 @@ from sql.statements import definitions
 from sql.statements.results import Notice, Notify
 
 _PASSES: Final = (
-    (definitions.DropConstraint, definitions.DropColumn), definitions.SetType, definitions.AddColumn,
-    (definitions.SetDefault, definitions.DropExpression, definitions.SetNotNull), definitions.AddPrimaryKey,
-    (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
+    (definitions.DropConstraint, definitions.DropColumn, definitions.SetLocal), definitions.SetType,
+    definitions.AddColumn,
+    (
+        definitions.SetDefault, definitions.DropExpression, definitions.SetNotNull, definitions.SetIdentity,
+        definitions.DropIdentity, definitions.Unchanged,
+    ),
+    definitions.AddPrimaryKey, (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
+    definitions.Validate,
 )  # fmt: skip
 """The order in which Postgres applies the changes of one statement."""
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A table in the course of being changed. ``values``: each new column, as an expression over the existing rows."""
-
-    table: Relation
-    columns: list[TableColumn]
-    values: list[Scalar]
-    origins: list[int | None]
-    """Each column's old position; None for a new column."""
-    key: list[str]
-    key_name: str | None
-    added: list[definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey] = field(default_factory=list)
-    dropped: set[str] = field(default_factory=set)
-    """Constraints to add, and the names of those to drop."""
-    gone: dict[int, bool] = field(default_factory=dict)
-    """The positions of the columns to drop, and whether the drop cascades to their dependents."""
-    retyped: list[int] = field(default_factory=list)
-    touched: bool = False
-    """Whether columns were added, dropped or changed their type."""
-
-    @classmethod
-    def of(cls, table: Relation) -> _Draft:
-        columns = list(table.columns)
-        values: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
-        origins: list[int | None] = list(range(len(columns)))
-        return cls(table, columns, values, origins, [columns[i].name for i in table.primary_key], table.key_name)
-
-    def find(self, name: str) -> int:
-        """A column's position. Raises 42703."""
-        for i, column in enumerate(self.columns):
-            if column.name == name:
-                return i
-        raise SqlError("42703", f'column "{name}" of relation "{self.table.name}" does not exist')
-
-    def check_identity(self, i: int, hint: str | None = None) -> None:
-        """Raises 42601 for an identity column."""
-        column = self.columns[i]
-        if column.generated is not None and column.generated.identity:
-            message = f'column "{column.name}" of relation "{self.table.name}" is an identity column'
-            raise SqlError("42601", message, hint=hint)
-
-    def check_plain(self, i: int, *, dropping: bool) -> None:
-        """Raises 42601 for a generated column."""
-        if self.columns[i].expression is not None:
-            message = f'column "{self.columns[i].name}" of relation "{self.table.name}" is a generated column'
-            hint = "Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead." if dropping else None
-            raise SqlError("42601", message, hint=hint)
-
-    def has(self, name: str) -> bool:
-        return any(c.name == name for c in self.columns)
-
-    def result(self) -> Relation:
-        key = tuple(self.find(name) for name in self.key)
-        indexes = [self._moved(i) for i in self.table.indexes if i.name not in self.dropped]
-        checks = [(c, self._places(c.columns)) for c in self.table.checks if c.name not in self.dropped]
-        foreign = [(k, self._places(k.columns)) for k in self.table.foreign_keys if k.name not in self.dropped]
-        return replace(
-            self.table, columns=tuple(self.columns), primary_key=key, key_name=self.key_name,
-            indexes=tuple(i for i in indexes if i is not None),
-            checks=tuple(replace(c, columns=places) for c, places in checks if places is not None),
-            foreign_keys=tuple(
-                replace(k, columns=places, changed=self._places(k.changed) or ())
-                for k, places in foreign if places is not None
-            ),
-        )  # fmt: skip
-
-    def _moved(self, index: Index) -> Index | None:
-        """The index after the change; None if one of its columns is dropped."""
-        columns, included = self._places(index.columns), self._places(index.included)
-        if columns is None or included is None:
-            return None
-        return replace(index, columns=columns, included=included)
-
-    def _places(self, columns: tuple[int, ...]) -> tuple[int, ...] | None:
-        """The new positions of these columns; None if one of them is dropped."""
-        names = [self.table.columns[i].name for i in columns]
-        return tuple(self.find(name) for name in names) if all(map(self.has, names)) else None
-
-
 @dataclass(frozen=True, slots=True)
 class Alterer:
-    """Runs ALTER TABLE for one writer."""
+    """Runs ALTER TABLE for one writer. ``contexts`` makes a context that knows the writer's present catalog."""
 
     writer: Writer
     keys: KeyIndex
-    context: Context
+    contexts: Callable[[], Context]
     notify: Notify
     names: SearchPathReader
+
+    @property
+    def context(self) -> Context:
+        return self.contexts()
 
     def alter(self, statement: definitions.AlterTable) -> None:
         """Apply all changes. After an error the caller rolls back."""
@@ -140,28 +74,46 @@ class Alterer:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
             return
         check_inherited(statement, self.writer.catalog)
-        draft = _Draft.of(statement.table)
+        changes = named_checks(self.writer, statement.table, statement.changes)
+        family = family_changes(statement.table, changes, self.writer.catalog, self.notify, only=statement.only)
+        drafts = [self._drafted(table, own) for table, own in family]
+        for draft in drafts:
+            draft.seen = Views(self.writer, self.names, self.notify, draft.table).seen()
+        changed = [(draft, self._applied(draft)) for draft in drafts]
+        rewritten = [(draft, table) for draft, table in changed if table.id != draft.table.id]
+        for draft, table in rewritten:
+            Views(self.writer, self.names, self.notify, draft.table).renew(table, draft.seen, draft.origins)
+        if rewritten:
+            catalog = self.writer.catalog
+            remade(self.writer, [r.id for _, table in rewritten for r in (table, *catalog.above(table))])
+
+    def _drafted(self, table: Relation, changes: tuple[definitions.Change, ...]) -> Draft:
+        """The table with the changes made in Postgres's order; nothing has happened yet but drops of dependents."""
+        draft = Draft.of(self.writer.catalog.relations[table.id])
         for kinds in _PASSES:
-            for change in statement.changes:
+            for change in changes:
                 if isinstance(change, kinds):
                     self._change(draft, change)
-        views = Views(self.writer, self.names, self.notify, draft.table)
-        views.check(draft.gone, draft.retyped)
+        Views(self.writer, self.names, self.notify, draft.table).check(draft.gone, draft.retyped)
+        return draft
+
+    def _applied(self, draft: Draft) -> Relation:
+        """Make the changes; the table, which is another relation if its rows were rewritten."""
         old, new = draft.table, draft.result()
         check_keys_stay(self.keys.links(self.writer.catalog).incoming.get(old.id, ()), old, new)
         new = self._constrained(new, draft.added)
-        conditions = bound_conditions(new)
-        if new.schema == old.schema and new.primary_key == old.primary_key and not draft.touched:
-            self._check_rows(old, new, conditions)
-            if (new.indexes, new.foreign_keys) == (old.indexes, old.foreign_keys):
-                self.writer.redefine(new)
-            else:
-                self.writer.alter(new)
-                self._check_references(old, new)
+        check_keys(new)
+        if new.schema != old.schema or new.primary_key != old.primary_key or draft.touched:
+            return self._rewrite(new, draft)
+        self._check_rows(old, new)
+        if (new.indexes, new.foreign_keys) == (old.indexes, old.foreign_keys):
+            self.writer.redefine(new)
         else:
-            self._rewrite(views, new, draft)
+            self.writer.alter(new)
+            self._check_references(old, new)
+        return new
 
-    def _change(self, draft: _Draft, change: definitions.Change) -> None:
+    def _change(self, draft: Draft, change: definitions.Change) -> None:
         match change:
             case definitions.AddPrimaryKey():
                 self._add_key(draft, change)
@@ -180,6 +132,17 @@ class Alterer:
                 draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
             case definitions.DropExpression():
                 self._drop_expression(draft, change)
+            case definitions.SetIdentity():
+                set_identity(self.writer, draft, change)
+            case definitions.DropIdentity():
+                drop_identity(self.writer, draft, change, self.notify)
+            case definitions.SetLocal():
+                draft.own.add(change.name)
+            case definitions.Validate():
+                draft.validate(change.name)
+            case definitions.Unchanged():
+                if change.column is not None:
+                    draft.find(change.column)
             case definitions.SetNotNull():
                 self._set_not_null(draft, change)
             case definitions.SetType():
@@ -193,7 +156,7 @@ class Alterer:
             case _:
                 assert_never(change)
 
-    def _add_key(self, draft: _Draft, change: definitions.AddPrimaryKey) -> None:
+    def _add_key(self, draft: Draft, change: definitions.AddPrimaryKey) -> None:
         name = draft.table.name
         if draft.key:
             raise SqlError("42P16", f'multiple primary keys for table "{name}" are not allowed')
@@ -203,7 +166,7 @@ class Alterer:
         draft.key = list(change.columns)
         draft.key_name = change.constraint
 
-    def _drop_constraint(self, draft: _Draft, change: definitions.DropConstraint) -> None:
+    def _drop_constraint(self, draft: Draft, change: definitions.DropConstraint) -> None:
         table = draft.table
         found = next((i for i in table.all_indexes if i.constraint and i.name == change.name), None)
         if found is not None and found.primary:
@@ -227,21 +190,26 @@ class Alterer:
                     table = replace(table, indexes=(*table.indexes, index))
                 case definitions.AddCheck():
                     check = named_check(self.writer, table, added_check(table, change.name, change.text))
+                    check = replace(
+                        check, local=change.local, no_inherit=change.no_inherit, valid=change.valid
+                    )  # fmt: skip
                     table = replace(table, checks=(*table.checks, check))
                 case definitions.NewForeignKey():
                     table = with_foreign_key(self.writer, table, change)
         return table
 
-    def _check_rows(self, old: Relation, new: Relation, conditions: tuple[Scalar, ...]) -> None:
+    def _check_rows(self, old: Relation, new: Relation) -> None:
         """Check existing rows against the new constraints. Raises 23505, 23514."""
         for index in new.indexes:
             if index not in old.indexes:
                 check_duplicates(self.writer, new, index)
-        if new.checks != old.checks:
+        known = {c.name for c in old.checks if c.valid}
+        fresh = replace(new, checks=tuple(c for c in new.checks if c.valid and c.name not in known))
+        if fresh.checks:
             published = self.writer.snapshot()
             rows, _ = published.rows(old.id, published.ordinal)
             with _said_of_a_table(new):
-                check_conditions(new, rows, conditions, self.context)
+                check_conditions(fresh, rows, bound_conditions(fresh), self.context)
 
     def _check_references(self, old: Relation, new: Relation) -> None:
         """Check existing rows against the new foreign keys. Raises 23503."""
@@ -249,10 +217,10 @@ class Alterer:
         rows, _ = published.rows(new.id, published.ordinal)
         changer = Changer(self.writer, self.keys, self.context)
         for link in self.keys.links(self.writer.catalog).outgoing.get(new.id, ()):
-            if link.key not in old.foreign_keys:
+            if link.key.valid and link.key not in old.foreign_keys:
                 changer.references().check_present(link, rows)
 
-    def _add_column(self, draft: _Draft, change: definitions.AddColumn) -> None:
+    def _add_column(self, draft: Draft, change: definitions.AddColumn) -> None:
         name, table = change.column.name, draft.table.name
         if draft.has(name):
             message = f'column "{name}" of relation "{table}" already exists'
@@ -260,14 +228,17 @@ class Alterer:
                 raise SqlError("42701", message)
             self.notify(Notice("NOTICE", "42701", f"{message}, skipping"))
             return
-        draft.columns.append(change.column)
-        draft.values.append(change.value)
+        column, value = change.column, change.value
+        if change.sequence is not None:
+            column, value = with_sequence(self.writer, draft.table, column, *change.sequence)
+        draft.columns.append(column)
+        draft.values.append(value)
         draft.origins.append(None)
         draft.touched = True
         if change.key:
             self._add_key(draft, definitions.AddPrimaryKey((name,)))
 
-    def _drop_column(self, draft: _Draft, change: definitions.DropColumn) -> None:
+    def _drop_column(self, draft: Draft, change: definitions.DropColumn) -> None:
         if change.if_exists and not draft.has(change.name):
             message = f'column "{change.name}" of relation "{draft.table.name}" does not exist, skipping'
             self.notify(Notice("NOTICE", "00000", message))
@@ -286,7 +257,7 @@ class Alterer:
         if change.name in draft.key:
             draft.key.clear()
 
-    def _drop_generated(self, draft: _Draft, change: definitions.DropColumn) -> None:
+    def _drop_generated(self, draft: Draft, change: definitions.DropColumn) -> None:
         """With CASCADE drop the generated columns that use a dropped one. 2BP01 without."""
         told = f"column {change.name} of table {draft.table.name}"
         users = [n for n in generated_from(draft.table, change.name) if draft.has(n)]
@@ -297,7 +268,7 @@ class Alterer:
         for name in users:
             self._drop_column(draft, definitions.DropColumn(name, cascade=True))
 
-    def _drop_expression(self, draft: _Draft, change: definitions.DropExpression) -> None:
+    def _drop_expression(self, draft: Draft, change: definitions.DropExpression) -> None:
         i = draft.find(change.column)
         if draft.columns[i].expression is not None:
             draft.columns[i] = replace(draft.columns[i], expression=None)
@@ -307,7 +278,7 @@ class Alterer:
             raise SqlError("55000", message)
         self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
 
-    def _set_not_null(self, draft: _Draft, change: definitions.SetNotNull) -> None:
+    def _set_not_null(self, draft: Draft, change: definitions.SetNotNull) -> None:
         i = draft.find(change.column)
         if not change.not_null and change.column in draft.key:
             raise SqlError("42P16", f'column "{change.column}" is in a primary key')
@@ -315,26 +286,25 @@ class Alterer:
             draft.check_identity(i)
         draft.columns[i] = replace(draft.columns[i], nullable=not change.not_null)
 
-    def _rewrite(self, views: Views, new: Relation, draft: _Draft) -> None:
-        """Create a new relation with the converted rows, and rebuild the views over it."""
+    def _rewrite(self, new: Relation, draft: Draft) -> Relation:
+        """Create a new relation with the converted rows."""
         old = draft.table
         rows = self._converted(old, new, draft.values)
-        seen = views.seen()
-        above = [r.id for r in self.writer.catalog.above(old)]
         table = self.writer.exchange(old.id, new, None)
-        with _said_of_a_table(new):
-            Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
-        views.renew(table, seen, draft.origins)
-        remade(self.writer, [table.id, *above])
+        if len(rows):
+            with _said_of_a_table(new):
+                Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
+        return self.writer.catalog.relations[table.id]
 
     def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
         """The table's rows in the new layout. Raises 23502, and the errors of the conversions."""
         published = self.writer.snapshot()
         rows, diffs = published.rows(old.id, published.ordinal)
         rows = np.repeat(rows, diffs, axis=0)
-        vectors = evaluated(tuple(values), unpack(rows, old.schema), len(rows), self.context)
+        context = self.context
+        vectors = evaluated(tuple(values), unpack(rows, old.schema), len(rows), context)
         for i, expr in generated_columns(new):
-            (vectors[i],) = evaluated((expr,), vectors, len(rows), self.context)
+            (vectors[i],) = evaluated((expr,), vectors, len(rows), context)
         for column, vector in zip(new.columns, vectors, strict=True):
             if not column.nullable and vector.nulls is not None and vector.nulls.any():
                 message = f'column "{column.name}" of relation "{new.name}" contains null values'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.logical.traversal import columns_of
@@ -12,28 +11,19 @@ from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
 from sql.statements import definitions
 
-_SHARED: Final = (
-    definitions.AddCheck, definitions.AddColumn, definitions.AddPrimaryKey, definitions.DropColumn,
-    definitions.DropConstraint, definitions.SetDefault, definitions.SetNotNull, definitions.SetType,
-)  # fmt: skip
-"""Changes that would have to be made in a table's children too."""
-
 
 def check_inherited(statement: definitions.AlterTable, catalog: Catalog) -> None:
-    """Raises 0A000 for changes that parents or children must share, 42P16 for changes of inherited columns or
-    constraints."""
+    """Raises 42P16 for changes of inherited columns or constraints, and of partition keys."""
     table = statement.table
     assert table is not None, "the caller has looked"
     if table.partitioning is not None:
         _check_partitioned(table, statement)
-    if table.children and any(isinstance(c, _SHARED) for c in statement.changes):
-        raise unsupported("ALTER TABLE of columns and checks that other tables inherit")
     parents = catalog.above(table)
     keys = {i.name for i in table.keys if table.bound is not None and _is_of(table, i, parents)}
     if table.bound is not None and any(isinstance(c, definitions.AddColumn) for c in statement.changes):
         raise SqlError("42809", "cannot add column to a partition")
-    inherited = {c.name for p in parents for c in p.columns}
-    checks = {c.name for p in parents for c in p.checks}
+    inherited = {c.name: c for p in parents for c in p.columns}
+    checks = {c.name for p in parents for c in p.checks if not c.no_inherit}
     for change in statement.changes:
         name = _column(change)
         if name in inherited:
@@ -41,7 +31,10 @@ def check_inherited(statement: definitions.AlterTable, catalog: Catalog) -> None
                 raise SqlError("42P16", f'cannot drop inherited column "{name}"')
             if isinstance(change, definitions.SetType):
                 raise SqlError("42P16", f'cannot alter inherited column "{name}"')
-            raise unsupported(f"ALTER TABLE of the inherited column {name}")
+            if isinstance(change, definitions.DropExpression):
+                raise SqlError("42P16", "cannot drop generation expression from inherited column")
+            if table.bound is not None and not inherited[name].nullable:
+                raise SqlError("42P16", f'column "{name}" is marked NOT NULL in parent table')
         if isinstance(change, definitions.DropConstraint) and change.name in checks | keys:
             message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
             raise SqlError("42P16", message)
@@ -57,8 +50,6 @@ def _check_partitioned(table: Relation, statement: definitions.AlterTable) -> No
     key = table.partitioning
     assert key is not None
     for change in statement.changes:
-        if isinstance(change, definitions.AddPrimaryKey | definitions.AddUnique):
-            raise unsupported("a new key of a partitioned table", hint="Make it a constraint of the new table.")
         name = _column(change)
         if name in key.columns and isinstance(change, definitions.DropColumn):
             message = f'cannot drop column "{name}" because it is part of the partition key of relation "{table.name}"'
@@ -87,7 +78,7 @@ def _column(change: definitions.Change) -> str | None:
             return change.name
         case definitions.SetType():
             return change.column
-        case definitions.SetNotNull(not_null=False):
+        case definitions.SetNotNull(not_null=False) | definitions.DropExpression():
             return change.column
         case _:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
@@ -31,7 +32,8 @@ def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> N
         bound = new_bound(changer, parent, child, statement.bound)
     _check_columns(parent, child)
     _check_has_keys(parent, child)
-    writer.redefine(replace(child, parents=(*child.parents, parent.oid), bound=bound))
+    joined = replace(child, parents=(*child.parents, parent.oid), bound=bound)
+    writer.redefine(joined if bound is None else _owning(joined, [parent], local=False))
     child = writer.catalog.relations[child.id]
     if bound is not None:
         router = changer.router()
@@ -41,6 +43,16 @@ def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> N
                 raise SqlError("23514", message)
     if not child.temporary:
         rebuild_views(writer, writer.catalog.above(child))
+
+
+def _owning(table: Relation, parents: Sequence[Relation], *, local: bool, still: Collection[str] = ()) -> Relation:
+    """The table with ``local`` set for what it shares with the parents, but not for what others ``still`` share."""
+    shared = {c.name for p in parents for c in p.columns} | {c.name for p in parents for c in p.checks}
+    names = shared - set(still)
+    return replace(
+        table, columns=tuple(replace(c, local=local) if c.name in names else c for c in table.columns),
+        checks=tuple(replace(c, local=local) if c.name in names else c for c in table.checks),
+    )  # fmt: skip
 
 
 def _check_attachable(parent: Relation, child: Relation, partition: bool) -> None:
@@ -91,7 +103,7 @@ def _check_columns(parent: Relation, child: Relation) -> None:
         if found.nullable and not column.nullable:
             raise SqlError("42804", f'column "{column.name}" in child table must be marked NOT NULL')
     checks = {c.name: c.text for c in child.checks}
-    for check in parent.checks:
+    for check in (c for c in parent.checks if not c.no_inherit):
         if check.name not in checks:
             raise SqlError("42804", f'child table is missing constraint "{check.name}"')
         if checks[check.name] != check.text:
@@ -121,7 +133,10 @@ def detach(writer: Writer, names: SearchPathReader, statement: Detach) -> None:
         raise SqlError("42809", "cannot change inheritance of a partition")
     above = writer.catalog.above(child)
     rest = tuple(p for p in child.parents if p != parent.oid)
-    writer.redefine(replace(child, parents=rest, bound=None))
+    left = replace(child, parents=rest, bound=None)
+    others = [r for r in writer.catalog.relations.values() if r.oid in rest]
+    still = {c.name for r in others for c in r.columns} | {c.name for r in others for c in r.checks}
+    writer.redefine(_owning(left, [parent], local=True, still=still))
     if not child.temporary:
         rebuild_views(writer, above)
 

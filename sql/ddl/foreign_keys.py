@@ -60,7 +60,7 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
         _check_types(name, table, column, parent, wanted)
     key = ForeignKey(
         writer.engine.next_id(writer.catalog), name, places, parent.oid, ordered, new.on_delete, new.on_update,
-        tuple(_place(table, c) for c in new.changed),
+        tuple(_place(table, c) for c in new.changed), new.valid,
     )  # fmt: skip
     return replace(table, foreign_keys=(*table.foreign_keys, key))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ivm.errors import SqlError, unsupported
 from planner.physical.key_checks import key_check
+from sql.bind.constraints import added_check
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of
@@ -17,6 +18,7 @@ from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import key_text
 from sql.dml.key_index import single
 from sql.engine.writer import Writer
+from sql.statements import definitions
 from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
 from sql.statements.results import Notice, Notify
 
@@ -110,6 +112,25 @@ def named_check(writer: Writer, table: Relation, check: Check) -> Check:
     columns = check.columns if len(check.columns) == 1 else ()
     name = constraint_name(table, check.name or None, columns, "check")
     return replace(check, id=writer.engine.next_id(writer.catalog), name=name)
+
+
+def named_checks(
+    writer: Writer, table: Relation, changes: tuple[definitions.Change, ...]
+) -> tuple[definitions.Change, ...]:
+    """The changes, in which each new CHECK has the name that it shall have in all tables of the family."""
+    found: list[definitions.Change] = []
+    columns = {c.column.name: c.column for c in changes if isinstance(c, definitions.AddColumn)}
+    wide = replace(table, columns=(*table.columns, *columns.values()))
+    taken: tuple[Check, ...] = ()
+    for change in changes:
+        if not isinstance(change, definitions.AddCheck) or change.name is not None:
+            found.append(change)
+            continue
+        known = replace(wide, checks=(*table.checks, *taken))
+        own = named_check(writer, known, added_check(wide, None, change.text))
+        taken = (*taken, own)
+        found.append(replace(change, name=own.name))
+    return tuple(found)
 
 
 def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:

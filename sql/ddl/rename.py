@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
+from planner.identifiers import quoted
 from sql.bind.alter import SYSTEM_COLUMNS
 from sql.bind.constraints import renamed_check
 from sql.bind.generation import renamed_generation
@@ -16,7 +17,7 @@ from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.indexes import index_named, taken_names
-from sql.ddl.view_names import names_in, seen_by, settled
+from sql.ddl.view_names import called, names_in, seen_by, settled
 from sql.engine.writer import Writer
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
 from sql.statements.results import Notice, Notify
@@ -54,7 +55,7 @@ class Renamer:
             case Rename(part="constraint"):
                 self._rename_constraint(relation, statement.old, statement.new)
             case Rename(part="column"):
-                self._rename_column(relation, statement.old, statement.new)
+                self._rename_column(relation, statement.old, statement.new, only=statement.target.only)
             case Rename() if index is not None:
                 self._rename_index(relation, index, statement.new)
             case Rename():
@@ -123,7 +124,11 @@ class Renamer:
         self.writer.redefine(replace(relation, indexes=indexes))
 
     def _rename_constraint(self, relation: Relation, old: str, new: str) -> None:
-        self._check_family(relation, [c.name for c in relation.checks], old)
+        if any(old in (c.name for c in r.checks) for r in self.writer.catalog.above(relation)):
+            raise SqlError("42P16", f'cannot rename inherited constraint "{old}"')
+        for child in self.writer.catalog.below(relation) if old in (c.name for c in relation.checks) else ():
+            checks_ = tuple(replace(c, name=new) if c.name == old else c for c in child.checks)
+            self.writer.redefine(replace(child, checks=checks_))
         index = next((i for i in relation.all_indexes if i.constraint and i.name == old), None)
         checks = [c.name for c in relation.checks] + [k.name for k in relation.foreign_keys]
         if index is None and old not in checks:
@@ -137,8 +142,7 @@ class Renamer:
         foreign = tuple(replace(k, name=new) if k.name == old else k for k in relation.foreign_keys)
         self.writer.redefine(replace(relation, checks=renamed, foreign_keys=foreign))
 
-    def _rename_column(self, relation: Relation, old: str, new: str) -> None:
-        self._check_family(relation, [c.name for c in relation.columns], old)
+    def _rename_column(self, relation: Relation, old: str, new: str, *, only: bool) -> None:
         names = [c.name for c in relation.columns]
         if relation.kind in (RelationKind.SEQUENCE, RelationKind.SOURCE, RelationKind.SINK):
             raise SqlError("42809", f'"{relation.name}" is not a table, view or materialized view')
@@ -146,28 +150,50 @@ class Renamer:
             raise SqlError("0A000", f'cannot rename system column "{old}"')
         if old not in names:
             raise SqlError("42703", f'column "{old}" does not exist')
-        if new in names:
-            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
         if new in SYSTEM_COLUMNS:
             raise SqlError("42701", f'column name "{new}" conflicts with a system column name')
-        views = [(v, names_in(v, relation)) for v in seen_by(self.writer.catalog, relation.id)]
-        columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
-        changed = replace(relation, columns=columns)
-        columns = tuple(renamed_generation(relation, c, old, new) for c in columns)
-        changed = replace(changed, columns=columns)
-        checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
-        self.writer.redefine(replace(changed, checks=checks))
-        self._rename_keys(relation.oid, old, new)
-        for view, seen in views:
-            self.writer.redefine(settled(view, changed, seen, self.writer.catalog))
-        self._rename_owner(relation, old, new)
+        catalog = self.writer.catalog
+        if any(old in (c.name for c in r.columns) for r in catalog.above(relation)):
+            raise SqlError("42P16", f'cannot rename inherited column "{old}"')
+        family = (relation, *catalog.below(relation))
+        if len(family) > 1 and only:
+            raise SqlError("42P16", f'inherited column "{old}" must be renamed in child tables too')
+        self._check_other_parents(family, old)
+        views = {r.id: [(v, names_in(v, r)) for v in seen_by(catalog, r.id)] for r in family}
+        changed = [self._with_column(each, old, new) for each in family]
+        for each in changed:
+            self.writer.redefine(each)
+            self._rename_keys(each.oid, old, new)
+            self._rename_owner(each, old, new)
+        pinned = [(each, view, seen) for each in changed for view, seen in views[each.id]]
+        for _, view, _ in pinned:
+            self.writer.redefine(view)
+        for each, view, seen in pinned:
+            self.writer.redefine(called(self.writer.catalog.relations[view.id], each, seen))
+        for each, view, seen in pinned:
+            self.writer.redefine(settled(self.writer.catalog.relations[view.id], each, seen, self.writer.catalog))
 
-    def _check_family(self, relation: Relation, shared: list[str], name: str) -> None:
-        """Raises 0A000 if tables share the name by inheritance."""
-        above = self.writer.catalog.above(relation)
-        inherited = any(name in (*(c.name for c in r.columns), *(c.name for c in r.checks)) for r in above)
-        if name in shared and (relation.children or relation.partitioning is not None or inherited):
-            raise unsupported("renaming what tables have by inheritance")
+    def _check_other_parents(self, family: tuple[Relation, ...], name: str) -> None:
+        """Raises 42P16 if a table of the family has the column also from a table outside of it."""
+        oids = {r.oid for r in family}
+        for child in family[1:]:
+            others = [r for r in self.writer.catalog.above(child) if r.oid not in oids]
+            if any(name in (c.name for c in r.columns) for r in others):
+                raise SqlError("42P16", f'cannot rename inherited column "{name}"')
+
+    def _with_column(self, relation: Relation, old: str, new: str) -> Relation:
+        """The relation with a column of another name."""
+        if new in (c.name for c in relation.columns):
+            raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
+        columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
+        changed = replace(relation, columns=tuple(renamed_generation(relation, c, old, new) for c in columns))
+        checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
+        key = relation.partitioning
+        if key is not None and old in key.columns:
+            renamed = tuple(quoted(new) if c == old else k for c, k in zip(key.columns, key.keys, strict=True))
+            columns_ = tuple(new if c == old else c for c in key.columns)
+            changed = replace(changed, partitioning=replace(key, keys=renamed, columns=columns_))
+        return replace(changed, checks=checks)
 
     def _rename_keys(self, parent: int, old: str, new: str) -> None:
         """Rename a column in the foreign keys that refer to it."""

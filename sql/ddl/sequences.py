@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, SqlType
-from sql.catalog.catalog import SEQUENCE_COLUMNS, Catalog, Generated, Relation, RelationKind, Sequence
+from sql.catalog.catalog import SEQUENCE_COLUMNS, Catalog, Generated, Relation, RelationKind, Sequence, TableColumn
 from sql.catalog.column_types import type_from_name
 from sql.catalog.keys import object_name
 from sql.catalog.search_path import SearchPathReader
@@ -63,13 +63,19 @@ def create_column_sequences(writer: Writer, table: Relation, statement: CreateTa
     columns = list(table.columns)
     for wanted in statement.sequences:
         column = columns[wanted.column]
-        id_ = writer.engine.next_id(writer.catalog)
-        sequence = new_sequence(writer, wanted.options, column.type, (table.oid, column.name), wanted.kind)
-        name = _free_name(writer.catalog, table, column.name, wanted)
-        made = Relation(id_, table.schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=table.created)
-        writer.create(replace(made, sequence=sequence), None)
-        columns[wanted.column] = replace(column, nullable=False, generated=Generated(id_, wanted.kind))
+        generated = create_column_sequence(writer, table, column, wanted)
+        columns[wanted.column] = replace(column, nullable=False, generated=generated)
     return replace(table, columns=tuple(columns))
+
+
+def create_column_sequence(writer: Writer, table: Relation, column: TableColumn, wanted: ColumnSequence) -> Generated:
+    """Create a column's own sequence."""
+    id_ = writer.engine.next_id(writer.catalog)
+    sequence = new_sequence(writer, wanted.options, column.type, (table.oid, column.name), wanted.kind)
+    name = _free_name(writer.catalog, table, column.name, wanted)
+    made = Relation(id_, table.schema_name, name, RelationKind.SEQUENCE, SEQUENCE_COLUMNS, created=table.created)
+    writer.create(replace(made, sequence=sequence), None)
+    return Generated(id_, wanted.kind)
 
 
 def _free_name(catalog: Catalog, table: Relation, column: str, wanted: ColumnSequence) -> str:

@@ -181,8 +181,9 @@ class Definitions:
     def _alter(self, definer: Definer, statement: definitions.AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys
         writer.engine.check_room()
-        context, _ = self._reads.writing(writer, request)
-        Alterer(writer, keys, context, definer.notify, definer.names).alter(statement)
+        Alterer(writer, keys, lambda: self._reads.writing(writer, request)[0], definer.notify, definer.names).alter(
+            statement
+        )
         return "ALTER TABLE"
 
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:

@@ -40,6 +40,7 @@ class NewForeignKey:
     on_delete: str
     on_update: str
     changed: tuple[str, ...]
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,46 @@ class AddCheck:
 
     text: str
     name: str | None
+    no_inherit: bool = False
+    valid: bool = True
+    local: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """VALIDATE CONSTRAINT: check the rows that were there before it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetLocal:
+    """A column or a CHECK that a parent has no more becomes the table's own."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A change that is accepted without effect (storage, statistics). ``column``: one that has to exist."""
+
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetIdentity:
+    """ADD GENERATED … AS IDENTITY (``adds``), or SET GENERATED, SET of options and RESTART. ``kind`` None: as it is."""
+
+    column: str
+    kind: str | None
+    options: SequenceOptions
+    adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropIdentity:
+    column: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +225,14 @@ class AddPrimaryKey:
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """``value``: the column's value in existing rows, an expression without columns."""
+    """``value``: the column's value in existing rows, an expression without columns. ``sequence``: of a serial or
+    identity column, which ``value`` then does not tell: its kind and options."""
 
     column: TableColumn
     value: Scalar
     if_not_exists: bool = False
     key: bool = False
+    sequence: tuple[str, SequenceOptions] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +284,11 @@ Change = (
     | DropColumn
     | SetDefault
     | DropExpression
+    | SetIdentity
+    | DropIdentity
+    | SetLocal
+    | Validate
+    | Unchanged
     | SetNotNull
     | SetType
 )
@@ -253,6 +301,7 @@ class AlterTable:
     table: Relation | None
     name: str
     changes: tuple[Change, ...]
+    only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

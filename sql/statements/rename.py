@@ -13,6 +13,7 @@ class Named:
     schema_name: str | None
     name: str
     if_exists: bool = False
+    only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def _attribute(
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
         attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
         atthasdef=has_default, attidentity=identity, attgenerated="s" if column.expression is not None else "",
-        attislocal=True, attcollation=collation_of(type_),
+        attislocal=column.local, attinhcount=int(not column.local), attcollation=collation_of(type_),
     )  # fmt: skip
 
 
@@ -158,8 +158,9 @@ def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
         for check in relation.checks:
             yield row(
                 oid=check.id, conname=check.name, connamespace=schemas[relation.schema_name], contype="c",
-                convalidated=True, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
-                conislocal=True, conkey=tuple(i + 1 for i in check.columns),
+                convalidated=check.valid, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
+                conislocal=check.local, connoinherit=check.no_inherit, coninhcount=int(not check.local),
+                conkey=tuple(i + 1 for i in check.columns),
             )  # fmt: skip
 
 
@@ -194,7 +195,7 @@ def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
             index = key_index(parent, key.keys)
             yield row(
                 oid=key.id, conname=key.name, connamespace=schemas[relation.schema_name], contype="f",
-                convalidated=True, conrelid=relation.oid, conindid=0 if index is None else index.id,
+                convalidated=key.valid, conrelid=relation.oid, conindid=0 if index is None else index.id,
                 confrelid=parent.oid, confupdtype=ACTIONS[key.on_update], confdeltype=ACTIONS[key.on_delete],
                 confmatchtype="s", conislocal=True, connoinherit=True, conkey=tuple(i + 1 for i in key.columns),
                 confkey=tuple(names.index(name) + 1 for name in key.keys),

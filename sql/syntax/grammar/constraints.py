@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
@@ -57,8 +58,7 @@ class ConstraintGrammar(MergeGrammar):
             raise self.error()
         else:
             return None
-        self._characteristics()
-        return constraint
+        return self._characterised(constraint)
 
     def constraint_name(self) -> str | None:
         """``CONSTRAINT name``, if it is next."""
@@ -78,18 +78,35 @@ class ConstraintGrammar(MergeGrammar):
             constraint = self._references(name, own, at)
         else:
             return None
-        self._characteristics()
-        return constraint
+        return self._characterised(constraint)
 
-    def _characteristics(self) -> None:
-        """What may follow a constraint; only what changes nothing is accepted."""
-        harmless = (("not", "deferrable"), ("initially", "immediate"), ("no", "inherit"))
-        while any(self.accept(*words) for words in harmless):
-            pass
-        if self.is_word("deferrable") or self.is_word("initially", "deferred"):
-            raise self.refusal("DEFERRABLE constraints")
-        if self.is_word("not", "valid"):
-            raise self.refusal("NOT VALID constraints")
+    def _characterised(self, constraint: Constraint) -> Constraint:
+        """The constraint with what follows it: NO INHERIT and NOT VALID."""
+        while True:
+            at = self.token
+            if self.accept("not", "deferrable") or self.accept("initially", "immediate"):
+                continue
+            if self.accept("no", "inherit"):
+                if not isinstance(constraint, CheckConstraint):
+                    kind = self._kind_of(constraint)
+                    message = f"{kind} constraints cannot be marked NO INHERIT"
+                    raise SqlError("0A000", message, position=at.start + 1)
+                constraint = replace(constraint, no_inherit=True)
+            elif self.accept("not", "valid"):
+                if isinstance(constraint, KeyConstraint):
+                    message = f"{self._kind_of(constraint)} constraints cannot be marked NOT VALID"
+                    raise SqlError("0A000", message, position=at.start + 1)
+                constraint = replace(constraint, valid=False)
+            elif self.is_word("deferrable") or self.is_word("initially", "deferred"):
+                raise self.refusal("DEFERRABLE constraints")
+            else:
+                return constraint
+
+    @staticmethod
+    def _kind_of(constraint: Constraint) -> str:
+        if isinstance(constraint, KeyConstraint):
+            return "PRIMARY KEY" if constraint.primary else "UNIQUE"
+        return "FOREIGN KEY" if isinstance(constraint, ForeignKeyConstraint) else "CHECK"
 
     def _key(self, name: str | None, own: Names | None, at: int, *, primary: bool) -> KeyConstraint:
         """``own``: the column, None for a table constraint, which lists its columns."""

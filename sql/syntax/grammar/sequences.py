@@ -14,12 +14,17 @@ def sequence_options(cursor: TokenCursor) -> SequenceOptions:
     """The options up to the end or a closing parenthesis. Raises 42601 for an unknown or repeated one."""
     options = SequenceOptions()
     while not (cursor.at_end() or cursor.is_symbol(")")):
-        at = cursor.token.start
-        name, value = _option(cursor)
-        if getattr(options, name) is not None:
-            raise SqlError("42601", "conflicting or redundant options", position=at + 1)
-        options = replace(options, **{name: value})  # type: ignore[arg-type]
+        options = sequence_option(cursor, options)
     return options
+
+
+def sequence_option(cursor: TokenCursor, options: SequenceOptions) -> SequenceOptions:
+    """The options with the next one. Raises 42601 for an unknown or repeated one."""
+    at = cursor.token.start
+    name, value = _option(cursor)
+    if getattr(options, name) is not None:
+        raise SqlError("42601", "conflicting or redundant options", position=at + 1)
+    return replace(options, **{name: value})  # type: ignore[arg-type]
 
 
 def _option(cursor: TokenCursor) -> tuple[str, object]:

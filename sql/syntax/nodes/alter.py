@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.statements.definitions import DropColumn, DropConstraint, DropExpression, SetNotNull
+from sql.statements.definitions import (
+    DropColumn,
+    DropConstraint,
+    DropExpression,
+    DropIdentity,
+    SetIdentity,
+    SetNotNull,
+    Unchanged,
+    Validate,
+)  # fmt: skip
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint
 from sql.syntax.nodes.queries import Expr, TableName, TypeName
@@ -60,7 +69,7 @@ class SetOptions:
 
 Change = (
     SetOptions | AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | DropExpression
-    | SetNotNull | SetType
+    | SetNotNull | SetType | SetIdentity | DropIdentity | Validate | Unchanged
 )  # fmt: skip
 
 
@@ -72,3 +81,4 @@ class AlterTableStatement:
     if_exists: bool
     changes: tuple[Change, ...]
     at: int
+    only: bool = False

@@ -27,6 +27,8 @@ class CheckConstraint:
     condition: Expr
     text: str
     at: int
+    no_inherit: bool = False
+    valid: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class ForeignKeyConstraint:
     on_update: str
     changed: tuple[tuple[str, int], ...]
     at: int
+    valid: bool = True
 
 
 Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint

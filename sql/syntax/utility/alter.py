@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from ivm.errors import unsupported
-from sql.statements.definitions import DropColumn, DropConstraint, DropExpression, SetNotNull
+from sql.catalog.sequence_options import SequenceOptions
+from sql.statements.definitions import (
+    DropColumn,
+    DropConstraint,
+    DropExpression,
+    DropIdentity,
+    SetIdentity,
+    SetNotNull,
+    Unchanged,
+    Validate,
+)  # fmt: skip
 from sql.statements.partitions import Attach, Detach
+from sql.syntax.grammar.sequences import sequence_option
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes.queries import TableName
@@ -14,6 +25,13 @@ from sql.syntax.utility.schemas import SchemaGrammar
 
 _KINDS = ("table", "view", "materialized view", "index")
 _ATTACHMENTS = ("attach partition", "detach partition", "inherit", "no inherit")
+_HARMLESS = (
+    ("set", "without", "cluster"), ("set", "without", "oids"), ("set", "logged"), ("set", "unlogged"),
+    ("replica", "identity", "full"), ("replica", "identity", "nothing"), ("replica", "identity", "default"),
+)  # fmt: skip
+_SEQUENCE_WORDS = (
+    "generated", "increment", "minvalue", "maxvalue", "no", "start", "restart", "cache", "cycle", "sequence",
+)  # fmt: skip
 _OTHER_CONSTRAINTS = ("check", "unique", "foreign", "exclude")
 
 
@@ -29,10 +47,8 @@ class AlterGrammar(SchemaGrammar):
         if self.is_word("all", "in"):
             raise unsupported(f"ALTER {kind.upper()} ALL", position=start + 1)
         if_exists = self.accept("if", "exists")
-        self.accept("only")
         at = self.token.start
-        table = self.table_name()
-        self.accept_symbol("*")
+        table = self.only_table(self.accept("only"))
         renamed = renaming(self, kind, table, if_exists)
         if renamed is not None:
             return Utility(renamed)
@@ -44,7 +60,7 @@ class AlterGrammar(SchemaGrammar):
             raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
         if (attached := self._attachment(table)) is not None:
             return Utility(attached)
-        return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at)
+        return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at, table.only)
 
     def _view_change(self) -> nodes_alter.Change:
         if self.accept("set"):
@@ -95,9 +111,28 @@ class AlterGrammar(SchemaGrammar):
         if self.accept("alter"):
             self.accept("column")
             return self._column_change(self.name())
+        if self.accept("validate", "constraint"):
+            return Validate(self.name())
+        if self._harmless():
+            return Unchanged()
         if self.at_end():
             raise self.error()
         raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
+
+    def _harmless(self) -> bool:
+        """What tells PostgreSQL how to store or to reread a table, and has no meaning here."""
+        if self.is_one_of("set", "reset") and self.is_symbol("(", 1):
+            self.index += 1
+            self.enclosed(self._index_option)
+            return True
+        if self.accept("cluster", "on") or (self.is_word("replica", "identity", "using") and self._past(4)):
+            self.name()
+            return True
+        return any(self.accept(*words) for words in _HARMLESS)
+
+    def _past(self, count: int) -> bool:
+        self.index += count
+        return True
 
     def _add(self) -> nodes_alter.Change:
         at = self.token.start
@@ -132,7 +167,52 @@ class AlterGrammar(SchemaGrammar):
             if self.is_word("collate"):
                 raise unsupported("COLLATE in ALTER TABLE", position=self.token.start + 1)
             return nodes_alter.SetType(column, type_, self.expression() if self.accept("using") else None, at)
+        change = self._identity_change(column) or self._storage_change(column)
+        if change is not None:
+            return change
         words = self.token.value.upper(), self.ahead().value.upper()
         if words[0] in ("SET", "ADD", "DROP", "RESET", "RESTART"):
             raise unsupported(f"ALTER COLUMN … {' '.join(words).strip()}", position=at + 1)
         raise self.error()
+
+    def _storage_change(self, column: str) -> Unchanged | None:
+        """SET STORAGE, STATISTICS or COMPRESSION, and options of a column."""
+        if self.accept("set", "storage") or self.accept("set", "compression"):
+            self.label()
+            return Unchanged(column)
+        if self.accept("set", "statistics"):
+            self.accept_symbol("-")
+            self.integer()
+            return Unchanged(column)
+        if self.is_one_of("set", "reset") and self.is_symbol("(", 1):
+            self.index += 1
+            self.enclosed(self._index_option)
+            return Unchanged(column)
+        return None
+
+    def _identity_change(self, column: str) -> SetIdentity | DropIdentity | None:
+        """ADD GENERATED … AS IDENTITY, SET GENERATED, SET of a sequence's options, RESTART, DROP IDENTITY."""
+        at = self.token.start
+        if self.accept("drop", "identity"):
+            return DropIdentity(column, self.accept("if", "exists"))
+        if self.accept("add", "generated"):
+            kind = self._generated_kind()
+            self.expect("as")
+            _, options, _ = self.identity_options(at, always=kind == "always")
+            return SetIdentity(column, kind, options, True)
+        if not (self.is_word("restart") or (self.is_word("set") and self.ahead().value in _SEQUENCE_WORDS)):
+            return None
+        kind_, options = None, SequenceOptions()
+        while self.is_one_of("set", "restart"):
+            self.accept("set")
+            if self.accept("generated"):
+                kind_ = self._generated_kind()
+            else:
+                options = sequence_option(self, options)
+        return SetIdentity(column, kind_, options, False)
+
+    def _generated_kind(self) -> str:
+        if self.accept("always"):
+            return "always"
+        self.expect("by", "default")
+        return "by default"

@@ -13,7 +13,7 @@ _ME = ("current_user", "current_role", "session_user")
 
 def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
     """The rest of the statement after the name; None if another change is next."""
-    target = Named(kind, table.schema_name, table.name, if_exists)
+    target = Named(kind, table.schema_name, table.name, if_exists, table.only)
     if cursor.accept("rename"):
         return _rename(cursor, target)
     if kind in _SWAPPED and cursor.accept("swap", "with"):

@@ -212,7 +212,7 @@ def test_keys_and_on_conflict(client: Client) -> None:
     assert client.rows("VERIFY MATERIALIZED VIEW w") == []
     assert client.state("ALTER TABLE u1 ADD COLUMN c int") == "42809"
     assert client.state("ALTER TABLE u2 DROP CONSTRAINT u2_pkey") == "42P16"
-    assert client.state("ALTER TABLE u ALTER b SET DEFAULT 'x'") == "0A000"
+    client.run("ALTER TABLE u ALTER b SET DEFAULT 'x'")
     assert fails(client, "INSERT INTO u VALUES (1, 'p') ON CONFLICT (a) DO UPDATE SET a = 2")[:2] == (
         "0A000", "invalid ON UPDATE specification",
     )  # fmt: skip

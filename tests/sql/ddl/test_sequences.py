@@ -253,7 +253,8 @@ def test_alter_table_keeps_what_numbers_a_column(client: Client) -> None:
     client.run("ALTER TABLE moved DROP COLUMN x")
     assert client.rows("INSERT INTO moved (y) VALUES (1) RETURNING id, i") == [("2", "2")]
     assert client.state("ALTER TABLE moved ALTER COLUMN i SET DEFAULT 3") == "42601"
-    assert client.state("ALTER TABLE moved ADD COLUMN z serial") == "0A000"
+    client.run("ALTER TABLE moved ADD COLUMN z serial")
+    assert client.sorted("SELECT z FROM moved") == [("1",), ("2",)]
     client.run("TRUNCATE moved RESTART IDENTITY")
     assert client.rows("INSERT INTO moved (y) VALUES (1) RETURNING id, i") == [("1", "1")]
     client.run("ALTER TABLE moved ALTER COLUMN id SET DEFAULT 7")
