@@ -11,11 +11,14 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ivm.arena import Arena
 from ivm.budget import Budget, Share
 from ivm.counters import Counters
 from ivm.errors import SqlError
 from ivm.graph import NodeId
+from ivm.moments import NEVER
 from ivm.network import Network
 from ivm.operators.arrange import ArrangeOperator, OutputOperator
 from ivm.operators.feedback_alias import alias_variables
@@ -149,6 +152,38 @@ class Dataflow(Network):
         self._fed = max(self._fed, ordinal)
         self._least = min(self._least, ordinal)
 
+    def set_moment(self, ordinal: int, moment: int) -> bool:
+        """Says that it is this moment from an ordinal on, which is not below the newest stepped. What waits for a
+        moment up to then is due in the next step. Returns whether something does."""
+        context = self._context
+        context.moments.set(ordinal, moment)
+        if context.waiting:  # what is fed and not stepped may wait for it
+            self._fed = max(self._fed, ordinal)
+        due = any(operator.next <= context.moments.last for operator in context.waiting)
+        if due:
+            self._least = min(self._least, ordinal)
+        return due
+
+    @property
+    def moment(self) -> int:
+        """The moment that was set last."""
+        return self._context.moments.last
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything can wait for a moment."""
+        return bool(self._context.waiting)
+
+    @property
+    def next_moment(self) -> int:
+        """No update waits for an earlier moment; NEVER: none waits."""
+        return min((operator.next for operator in self._context.waiting), default=NEVER)
+
+    def due_moments(self, now: int) -> Words:
+        """The distinct moments up to ``now`` at which rows come or go, ascending, as far as steps have seen them."""
+        waiting = self._context.waiting
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *(operator.due(now) for operator in waiting)]))
+
     def step(self, until: float = math.inf) -> bool:
         """Processes everything fed, all ordinals in one pass. Raises 57014 if a loop was cancelled; what depends on
         that loop has then failed, the rest is complete.
@@ -161,6 +196,7 @@ class Dataflow(Network):
             context.begin()
             self.refresh_arena()
             context.again = self._least <= context.newest
+            self._wake_due()
             self._least = 1 << 62
         context.paused, context.deadline = False, until
         try:
@@ -169,6 +205,13 @@ class Dataflow(Network):
             context.deadline = math.inf
         context.again &= context.paused
         return not context.paused
+
+    def _wake_due(self) -> None:
+        """Wakes the operators that hold something that is due."""
+        moments = self._context.moments
+        for operator in self._context.waiting:
+            if operator.next <= moments.last and operator.next <= moments.at(self._fed):
+                operator.wake()
 
     def _run(self) -> None:
         context = self._context

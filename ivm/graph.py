@@ -453,6 +453,14 @@ class Delay(Unchanged):
 
 
 @dataclass(frozen=True, slots=True)
+class Wait(Unchanged):
+    """Each update from the moment on that its row names in ``word``; until then nothing sees it. Outside of loops."""
+
+    input: NodeId
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
 class Leave(Unchanged):
     """A loop's collection outside of the loop: its sum over all rounds."""
 
@@ -500,8 +508,8 @@ class Static(Spec):
 
 
 PlainSpec = (
-    Project | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Leave
-    | Overflow
+    Project | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Wait
+    | Leave | Overflow
 )  # fmt: skip
 """Specs of plain data over other nodes: no functions, no rows and nothing of one dataflow. So plans may hold them."""
 

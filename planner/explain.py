@@ -19,6 +19,7 @@ from ivm.graph import (
     Path,
     PlainSpec,
     Priority,
+    Wait,
 )  # fmt: skip
 from ivm.specs import inputs, parameters
 from planner.aggregates.aggregate_reducers import (
@@ -69,6 +70,7 @@ from planner.physical.nodes import (
 )  # fmt: skip
 from planner.physical.row_programs import MapFilter, Pad
 from planner.physical.table_programs import Expand
+from planner.physical.temporal_programs import Moments
 from planner.render.dataflow import Renderer
 from planner.render.sharing import Sharing, reading, sharing, summary
 from planner.transform.pipeline import maintained, optimize
@@ -129,6 +131,8 @@ def _label(rel: Rel, names: NameOf) -> str:
             return f"Reference {rel.binding}"
         case rels.Values():
             return f"Values {len(rel.rows)} rows, {len(rel.schema)} columns"
+        case rels.TemporalFilter():
+            return f"TemporalFilter {' AND '.join(map(text, rel.conditions))}"
         case rels.Filter():
             return f"Filter {text(rel.predicate)}"
         case rels.Project():
@@ -327,6 +331,8 @@ class _Physical:
                 return f"Join {'wco' if met else 'delta'} of {len(node.paths)} inputs"
             case Delay():
                 return _delay(node)
+            case Wait():
+                return f"Wait for the moment in word {node.word}"
             case _:
                 return _plain(node)
 
@@ -401,6 +407,8 @@ def _program(program: RowProgram) -> str:
             return f"Map weigh {list(program.weights)}"
         case Repeat():
             return "Map repeat by count"
+        case Moments():
+            return f"Map moments of {' AND '.join(map(text, program.conditions))}"
         case Expand():
             return f"Map expand {program.function} {_list(program.args)}"
         case _:

@@ -7,13 +7,14 @@ import threading
 from collections.abc import Callable
 from enum import Enum
 from time import perf_counter
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
 from ivm.budget import NO_BUDGET, Share, out_of_memory
 from ivm.errors import SqlError
 from ivm.kernels.join import S_OVERFLOWS, STATS
+from ivm.moments import Moments
 from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.trace.spine import Spine
@@ -45,6 +46,18 @@ class Mode(Enum):
         return self is Mode.DETACHED or self is Mode.ONCE
 
 
+class Waiting(Protocol):
+    """An operator that holds updates back until a moment."""
+
+    @property
+    def next(self) -> int:
+        """Nothing is due before this moment."""
+        ...
+
+    def due(self, now: int) -> Words: ...
+    def wake(self) -> None: ...
+
+
 class FlowContext:
     """What all operators of a dataflow share.
 
@@ -53,8 +66,8 @@ class FlowContext:
 
     __slots__ = (
         "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "failed", "failing", "held",
-        "look_at", "mode", "newest", "nothing", "paused", "refresh", "running", "share", "since", "since_word",
-        "stats", "stepped_word", "values",
+        "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share", "since",
+        "since_word", "stats", "stepped_word", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
@@ -93,10 +106,14 @@ class FlowContext:
         """Bytes held by the running loop at its first check; -1: not checked yet."""
         self.look_at = 0.0
         """When to check next, on ``perf_counter``'s clock."""
+        self.moments = Moments()
+        """What time it was at each ordinal."""
+        self.waiting: list[Waiting] = []
 
     def follow(self, other: FlowContext) -> None:
         """Adopts the times and the memory budget of the dataflow beside which this one is made."""
         self.newest = other.newest
+        self.moments = other.moments
         self.share = Share(other.share.budget)
         self.compact(other.since)
         self.stepped_word[0] = other.stepped_word[0]
@@ -171,6 +188,7 @@ class FlowContext:
     def compact(self, ordinal: int) -> None:
         """Advances the since."""
         self.since = self.since_word[0] = ordinal
+        self.moments.forget(ordinal)
 
     def forget(self) -> None:
         """Ends it: drops its references to the dataflow and returns its share of the budget."""

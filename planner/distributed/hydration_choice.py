@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.graph import Wait
 from planner.physical.nodes import Lock, Plan, Table
 from storage.spark.costs import START_SECONDS, cores_of
 
@@ -59,6 +60,8 @@ def unsupported_by_spark(plan: Plan) -> SqlError | None:
     """The error that says why Spark cannot run a plan; None: it can."""
     if any(isinstance(node, Lock) for node in plan.nodes):
         return unsupported("hydrating a join with PROCTIME() by Spark", "It locks what the server has at its commit.")
+    if any(isinstance(node, Wait) for node in plan.nodes):
+        return unsupported("hydrating a condition on the current time by Spark", "The server's clock decides it.")
     return None
 
 

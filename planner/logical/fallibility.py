@@ -3,11 +3,12 @@ is that a function may raise anything."""
 
 from __future__ import annotations
 
-from ivm.words import SqlType
+from ivm.words import INTERVAL, TIMESTAMPTZ, SqlType
 from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
 from planner.expr.functions.table import Raises
-from planner.expr.scalar import Call, Exists, Quantified, Scalar, ScalarSubquery, children
+from planner.expr.scalar import Call, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
 from planner.logical.nodes import Rel
+from planner.logical.temporal import is_clock
 from planner.logical.traversal import children as inputs
 from planner.logical.traversal import scalars, walk
 from planner.memo import by_identity
@@ -55,6 +56,8 @@ def rel_is_volatile(rel: Rel) -> bool:
 
 def _raises(call: Call) -> Raises:
     """What the call itself may raise, whatever its arguments raise."""
+    if _is_near_present(call):
+        return Raises.NEVER
     source = call.args[0].type if call.args else None
     if call.function == TRY_CAST or (call.function in RAISING_CASTS and source == call.type):
         return Raises.NEVER
@@ -64,6 +67,20 @@ def _raises(call: Call) -> Raises:
     if function.raises is Raises.TYPMOD:
         return Raises.ANYTHING if _has_typmod(call.type) else Raises.NEVER
     return function.raises
+
+
+def _is_near_present(call: Call) -> bool:
+    """Whether the call is the current time, or that moved by a constant interval of less than a thousand years."""
+    if is_clock(call):
+        return True
+    function = called_function(call)
+    if function is None or function.args != (TIMESTAMPTZ, INTERVAL) or not function.follows:
+        return False
+    clock, by = call.args
+    if not is_clock(clock) or not isinstance(by, Literal):
+        return False
+    value = by.value
+    return isinstance(value, tuple) and abs(value[0]) < 12_000 and abs(value[1]) < 365_000 and abs(value[2]) < 1 << 54
 
 
 def _has_typmod(type_: SqlType) -> bool:

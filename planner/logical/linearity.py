@@ -26,6 +26,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
 )  # fmt: skip
@@ -47,7 +48,7 @@ def use(rel: Rel, binding: int, sets: bool) -> Use:
             return Use.NONE
         case Reference():
             return Use.LINEAR if rel.binding == binding else Use.NONE
-        case Filter() | Project() | TableFunction():
+        case Filter() | TemporalFilter() | Project() | TableFunction():
             return use(rel.input, binding, sets)
         case Distinct():
             inner = use(rel.input, binding, sets)
@@ -97,7 +98,7 @@ def empty_without(rel: Rel, binding: int) -> bool:
             return rel.binding == binding
         case Get() | Values() | Recursive() | LetRec():
             return False
-        case Filter() | Project() | TableFunction() | Distinct() | TopK():
+        case Filter() | TemporalFilter() | Project() | TableFunction() | Distinct() | TopK():
             return empty_without(rel.input, binding)
         case AsOf() | Locked():
             return empty_without(rel.left, binding) or (not rel.outer and empty_without(rel.right, binding))

@@ -48,6 +48,15 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class TemporalFilter:
+    """The rows for which every condition is true at the present moment (``planner.logical.temporal``), maintained as
+    time passes. The last rewrite of a view's plan makes it."""
+
+    input: Rel
+    conditions: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Project:
     """One computed column for each expression."""
 
@@ -235,8 +244,8 @@ class LetRec:
 
 
 Rel = (
-    Get | Reference | Values | Filter | Project | Join | AsOf | Locked | Reduce | Distinct | TopK | SetOperation
-    | TableFunction | Recursive | LetRec
+    Get | Reference | Values | Filter | TemporalFilter | Project | Join | AsOf | Locked | Reduce | Distinct | TopK
+    | SetOperation | TableFunction | Recursive | LetRec
 )  # fmt: skip
 
 
@@ -246,7 +255,7 @@ def schema(rel: Rel) -> Schema:
     match rel:
         case Get() | Reference() | Values() | Recursive():
             return rel.schema
-        case Filter() | Distinct():
+        case Filter() | TemporalFilter() | Distinct():
             return schema(rel.input)
         case TopK():
             numbers = (ColumnType(INT8, False) for _ in rel.numbers)

@@ -25,6 +25,7 @@ from planner.logical.nodes import (
     Rel,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
 )  # fmt: skip
@@ -35,7 +36,7 @@ def children(rel: Rel) -> tuple[Rel, ...]:
     match rel:
         case Get() | Reference() | Values():
             return ()
-        case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
+        case Filter() | TemporalFilter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return (rel.input,)
         case Join() | AsOf() | Locked() | SetOperation():
             return (rel.left, rel.right)
@@ -54,7 +55,7 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
     match rel:
         case Get() | Reference() | Values():
             return rel
-        case Filter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
+        case Filter() | TemporalFilter() | Project() | Reduce() | Distinct() | TopK() | TableFunction():
             return replace(rel, input=new[0])
         case Join() | AsOf() | Locked() | SetOperation():
             return replace(rel, left=new[0], right=new[1])
@@ -76,6 +77,8 @@ def scalars(rel: Rel) -> tuple[Scalar, ...]:
             return tuple(e for row in rel.rows for e in row)
         case Filter():
             return (rel.predicate,)
+        case TemporalFilter():
+            return rel.conditions
         case Project():
             return rel.exprs
         case Join():
@@ -101,6 +104,8 @@ def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
             return replace(rel, rows=tuple(tuple(next(it) for _ in row) for row in rel.rows))
         case Filter():
             return replace(rel, predicate=new[0])
+        case TemporalFilter():
+            return replace(rel, conditions=new)
         case Project():
             return replace(rel, exprs=new)
         case Join():

@@ -40,6 +40,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -151,7 +152,9 @@ def _labels(rel: Rel, binding: int, own: Labels, grows: bool) -> Labels:
             return _joined(rel, binding, own, grows)
         case SetOperation() if rel.kind is SetKind.UNION:
             return _labels(rel.left, binding, own, grows) | _labels(rel.right, binding, own, grows)
-        case SetOperation() | AsOf() | Locked() | Reduce() | TopK() | Recursive() | LetRec() | Get() | Values():
+        case TemporalFilter() | SetOperation() | AsOf() | Locked() | Reduce() | TopK() | Recursive() | LetRec():
+            raise _UnsoundError
+        case Get() | Values():
             raise _UnsoundError
         case _:
             assert_never(rel)
@@ -183,7 +186,7 @@ def _carries(expr: Scalar, labels: Labels, grows: bool) -> bool:
             return True
         case Call() if expr.type in _INTEGERS and all(a.type in _INTEGERS for a in expr.args):
             function = called_function(expr)
-            if function is not None and function.monotone and (grows or len(expr.args) == 1):
+            if function is not None and {*function.follows} == {1} and (grows or len(expr.args) == 1):
                 carried = [_carries(a, labels, grows) for a in expr.args]  # all of them: any may be wrong
                 return any(carried)
     raise _UnsoundError

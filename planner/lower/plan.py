@@ -22,6 +22,7 @@ from planner.logical.nodes import (
     Rel,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -37,6 +38,7 @@ from planner.lower.recursion import lower_letrec, lower_recursive
 from planner.lower.reduce import lower_reduce
 from planner.lower.sets import lower_distinct, lower_set_operation
 from planner.lower.state import Indexes, Lowering
+from planner.lower.temporal import lower_temporal
 from planner.lower.topk import lower_table_function, lower_topk
 from planner.physical.nodes import Constants, Flow, Plan, Table, TableErrors
 
@@ -82,6 +84,8 @@ def _lower(low: Lowering, rel: Rel) -> Flow:
             return _values(low, rel)
         case Filter() | Project():
             return _chain(low, rel)
+        case TemporalFilter():
+            return lower_temporal(low, rel)
         case Join():
             return lower_join(low, rel)
         case AsOf():

@@ -7,6 +7,7 @@ from typing import Final
 
 from planner.expr.scalar import Column
 from planner.logical.nodes import Project, Rel, schema
+from planner.logical.temporal import separated
 from planner.logical.traversal import own_columns
 from planner.transform.decorrelate.subqueries import decorrelate
 from planner.transform.demand.recursion import demand
@@ -42,7 +43,7 @@ def maintained(rel: Rel, demanding: bool = True) -> Rel:
     """
     row = schema(rel)
     form = normalize(optimize(rel, demanding, MAINTAINED))
-    rel = fold(prune(form.rel))
+    rel = separated(fold(prune(form.rel)))
     if schema(rel) == row and form.places == tuple(range(len(row))):
         return rel
     return Project(rel, tuple(Column(p, c.type, c.nullable) for p, c in zip(form.places, row, strict=True)))

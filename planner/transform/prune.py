@@ -27,6 +27,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -70,6 +71,8 @@ class _Prune:
                 return _kept(rel, needed)
             case Filter():
                 return self._filter(rel, needed)
+            case TemporalFilter():
+                return self._temporal(rel, needed)
             case Project():
                 return self._project(rel, needed)
             case Join():
@@ -95,6 +98,11 @@ class _Prune:
     def _filter(self, rel: Filter, needed: Needed) -> Rel:
         below, place = self._under(rel.input, (rel.predicate,), needed)
         new = Filter(below, renumber(rel.predicate, place.__getitem__))
+        return _kept(new, tuple(place[i] for i in needed))
+
+    def _temporal(self, rel: TemporalFilter, needed: Needed) -> Rel:
+        below, place = self._under(rel.input, rel.conditions, needed)
+        new = TemporalFilter(below, tuple(renumber(c, place.__getitem__) for c in rel.conditions))
         return _kept(new, tuple(place[i] for i in needed))
 
     def _project(self, rel: Project, needed: Needed) -> Rel:

@@ -33,6 +33,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -99,6 +100,8 @@ class _Push:
             case LetRec():
                 bindings = tuple((b, self.push(value, ())) for b, value in rel.bindings)
                 return replace(rel, bindings=bindings, body=self.push(rel.body, predicates))
+            case TemporalFilter():
+                return _filtered(replace(rel, input=self.push(rel.input, ())), predicates)
             case TopK() | Recursive() | Distinct() | SetOperation() if predicates:
                 return self._above(rel, predicates)
             case TopK() | Recursive() | Distinct() | SetOperation():

@@ -132,6 +132,7 @@ class Coordinator:
         await self.sweeper.close()
         stopped = await asyncio.to_thread(self.jobs.stop)
         self.jobs.merging.stop()
+        self.jobs.moments.stop()
         await asyncio.to_thread(self.spark.stop)
         await asyncio.to_thread(self.scattered.wait)
         self.readers.shutdown(wait=False, cancel_futures=True)

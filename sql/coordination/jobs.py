@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.coordination.idle import IdleMerging
+from sql.coordination.moments import MomentTimer
 from sql.coordination.thread import EngineThread
 from sql.coordination.token import WriteToken
 from sql.engine.engine import Engine
@@ -34,13 +35,16 @@ class Jobs:
         self.token = WriteToken()
         self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel, self._answered)
         self.merging = IdleMerging(self._thread, engine.dataflow)
+        self.moments = MomentTimer(engine, self.autocommit)
         self._latest = -1
         self._alone_from = 0.0
         self._wished: set[Wish] = set()
         self._thread.start()
+        self.moments.look()
 
     def _answered(self) -> None:
         self.merging.rest()
+        self.moments.look()
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job at once. Its result comes when the job's group is durable and published.
@@ -110,6 +114,8 @@ class Jobs:
         if epoch <= self.engine.published.epoch:
             return self.engine.published
         engine = self.engine
+        if engine.next_moment <= epoch and not self.token.held:
+            await self.autocommit(lambda: engine.pass_time(epoch))
 
         def observe() -> None:
             engine.flush()

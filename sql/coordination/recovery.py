@@ -40,7 +40,9 @@ def restore(
     persistence.catalog = catalog
     engine = Engine(dictionary, clock, catalog, persistence)
     engine.dataflow.limit_memory(budget)
-    engine.since = engine.timeline.append(_base_epoch(found, clock))
+    base = _base_epoch(found, clock)
+    engine.since = engine.timeline.append(base)
+    engine.dataflow.set_moment(engine.since, base)
     engine.sequences.load(found.sequences)
     _restore_stored(engine, persistence, progress)
     persistence.start()
@@ -53,6 +55,7 @@ def restore(
         engine.flush_replayed(found.tail[-1][0])
     engine.loads.restore(found.loads, {relation.oid for relation in engine.catalog.relations.values()})
     engine.republish()
+    engine.next_moment = engine.dataflow.next_moment
     _drop_temporary(engine)
     return engine
 

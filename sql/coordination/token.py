@@ -20,6 +20,11 @@ class WriteToken:
         self._passing = 0
         self._waiting: deque[tuple[asyncio.Future[None], bool]] = deque()
 
+    @property
+    def held(self) -> bool:
+        """Whether a transaction holds it."""
+        return self._held
+
     async def acquire(self) -> None:
         """Wait for the token, then hold it until ``release``."""
         await self._wait(hold=True)

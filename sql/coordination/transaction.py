@@ -100,6 +100,7 @@ class Transaction:
         return await self.jobs.submit(lambda: work(self._begin()))
 
     def _whole(self, work: Callable[[Writer], T]) -> T:
+        self.jobs.engine.pass_time()
         writer = Writer.begin(self.jobs.engine)
         try:
             result = work(writer)
@@ -111,6 +112,7 @@ class Transaction:
 
     def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
         """``_whole`` on the event loop's thread. None, with nothing changed, if that would take long."""
+        self.jobs.engine.pass_time()
         writer = Writer.begin(self.jobs.engine)
         try:
             with self.jobs.engine.resting():
@@ -127,12 +129,15 @@ class Transaction:
     def _begin(self) -> Writer:
         if self.writer is None:
             engine = self.jobs.engine
+            engine.flush()
+            engine.pass_time()
             engine.flush()  # so that a tentative step never shares a group with earlier commits
-            if self._base is not None and self._base.ordinal != engine.timeline.last:
+            if self._base is not None and self._base.ordinal < engine.changed_at:
                 raise SqlError("40001", "could not serialize access due to concurrent update",
                                detail="Another transaction has committed since this one first read.",
                                hint="Run the transaction again.")  # fmt: skip
             self.writer = Writer.begin(engine)
+            self.writer.start_clock()
         return self.writer
 
     async def commit(self) -> None:

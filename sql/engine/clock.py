@@ -44,9 +44,9 @@ class EpochClock:
         """The current epoch, never before one that was issued."""
         return max(self._source(), self.last)
 
-    def advance(self) -> int:
-        """The next commit's epoch."""
-        self.last = max(self._source(), self.last + 1)
+    def advance(self, least: int = 0) -> int:
+        """The next commit's epoch, not before ``least``."""
+        self.last = max(self._source(), self.last + 1, least)
         return self.last
 
     def restore(self, epoch: int) -> None:

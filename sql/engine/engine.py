@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError
+from ivm.moments import NEVER
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
@@ -31,6 +32,9 @@ from storage.dictionary import Dictionary
 from storage.record import CommitRecord, RelationUpdate, SequenceMark
 from storage.stored import History, WriteBatch, history_of
 
+MOMENTS_AT_ONCE: Final = 256
+"""The most moments that are commits of their own each time the clock is looked at. If more have come, after a
+standstill of the server or while a transaction wrote, some take effect at the next one instead."""
 LARGE_BYTES: Final = 1 << 18
 """A group with more bytes of rows than this is encoded and written on a thread of its own while the dataflow steps."""
 
@@ -54,6 +58,10 @@ class Engine(EngineState):
         sweep."""
         self.failing = Failing(self)
         self.entries = Entering(dictionary)
+        self.next_moment = NEVER
+        """The next moment at which rows of views come or go by themselves, as of the last group."""
+        self.changed_at = 0
+        """The ordinal of the newest commit that changed a table or the catalog."""
         self._group = CommitGroup()
         self._marks: dict[int, SequenceMark] = {}
         """The positions of sequences that the store does not have yet."""
@@ -79,7 +87,7 @@ class Engine(EngineState):
         kept = tuple(u for u in updates if u.relation in catalog.relations)
         if sum(u.rows.nbytes for u in kept if u.file is None) > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
-        epoch = self.clock.advance()
+        epoch = self.clock.advance(self.dataflow.moment)
         change = catalog.to_json() if catalog is not self.catalog else None
         self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
         self.loads.commit(loads, epoch)
@@ -87,9 +95,25 @@ class Engine(EngineState):
             self.loads.keep({relation.oid for relation in catalog.relations.values()})
         return epoch
 
+    def pass_time(self, upto: int | None = None) -> None:
+        """Commit the moments that have come, up to epoch ``upto`` (None: the present): at each of them, rows of views
+        come or go by themselves (``ivm.operators.wait``). No writer is open."""
+        now = max(self.clock.now() if upto is None else upto, self.timeline.epoch(self.timeline.last) + 1)
+        self.next_moment = self.dataflow.next_moment
+        if self.next_moment > now:
+            return
+        due = self.dataflow.due_moments(now)
+        for i in np.unique(np.linspace(len(due) - 1, 0, min(len(due), MOMENTS_AT_ONCE)).astype(np.int64)).tolist():
+            epoch = max(int(due[i]), self.clock.last + 1)
+            self.clock.restore(epoch)
+            self.admit(CommitRecord(epoch), self.catalog, [])
+        self.next_moment = self.dataflow.next_moment
+
     def admit(self, record: CommitRecord, catalog: Catalog, dropped: list[int]) -> None:
         """Add a record, new or from the log, to the group. Its updates have been fed at the next ordinal."""
-        self.timeline.append(record.epoch)
+        self.unstepped |= self.dataflow.set_moment(self.timeline.append(record.epoch), record.epoch)
+        if record.updates or record.catalog is not None:
+            self.changed_at = self.timeline.last
         group = self._group
         assert group.written is None, "a group that is being written takes no more commits"
         if record.catalog is not None and group.before is None:
@@ -195,6 +219,7 @@ class Engine(EngineState):
         self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
         self.published = self.root()
+        self.next_moment = self.dataflow.next_moment
         self._hand_over(group, delta, sequence)
         if self.failures:
             self.failing.heal(delta.changes)

@@ -54,12 +54,21 @@ class Writer:
     passing: list[int] = field(default_factory=list)
     planning: Planning = DEFAULT
     loads: list[Load] = field(default_factory=list)
+    moment: int = 0
+    """What time it is in this transaction's views; 0: that of the newest commit."""
     hold: object = None
     """Keeps the values of words that are not fed yet in the dictionary."""
 
     @classmethod
     def begin(cls, engine: Engine) -> Writer:
         return cls(engine, engine.timeline.last + 1, engine.catalog, hold=engine.dictionary.generation)
+
+    def start_clock(self) -> None:
+        """Make it the present in the views that this transaction sees."""
+        engine = self.engine
+        if engine.dataflow.waits:
+            self.moment = max(engine.clock.now(), engine.clock.last + 1)
+            engine.unstepped |= engine.dataflow.set_moment(self.ordinal, self.moment)
 
     def add(self, relation: int, rows: Words, diffs: Words) -> None:
         """Add changes of a table; the caller has checked constraints."""
@@ -90,7 +99,7 @@ class Writer:
         """The state as of the last step, without the ``pending`` changes."""
         engine = self.engine
         at = max(self.ordinal if self.updates or self.created else 0, engine.timeline.last)
-        epoch = engine.timeline.epoch(engine.timeline.last)
+        epoch = max(engine.timeline.epoch(engine.timeline.last), self.moment)
         return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
                          engine.arranged)  # fmt: skip
 

@@ -8,6 +8,7 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from sql.coordination.prepared import StaleError
+from sql.engine.clock import POSTGRES_EPOCH
 from sql.session.information import SystemInformation, system_words
 from sql.session.preparing import verify_columns
 from sql.session.query import snapshot_of
@@ -31,7 +32,8 @@ async def verify_view(session: SessionState, reads: Reads, statement: Verify, re
     coordinator, view = session.coordinator, statement.view
     dictionary = coordinator.engine.dictionary.scratch()
     information = SystemInformation(session, published.catalog)
-    context = Context(dictionary)
+    now = published.epoch - POSTGRES_EPOCH
+    context = Context(dictionary, now=now, statement_now=now, epoch=published.epoch)
     if view.id in published.failures:
         raise published.failures[view.id]
     read_point, served = await reads.served(frozenset({view.id}), present(published))

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind, SqlType
+from ivm.words import TIMESTAMPTZ, Kind, SqlType
 from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_CAST
 from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
-from planner.logical.nodes import Get, LetRec, Reduce, Rel, TableFunction
-from planner.logical.traversal import all_inputs, nodes, scalars, walk
+from planner.logical.nodes import Filter, Get, Join, JoinKind, LetRec, Reduce, Rel, TableFunction
+from planner.logical.temporal import HINT, conditions, is_clock, reads_clock
+from planner.logical.traversal import all_inputs, conjuncts, nodes, scalars, walk
 from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
 from storage.types.type_names import format_type
@@ -38,13 +39,30 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
             for name, _ in parts_of(node.function, len(node.args)):
                 _check_settings(f"{name.partition('(')[0]}()", [a.type for a in node.args], settings)
         priorities = node.priorities if isinstance(node, LetRec) else ()
+        present = _temporal(node)
         for expr in (*scalars(node), *(p for p in priorities if p is not None)):
             for part in walk(expr):
-                if isinstance(part, Call):
+                if present and is_clock(part):
+                    _check_clock(part, settings)
+                elif isinstance(part, Call):
                     _check_call(part, settings)
         if isinstance(node, Reduce):
             for aggregate in node.aggregates:
                 _check_aggregate(aggregate, settings)
+
+
+def _temporal(node: Rel) -> bool:
+    """Whether the node's conditions may read the clock. 0A000: one of them does in a way that cannot be maintained."""
+    if isinstance(node, Filter):
+        predicate = node.predicate
+    elif isinstance(node, Join) and node.kind is not JoinKind.FULL:
+        predicate = node.on
+    else:
+        return False
+    for part in conjuncts(predicate):
+        if reads_clock(part):
+            conditions(part)
+    return True
 
 
 def _check_relation(relation: Relation | None) -> None:
@@ -69,7 +87,7 @@ def _check_call(call: Call, settings: Settings) -> None:
         raise unsupported(
             f"{_shown(call)}, which is {volatility}, in a materialized view",
             hint="Its result changes while the data does not, so that no update would tell the view about it. "
-            "Use a plain view, or put the value into a table.",
+            + (HINT if is_clock(call) else "Use a plain view, or put the value into a table."),
         )
 
 
@@ -80,6 +98,12 @@ def is_immutable(call: Call) -> bool:
         return volatility == "immutable"
     kinds = {kind for type_ in (*(a.type for a in call.args), call.type) for kind in _kinds(type_)}
     return all(kinds.isdisjoint(subject) for subject in _SUBJECT.values())
+
+
+def _check_clock(call: Call, settings: Settings) -> None:
+    """Checks a clock that shows the time of the session's zone."""
+    if call.type.kind not in (Kind.TIMESTAMPTZ, Kind.INT8):
+        _check_settings(_shown(call), [TIMESTAMPTZ], settings)
 
 
 def _check_aggregate(aggregate: Aggregate, settings: Settings) -> None:

@@ -33,7 +33,7 @@ def _test(name: str, argument: ArgumentType, truth: int, holds: Callable[[Vector
 
 
 @vectorised(
-    NOT, (BOOL,), BOOL, total=True, key_is_name=True, makes_null=False,
+    NOT, (BOOL,), BOOL, total=True, key_is_name=True, makes_null=False, follows=(-1,),
     formula=lambda f, a: f.bits_xor(a, f.constant(1)),
 )  # fmt: skip
 def negation(_site: CallSite, words: Words) -> Words:

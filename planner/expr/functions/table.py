@@ -171,8 +171,11 @@ class Function:
     """The comparison operator that it is."""
     commutative: bool = False
     """``f(a, b)`` and ``f(b, a)`` give the same word, or the same error."""
-    monotone: bool = False
-    """Of integers: a greater argument never gives a lesser result."""
+    follows: tuple[int, ...] = ()
+    """For each argument, how the result moves with it alone: 1 never down as it grows, -1 never up, 0 in any way.
+    (): not known."""
+    clock: bool = False
+    """It says what time it is."""
     formula: FormulaRule | None = None
     """How the engine computes it (``planner.expr.functions.formula``); None: it cannot."""
 
@@ -193,7 +196,8 @@ class Facts(TypedDict, total=False):
     internal: bool
     comparison: Comparison | None
     commutative: bool
-    monotone: bool
+    follows: tuple[int, ...]
+    clock: bool
     formula: FormulaRule | None
 
 

@@ -35,6 +35,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -100,6 +101,8 @@ class Decorrelator:
                 return self._project(rel, domain, scopes)
             case Join():
                 return self._lateral(rel, domain, scopes) if rel.lateral else self._join(rel, domain, scopes)
+            case TemporalFilter():
+                raise AssertionError("made after decorrelation")
             case Locked():
                 raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() in a correlated subquery")
             case AsOf():
@@ -148,6 +151,7 @@ class Decorrelator:
                 | Reference()
                 | AsOf()
                 | Locked()
+                | TemporalFilter()
                 | Distinct()
                 | SetOperation()
                 | Recursive()

@@ -11,6 +11,7 @@ from planner.expr.scalar import Call, Column, Or, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import as_type, common_type, is_constant
 from planner.logical.nodes import Distinct, Filter, Join, JoinKind, Project, Recursive, Reference, Rel, schema
+from planner.logical.temporal import reads_clock
 from planner.logical.traversal import TRUE, conjuncts, keeps_types, own_columns, shift, substitute
 from planner.transform.decorrelate.mentions import references
 from planner.transform.join_order import Region, column_equality
@@ -113,7 +114,7 @@ def _constant(predicate: Scalar) -> tuple[int, Scalar] | None:
     if not is_equality(predicate):
         return None
     for column, value in (predicate.args, predicate.args[::-1]):
-        if not isinstance(column, Column) or not is_constant(value) or can_raise(value):
+        if not isinstance(column, Column) or not is_constant(value) or can_raise(value) or reads_clock(value):
             continue
         type_ = column.type
         if not type_.has_equality_class and common_type(type_, value.type) == type_ and as_type(value, type_) is value:

@@ -29,6 +29,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise, rel_is_volatile
 from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, LetRec, Recursive, Reference, Rel
+from planner.logical.temporal import reads_clock
 from planner.logical.traversal import (
     bindings,
     bottom_up,
@@ -172,7 +173,9 @@ def _is_fixed(rel: Recursive) -> bool:
 
 def _may_enter(predicate: Scalar) -> bool:
     own = [part for part in walk(predicate) if isinstance(part, Column)]
-    return bool(own) and not can_raise(predicate) and not any(c.type.has_equality_class for c in own)
+    if not own or can_raise(predicate) or reads_clock(predicate):
+        return False
+    return not any(c.type.has_equality_class for c in own)
 
 
 def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:

@@ -27,6 +27,7 @@ from planner.logical.nodes import (
     Rel,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -149,7 +150,7 @@ class Ranks:
                 return self.labels.get(rel.binding, -rel.binding)
             case Values():
                 return [len(row) for row in rel.rows], rel.schema
-            case Filter() | Distinct():
+            case Filter() | TemporalFilter() | Distinct():
                 return None
             case Project():
                 return len(rel.exprs)

@@ -37,6 +37,7 @@ from planner.logical.nodes import (
     SetKind,
     SetOperation,
     TableFunction,
+    TemporalFilter,
     TopK,
     Values,
     schema,
@@ -129,7 +130,7 @@ class _Normal:
                 return projected(self._read(rel), rel.exprs, self.ranks)
             case Join():
                 return self._join(rel)
-            case AsOf():
+            case AsOf() | TemporalFilter():
                 return whole(with_children(rel, tuple(self.exact(c) for c in children(rel))))
             case Reduce():
                 return self._reduce(rel)

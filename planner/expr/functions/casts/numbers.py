@@ -71,15 +71,15 @@ def _whole(f: FormulaSite, a: Register) -> Register:
     return f.from_decimal(a)
 
 
-@cast_vectorised((Kind.INT2,), (Kind.INT4, Kind.INT8), total=True, monotone=True, formula=_same)
-@cast_vectorised((Kind.INT4,), (Kind.INT8,), total=True, monotone=True, formula=_same)
+@cast_vectorised((Kind.INT2,), (Kind.INT4, Kind.INT8), total=True, follows=(1,), formula=_same)
+@cast_vectorised((Kind.INT4,), (Kind.INT8,), total=True, follows=(1,), formula=_same)
 @cast_vectorised(OIDS, (Kind.INT8,), total=True)
 def widen(_site: CallSite, words: Words) -> Words:
     return words
 
 
-@cast_vectorised((Kind.INT8,), (Kind.INT2, Kind.INT4), monotone=True, formula=_fitted)
-@cast_vectorised((Kind.INT4,), (Kind.INT2,), monotone=True, formula=_fitted)
+@cast_vectorised((Kind.INT8,), (Kind.INT2, Kind.INT4), follows=(1,), formula=_fitted)
+@cast_vectorised((Kind.INT4,), (Kind.INT2,), follows=(1,), formula=_fitted)
 def narrow(site: CallSite, words: Words) -> Words:
     site.fail_where(fails_range(words, site.result), out_of_range(site.result))
     return words
@@ -196,7 +196,7 @@ def _rescaled_each(mantissa: Words, places: Words) -> tuple[Words, Mask]:
     return np.where(mantissa < 0, -size, size), lost
 
 
-@cast_vectorised(INTEGERS, (Kind.NUMERIC,), raises=Raises.TYPMOD, formula=_decimal)
+@cast_vectorised(INTEGERS, (Kind.NUMERIC,), raises=Raises.TYPMOD, follows=(1,), formula=_decimal)
 def integer_to_numeric(site: CallSite, words: Words) -> Words:
     return _to_numeric(site, words, 0, words == _LEAST8, words, None)
 

@@ -29,7 +29,7 @@ def same_with_precision(site: CallSite, words: Words) -> Words:
     return _rounded(site, words)
 
 
-@cast_vectorised((Kind.DATE,), (Kind.TIMESTAMP,))
+@cast_vectorised((Kind.DATE,), (Kind.TIMESTAMP,), follows=(1,))
 def date_to_timestamp(site: CallSite, words: Words) -> Words:
     infinite = infinite_words(words)
     late = ~infinite & (words >= END_TIMESTAMP // DAY)
@@ -37,7 +37,7 @@ def date_to_timestamp(site: CallSite, words: Words) -> Words:
     return np.where(infinite, words, np.where(late | infinite, 0, words) * DAY)
 
 
-@cast_vectorised((Kind.TIMESTAMP,), (Kind.DATE,))
+@cast_vectorised((Kind.TIMESTAMP,), (Kind.DATE,), follows=(1,))
 def timestamp_to_date(_site: CallSite, words: Words) -> Words:
     return np.where(infinite_words(words), words, words // DAY)
 
@@ -49,7 +49,7 @@ def timestamp_to_time(site: CallSite, words: Words) -> Vector:
     return Vector(micros, infinite) if np.count_nonzero(infinite) else Vector(micros)
 
 
-@cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
+@cast_per_value((Kind.DATE,), (Kind.TIMESTAMPTZ,), follows=(1,), volatility="settings", needs_site=True)
 def date_to_timestamptz(site: CallSite, days: int) -> int:
     if is_infinite(days):
         return days
@@ -58,21 +58,21 @@ def date_to_timestamptz(site: CallSite, days: int) -> int:
     return checked_stamp(to_utc(days * DAY, site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), volatility="settings", needs_site=True)
+@cast_per_value((Kind.TIMESTAMP,), (Kind.TIMESTAMPTZ,), follows=(1,), volatility="settings", needs_site=True)
 def timestamp_to_timestamptz(site: CallSite, stamp: int) -> int:
     if is_infinite(stamp):
         return stamp
     return checked_stamp(to_utc(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), volatility="settings", needs_site=True)
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.TIMESTAMP,), follows=(1,), volatility="settings", needs_site=True)
 def timestamptz_to_timestamp(site: CallSite, stamp: int) -> int:
     if is_infinite(stamp):
         return stamp
     return checked_stamp(to_local(round_micros(stamp, site.result.precision), site.context.timezone))
 
 
-@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), volatility="settings", needs_site=True)
+@cast_per_value((Kind.TIMESTAMPTZ,), (Kind.DATE,), follows=(1,), volatility="settings", needs_site=True)
 def timestamptz_to_date(site: CallSite, stamp: int) -> int:
     if is_infinite(stamp):
         return stamp

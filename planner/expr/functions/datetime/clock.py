@@ -17,7 +17,7 @@ from storage.types.zones import to_local, to_utc
 _UNIX: int = EPOCH_DAYS * DAY
 
 
-@per_value("current_date", (), DATE, volatility="stable", needs_site=True)
+@per_value("current_date", (), DATE, clock=True, volatility="stable", needs_site=True)
 def current_date(site: CallSite) -> int:
     return to_local(site.context.now, site.context.timezone) // DAY
 
@@ -40,19 +40,19 @@ def age_today_zoned(site: CallSite, stamp: int) -> Interval:
 
 
 @per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-@per_value("now", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
-@per_value("transaction_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
-@per_value("current_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)
+@per_value("now", (), TIMESTAMPTZ, clock=True, volatility="stable", needs_site=True, makes_null=False)
+@per_value("transaction_timestamp", (), TIMESTAMPTZ, clock=True, volatility="stable", needs_site=True)
+@per_value("current_timestamp", (), TIMESTAMPTZ, clock=True, volatility="stable", needs_site=True, makes_null=False)
 def now(site: CallSite, precision: int | None = None) -> int:
     return _rounded(site.context.now, precision, "WITH TIME ZONE")
 
 
-@per_value("statement_timestamp", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
+@per_value("statement_timestamp", (), TIMESTAMPTZ, clock=True, volatility="stable", needs_site=True)
 def statement_timestamp(site: CallSite) -> int:
     return site.context.statement_now or site.context.now
 
 
-@per_value("mz_now", (), INT8, volatility="stable", needs_site=True, makes_null=False)
+@per_value("mz_now", (), INT8, clock=True, volatility="stable", needs_site=True, makes_null=False)
 def mz_now(site: CallSite) -> int:
     return site.context.epoch
 
@@ -63,7 +63,7 @@ def clock_timestamp() -> int:
 
 
 @per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)
-@per_value("localtimestamp", (), TIMESTAMP, volatility="stable", needs_site=True)
+@per_value("localtimestamp", (), TIMESTAMP, clock=True, volatility="stable", needs_site=True)
 def localtimestamp(site: CallSite, precision: int | None = None) -> int:
     return _rounded(to_local(site.context.now, site.context.timezone), precision, "WITHOUT TIME ZONE")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ from storage.types.text_interval import checked_interval
 from storage.types.zones import to_local, to_utc, utc_offset, zone_meant
 
 
-@vectorised("+", (DATE, INT4), DATE, makes_null=False)
+@vectorised("+", (DATE, INT4), DATE, makes_null=False, follows=(1, 1))
 def date_plus(site: CallSite, days: Words, count: Words) -> Words:
     infinite = infinite_words(days)
     moved = np.where(infinite, days, np.where(infinite, 0, days) + count)
@@ -60,11 +61,15 @@ def date_plus(site: CallSite, days: Words, count: Words) -> Words:
     return moved
 
 
-vectorised("+", (INT4, DATE), DATE, makes_null=False)(lambda site, count, days: date_plus(site, days, count))
-vectorised("-", (DATE, INT4), DATE, makes_null=False)(lambda site, days, count: date_plus(site, days, -count))
+vectorised("+", (INT4, DATE), DATE, makes_null=False, follows=(1, 1))(
+    lambda site, count, days: date_plus(site, days, count)
+)
+vectorised("-", (DATE, INT4), DATE, makes_null=False, follows=(1, -1))(
+    lambda site, days, count: date_plus(site, days, -count)
+)
 
 
-@vectorised("-", (DATE, DATE), INT4, makes_null=False)
+@vectorised("-", (DATE, DATE), INT4, makes_null=False, follows=(1, -1))
 def date_difference(site: CallSite, left: Words, right: Words) -> Words:
     infinite = infinite_words(left) | infinite_words(right)
     site.fail(indices(infinite), SqlError("22008", "cannot subtract infinite dates"))
@@ -76,10 +81,14 @@ def _stamp_of_date(days: int) -> int:
 
 
 def _shifts(moment: SqlType, result: SqlType, shift: Callable[[int, Interval, int], int]) -> None:
-    """Adds moment + interval, interval + moment and moment - interval; ``shift`` takes 1 or -1 as its last."""
-    per_value("+", (moment, INTERVAL), result, makes_null=False)(lambda time, interval: shift(time, interval, 1))
-    per_value("+", (INTERVAL, moment), result, makes_null=False)(lambda interval, time: shift(time, interval, 1))
-    per_value("-", (moment, INTERVAL), result, makes_null=False)(lambda time, interval: shift(time, interval, -1))
+    """Adds moment + interval, interval + moment and moment - interval; ``shift`` takes 1 or -1 as its last. A time of
+    day wraps around."""
+    first, second = ((), ()) if moment == TIME else ((1, 0), (0, 1))
+    adding = partial(per_value, "+", result=result, makes_null=False)
+    adding((moment, INTERVAL), follows=first)(lambda time, interval: shift(time, interval, 1))
+    adding((INTERVAL, moment), follows=second)(lambda interval, time: shift(time, interval, 1))
+    taking = per_value("-", (moment, INTERVAL), result, makes_null=False, follows=first)
+    taking(lambda time, interval: shift(time, interval, -1))
 
 
 _shifts(DATE, TIMESTAMP, lambda days, interval, sign: plus_interval(_stamp_of_date(days), interval, sign))
@@ -94,23 +103,29 @@ per_value("+", (TIME, DATE), TIMESTAMP, makes_null=False)(lambda time, days: dat
 _shifts(TIMESTAMP, TIMESTAMP, plus_interval)
 
 
-@per_value("+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(1, 0), makes_null=False
+)
 def zoned_plus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
-@per_value("+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(0, 1), makes_null=False
+)
 def plus_zoned(site: CallSite, interval: Interval, stamp: int) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
-@per_value("-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(1, 0), makes_null=False
+)
 def zoned_minus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
 
 
-per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False)(difference)
-per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False)(difference)
+per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False, follows=(1, -1))(difference)
+per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False, follows=(1, -1))(difference)
 
 
 @per_value("+", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
@@ -198,7 +213,7 @@ per_value("date_part", (TEXT, TIME), FLOAT8)(_as_double(extract_time))
 per_value("date_part", (TEXT, INTERVAL), FLOAT8)(_as_double(extract_interval))
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False)
+@per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False, follows=(0, 1))
 def date_trunc(unit: str, stamp: int) -> int:
     return truncate_stamp(unit, stamp, "timestamp without time zone")
 
@@ -213,7 +228,15 @@ def _trunc_zoned(unit: str, stamp: int, timezone: str) -> int:
     return checked_stamp(local - offset if unit_of(unit, label) in TRUNCATED else to_utc(local, timezone))
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "date_trunc",
+    (TEXT, TIMESTAMPTZ),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    follows=(0, 1),
+    makes_null=False,
+)
 def date_trunc_zoned(site: CallSite, unit: str, stamp: int) -> int:
     return _trunc_zoned(unit, stamp, site.context.timezone)
 
@@ -226,8 +249,8 @@ def date_trunc_in_zone(unit: str, stamp: int, timezone: str) -> int:
 per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)(truncate_interval)
 
 
-@per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP)
-@per_value("date_bin", (INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ), TIMESTAMPTZ)
+@per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP, follows=(0, 1, 0))
+@per_value("date_bin", (INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ), TIMESTAMPTZ, follows=(0, 1, 0))
 def date_bin(stride: Interval, stamp: int, origin: int) -> int:
     if is_infinite(stamp):
         return stamp

@@ -146,12 +146,13 @@ for _left in INTEGERS:
     for _right in INTEGERS:
         _pair, _result = (_left, _right), wider(_left, _right)
         vectorised(
-            "+", _pair, _result, makes_null=False, raises=Raises.OVERFLOW, commutative=True, monotone=True,
+            "+", _pair, _result, makes_null=False, raises=Raises.OVERFLOW, commutative=True, follows=(1, 1),
             formula=lambda f, a, b: f.add(a, b),
         )(_add)  # fmt: skip
         vectorised(
-            "-", _pair, _result, makes_null=False, raises=Raises.OVERFLOW, formula=lambda f, a, b: f.subtract(a, b)
-        )(_subtract)
+            "-", _pair, _result, makes_null=False, raises=Raises.OVERFLOW, follows=(1, -1),
+            formula=lambda f, a, b: f.subtract(a, b),
+        )(_subtract)  # fmt: skip
         vectorised(
             "*", _pair, _result, makes_null=False, raises=Raises.OVERFLOW, commutative=True,
             formula=lambda f, a, b: f.multiply(a, b),
