@@ -87,6 +87,7 @@ laws: $(VENV)/test.done
 # Every function and cast over the extremes of its types.
 extremes: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 tests/planner/expr/test_function_extremes.py
+	$(PY) -m tests.programs.extreme_views
 
 chaos: $(VENV)/test.done
 	$(PY) -m tests.programs.chaos --count $(or $(COUNT),20)

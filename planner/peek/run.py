@@ -23,8 +23,17 @@ from planner.physical.nodes import Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
 
 
+class NegativeCountError(SqlError):
+    """A collection with more deletions than insertions of a row was read: a maintained view is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__("XX001", "more rows were deleted from a materialized view than it had",
+                         hint="It will be filled anew; see freshet.view_errors.")  # fmt: skip
+
+
 def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
-    """The plan's rows. Raises the SqlError of its least error row, if any; 57014, 53200, 54001 from loops."""
+    """The plan's rows. Raises the SqlError of its least error row, if any; 57014, 53200, 54001 from loops;
+    NegativeCountError."""
     bounds = bounds or Bounds()
     direct = run_direct(plan, snapshot, context, bounds)
     rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
@@ -37,7 +46,8 @@ def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
     """Each row as often as its diff says. 53200: too many rows."""
     if not len(diffs) or (diffs == 1).all():
         return rows
-    assert diffs.min() > 0, "a collection with a negative count is read"
+    if diffs.min() < 0:
+        raise NegativeCountError
     bounds.check(8 * rows.shape[1] * int(diffs.sum()))
     return np.repeat(rows, diffs, axis=0)
 

@@ -19,6 +19,7 @@ from sql.coordination.jobs import Jobs
 from sql.coordination.notifications import Channels
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
+from sql.coordination.refilling import Refills
 from sql.coordination.scattered import ScatteredViews
 from sql.coordination.sessions import OpenSession
 from sql.coordination.sinks import Services, Sinks
@@ -76,6 +77,7 @@ class Coordinator:
         self.jobs = Jobs(engine)
         self.spark = SharedSpark(engine, spark)
         self.hydrators = Hydrators(self.jobs)
+        self.refills = Refills(self.jobs, self.hydrators, self.readers)
         self.sweeper = Sweeper(self.jobs)
         self.scattered = ScatteredViews(self.jobs, self.spark)
         self.sinks = Sinks(Services(engine, self.spark, self.scattered, places))
@@ -126,6 +128,7 @@ class Coordinator:
             await close()
         for session in list(self.sessions):
             await session.close()
+        await self.refills.close()
         self.hydrators.close()
         await self.sinks.close()
         await self.scattered.close()

@@ -12,30 +12,22 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 from typing import Final, TypeVar
 
-import numpy as np
-
-from ivm.dataflow import Changes
 from ivm.errors import SqlError
-from ivm.graph import NodeId
-from ivm.hydration.detached import Detached, NotDetachableError, detach
+from ivm.hydration.detached import Detached
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.nodes import Rel
-from planner.physical.nodes import Plan
-from planner.render.dataflow import Installed, Renderer
-from sql.catalog.catalog import Relation
+from sql.coordination.filling import Filling, HydrationPhase
 from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
-from sql.engine.engine import Engine
 from sql.engine.snapshot import plan_maintained
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateView
 from storage.spark.session import SparkSession
-from storage.stored import History
 
 T = TypeVar("T")
 AT_ONCE: Final = 2
@@ -53,16 +45,6 @@ class Way(Enum):
     NOT_AT_ALL = 0
     BESIDE = 1
     WITHIN = 2
-
-
-class HydrationPhase(Enum):
-    """The progress of a view that is being created, as freshet.hydrations shows it."""
-
-    WAITING = "waiting"
-    PLANNING = "planning"
-    HYDRATING = "hydrating"
-    CATCHING_UP = "catching up"
-    TAKING_OVER = "taking over"
 
 
 class Hydrators:
@@ -91,23 +73,23 @@ class Hydrators:
         finally:
             self.under_way.remove(creation)
 
-    async def _go(self, creation: Creation) -> bool:
+    async def _go(self, filling: Filling) -> bool:
         try:
-            if not await self._job(creation.begin):
+            if not await self._job(filling.begin):
                 return False
-            creation.phase = HydrationPhase.HYDRATING
+            filling.phase = HydrationPhase.HYDRATING
             for _ in range(ROUNDS):
-                await self._beside(creation.run, creation.cancel)
-                creation.behind = await self._job(creation.advance)
-                creation.phase = HydrationPhase.CATCHING_UP
-                if creation.behind <= FEW:
+                await self._beside(filling.run, filling.cancel)
+                filling.behind = await self._job(filling.advance)
+                filling.phase = HydrationPhase.CATCHING_UP
+                if filling.behind <= FEW:
                     break
-            await self._beside(creation.run, creation.cancel)
-            creation.phase = HydrationPhase.TAKING_OVER
-            await self._jobs.autocommit(creation.finish)
+            await self._beside(filling.run, filling.cancel)
+            filling.phase = HydrationPhase.TAKING_OVER
+            await self._jobs.autocommit(filling.finish)
         except BaseException:
-            creation.cancel.set()
-            self._jobs.clean_up(creation.abandon)
+            filling.cancel.set()
+            self._jobs.clean_up(filling.abandon)
             raise
         return True
 
@@ -129,6 +111,12 @@ class Hydrators:
             cancel.set()
             raise
 
+    async def fill(self, filling: Filling) -> bool:
+        """Plan a view and fill it. False: only the engine itself can."""
+        async with self._turns:
+            await self._beside(filling.plan, filling.cancel)
+            return await self._go(filling)
+
     def close(self) -> None:
         """Cancel what runs."""
         for creation in self.under_way:
@@ -137,16 +125,13 @@ class Hydrators:
 
 
 @dataclass(slots=True)
-class Creation:
-    """One view that is being created. ``plan`` and ``run`` may be called on any thread, one at a time; the fields that
-    freshet.hydrations shows may be read on any; everything else belongs to the engine thread.
+class Creation(Filling):
+    """One view that is being created. The fields that freshet.hydrations shows may be read on any thread.
 
     ``backend``: the session of the statement. ``memory``: the bytes that intermediate results may use, 0 for no limit.
-    ``started``: µs since 2000. ``behind``: the number of updates received last. ``choice``: who computes the first
-    contents. ``step``: Spark's current step.
+    ``started``: µs since 2000. ``choice``: who computes the first contents. ``step``: Spark's current step.
     """
 
-    engine: Engine
     statement: CreateView
     prepared: Prepared
     definer: Callable[[Writer], Definer]
@@ -155,19 +140,11 @@ class Creation:
     spark: SparkSession
     memory: int
     notify: Callable[[str], None]
-    cancel: threading.Event = field(default_factory=threading.Event)
-    phase: HydrationPhase = HydrationPhase.WAITING
-    behind: int | None = None
+    _: KW_ONLY
     choice: Choice | None = None
     step: str | None = None
     _spark_place: tuple[int, int, int] | None = None
-    _view: Relation | None = None
     _rel: Rel | None = None
-    _plan: Plan | None = None
-    _flow: Detached | None = None
-    _renderer: Renderer | None = None
-    _installed: Installed | None = None
-    _contents: dict[int, list[Changes]] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[int, int, int] | None:
@@ -211,42 +188,9 @@ class Creation:
             )
             raise SqlError("0A000", message, hint="Leave HYDRATE = spark out of the statement.")
 
-    def begin(self) -> bool:
-        """Create the view's nodes. False if they would have to read the running dataflow itself."""
-        engine, plan, view = self.engine, self._plan, self._view
-        assert plan is not None
-        assert view is not None
-        engine.flush()
-        engine.settle()
-        self.prepared.check_current(engine.catalog)
-
-        def make(flow: Detached) -> tuple[Renderer, Installed]:
-            renderer = engine.renderer.beside(flow)
-            return renderer, renderer.install(plan, view.id)
-
-        try:
-            self._flow, (self._renderer, self._installed) = detach(engine.dataflow, make, self.cancel)
-        except NotDetachableError:
-            return False
-        return True
-
-    def run(self) -> None:
-        """Hydrate, or catch up with the changes that the last ``advance`` received."""
-        self._catch_up()
-        self._contents = {relation: [_added_up(parts)] for relation, parts in self._contents.items()}
-
-    def _catch_up(self) -> None:
-        assert self._flow is not None
-        assert self._installed is not None
+    def _compute(self, flow: Detached) -> None:
         if not self._by_spark():
-            self._flow.run()
-        failure = self._flow.failure(self._installed.output)
-        if failure is not None:
-            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
-        for relation, output in self._outputs():
-            changes = self._flow.changes(output)
-            if len(changes.rows):
-                self._contents.setdefault(relation, []).append(changes)
+            flow.run()
 
     def _by_spark(self) -> bool:
         """Have Spark compute the first contents, if it was chosen; whether it did."""
@@ -283,38 +227,16 @@ class Creation:
         context = self.engine.renderer.context
         hydrate_by_spark(self._flow, self._plan, self._installed, self.spark, context, self.cancel, progress)
 
-    def _outputs(self) -> list[tuple[int, NodeId]]:
-        """(relation, Output node) of the view, and of the state of its locked joins."""
-        assert self._installed is not None
-        assert self._renderer is not None
-        view = self._installed.relation
-        locks = self._renderer.stored[view].locks
-        return [(view, self._installed.output), *((name, lock.output) for name, lock in locks.items())]
-
-    def advance(self) -> int:
-        """Receive the commits since the last call; the number of updates."""
-        assert self._flow is not None
-        self.engine.flush()
-        self.engine.settle()
-        return self._flow.advance()
-
     def finish(self) -> None:
         """Catch up, take over the view and commit it. StaleError: a relation that it reads has changed, or its name is
         taken."""
-        engine, flow = self.engine, self._flow
-        assert flow is not None
-        assert self._installed is not None
+        engine, flow = self.engine, self._caught_up()
         assert self._renderer is not None
         assert self._view is not None
-        self.advance()
-        self.prepared.check_current(engine.catalog)
-        if not flow.sound:
-            raise StaleError
         writer = Writer.begin(engine)
         view = self._view
         if (view.schema_name, view.name) in writer.catalog.names or not writer.catalog.has_schema(view.schema_name):
             raise StaleError
-        self._catch_up()
         view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)
         writer.catalog = writer.catalog.with_relation(view, engine.next_version())
         writer.created.append(view)
@@ -327,21 +249,5 @@ class Creation:
             raise
         engine.failing.let_go()
 
-    def abandon(self) -> None:
-        """Free everything that was created."""
-        if self._flow is not None:
-            self._flow.abandon()
-            self.engine.failing.let_go()
-
-    def _histories(self, epoch: int) -> dict[int, History]:
-        """The contents to store, as of the view's creation."""
-        added = {relation: _added_up(parts) for relation, parts in self._contents.items()}
-        return {i: History(c.rows, np.full(len(c.rows), epoch, np.int64), c.diffs) for i, c in added.items()}
-
-
-def _added_up(parts: list[Changes]) -> Changes:
-    if len(parts) == 1:
-        return parts[0]
-    return Changes(
-        *(np.concatenate(arrays) for arrays in zip(*((c.rows, c.times, c.diffs) for c in parts), strict=True))
-    )
+    def check_current(self) -> None:
+        self.prepared.check_current(self.engine.catalog)

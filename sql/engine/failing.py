@@ -19,6 +19,11 @@ from sql.engine.definition import definition_rel
 from sql.engine.state import EngineState
 from storage.stored import History
 
+_WRONG_ROWS: Final = (
+    "more rows were deleted from it than it had: the view's rows are not known",
+    None,
+    "It is being filled anew.",
+)
 REVIVE_SECONDS: Final = 5.0
 """The time limit for rebuilding one view while commits wait."""
 
@@ -71,6 +76,49 @@ class Failing:
             hint += " A larger --memory, and a restart, bring it back too."
         self._engine.failures[relation] = SqlError(reason.sqlstate, message, reason.detail, hint)
 
+    # -- views with wrong rows -------------------------------------------------------------------------------------
+
+    def distrust(self, wrong: Collection[int]) -> list[int]:
+        """Take down views whose rows are wrong, and those that share operators with them or read them. The views in an
+        order in which each can be made anew. All commits must be published."""
+        engine = self._engine
+        known = engine.catalog.relations
+        down = sorted(i for i in self._entangled(wrong) if i in known)
+        for relation in down:
+            engine.failures[relation] = SqlError("XX001", *_WRONG_ROWS)
+        self._free([known[i] for i in down])
+        engine.settle()
+        engine.published = engine.root()
+        return down
+
+    def _entangled(self, wrong: Collection[int]) -> set[int]:
+        """The maintained views that have an operator of one of these, or of one found so."""
+        engine = self._engine
+        own = {i: set(engine.renderer.stored[i].nodes) for i in engine.outputs}
+        for relation, stored in engine.renderer.stored.items():
+            if relation not in own:
+                for nodes in own.values():
+                    nodes.difference_update((stored.rows, *stored.nodes))
+        found = own.keys() & wrong
+        while True:
+            reached = set().union(*(own[i] | {engine.renderer.stored[i].rows} for i in found))
+            more = {i for i in own.keys() - found if not reached.isdisjoint(engine.renderer.stored[i].nodes)}
+            if not more:
+                return set(found)
+            found |= more
+
+    def filled(self, relation: int) -> None:
+        """A view that was down has been filled beside the engine; its old rows leave the store."""
+        self.forget(relation)
+        self._engine.counts.forget(relation)
+        self.revived.append(relation)
+
+    def retry(self, relation: int) -> None:
+        """Rebuild one view that is down. All commits must be published."""
+        if relation in self._engine.failures:
+            self._revive_one(relation)
+            self._engine.published = self._engine.root()
+
     def _free(self, views: list[Relation]) -> None:
         """Free views' dataflows, but keep the matches that their joins with PROCTIME() have found."""
         engine = self._engine
@@ -112,23 +160,33 @@ class Failing:
         self._held_back = engine.dataflow.held
         back: set[int] = set()
         for relation in sorted(i for i in self._engine.failures if i in engine.catalog.relations):
-            view = engine.catalog.relations[relation]
-            inputs = self._inputs.get(relation)
-            if inputs is None:
-                inputs = self._inputs[relation] = frozenset(gets(definition_rel(view, engine.catalog)))
+            inputs = self._reads(relation)
             if gone is not None and inputs.isdisjoint(gone) and inputs.isdisjoint(back):
                 continue
             if inputs & self._engine.failures.keys():
                 continue
-            engine.forget_before(engine.timeline.last)
-            failure = self._make_anew(view, engine.catalog)
-            if failure is None:
+            if self._revive_one(relation):
                 back.add(relation)
-                self._came_back(relation)
-            else:
-                self._take_down(relation, failure)
         if back:
             engine.published = engine.root()
+
+    def _reads(self, relation: int) -> frozenset[int]:
+        found = self._inputs.get(relation)
+        if found is None:
+            catalog = self._engine.catalog
+            found = self._inputs[relation] = frozenset(gets(definition_rel(catalog.relations[relation], catalog)))
+        return found
+
+    def _revive_one(self, relation: int) -> bool:
+        """Rebuild a view; it stays down if it fails again."""
+        engine = self._engine
+        engine.forget_before(engine.timeline.last)
+        failure = self._make_anew(engine.catalog.relations[relation], engine.catalog)
+        if failure is None:
+            self._came_back(relation)
+            return True
+        self._take_down(relation, failure)
+        return False
 
     def _make_anew(self, view: Relation, catalog: Catalog) -> SqlError | None:
         """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
+from planner.peek.run import NegativeCountError
 from sql.catalog.enumeration import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
@@ -210,7 +211,11 @@ class Session:
         with state.interrupts.limited(state.settings.milliseconds("statement_timeout")):
             state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE)
             with state.interrupts.interruptible():
-                result = await self._executor.run(prepared, request)
+                try:
+                    result = await self._executor.run(prepared, request)
+                except NegativeCountError:
+                    state.coordinator.refills.look()
+                    raise
             state.report_settings()
         return result
 

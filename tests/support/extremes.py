@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from typing import Any
 
 from ivm.words import (
@@ -86,6 +87,16 @@ def extremes(type_: SqlType) -> tuple[Any, ...]:
         return (None, *(EXTREMES[type_] if type_ in EXTREMES else NUMERICS[type_]))
     few = EXTREMES[type_.element][:3]
     return (None, (), (None,), few, (few, few), EXTREMES[type_.element])
+
+
+def combinations(types: tuple[SqlType, ...]) -> list[tuple[Any, ...]]:
+    """Rows of all combinations of the types' extremes. A path into jsonb has one dimension."""
+    rows = product(*map(extremes, types))
+    return [row for row in rows if JSONB not in types or not any(map(_is_nested, row))]
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, tuple) and any(isinstance(part, tuple) for part in value)
 
 
 def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
