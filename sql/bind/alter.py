@@ -178,7 +178,9 @@ def _add_constraint(
         case KeyConstraint():
             columns = tuple(name for name, _ in node.columns)
             included = tuple(name for name, _ in node.included)
-            return definitions.AddUnique(columns, node.name, node.nulls_distinct, included)
+            return definitions.AddUnique(
+                columns, node.name, node.nulls_distinct, included, node.deferrable, node.deferred
+            )
         case CheckConstraint():
             return definitions.AddCheck(node.text, node.name, node.no_inherit, node.valid)
         case ForeignKeyConstraint():

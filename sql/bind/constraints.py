@@ -73,7 +73,7 @@ def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableNa
     parent = None if itself else lookup(env, node.table)
     return NewForeignKey(
         node.name, tuple(n for n, _ in node.columns), parent, tuple(n for n, _ in node.referenced), node.on_delete,
-        node.on_update, tuple(n for n, _ in node.changed), node.valid,
+        node.on_update, tuple(n for n, _ in node.changed), node.valid, node.deferrable, node.deferred,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def _key(names: list[str], node: KeyConstraint) -> Index:
     included = tuple(_column(names, name, at) for name, at in node.included)
     return Index(
         0, node.name or "", tuple(found), unique=True, primary=node.primary, constraint=True,
-        nulls_distinct=node.nulls_distinct, included=included,
+        nulls_distinct=node.nulls_distinct, included=included, deferrable=node.deferrable, deferred=node.deferred,
     )  # fmt: skip
 
 

@@ -100,6 +100,10 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
         inherited, others = inherited_keys(parents[0])
         primary, indexes = primary or inherited, (*others, *indexes)
     key = () if primary is None else primary.columns
+    if primary is not None and primary.deferrable:
+        # no proof of uniqueness while a transaction lasts: an index like any other, over columns that are NOT NULL
+        columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
+        indexes, primary, key = (primary, *indexes), None, ()
     name = None if primary is None else primary.name or None
     if node.partitioning is not None:
         check_partitioning(env, node.table.name, columns, node.partitioning)

@@ -99,8 +99,11 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     """ON CONFLICT: the present row's columns are followed by those of the proposed row, ``excluded``; then come the
     columns of the layers, of both rows."""
     arbiters = _arbiters(target, node)
+    if any(i.deferrable for i in arbiters) and (node.columns or node.constraint is not None):
+        message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+        raise SqlError("55000", message, position=node.at + 1)
     if node.assignments is None:
-        return OnConflict(arbiters)
+        return OnConflict(tuple(i for i in arbiters if not i.deferrable))
     table, relation = target.table, target.relation
     width = len(table.columns)
     if target.layers:

@@ -18,6 +18,7 @@ class Index:
     ``id`` is its oid. ``constraint``: created by PRIMARY KEY or UNIQUE, and dropped with that constraint.
     ``nulls_distinct``: rows with a NULL in the key are never duplicates. ``descending`` and ``nulls_first``: by column,
     as written; they are only displayed, since an arrangement has no order. ``included``: columns of INCLUDE.
+    ``deferrable``, ``deferred``: DEFERRABLE, INITIALLY DEFERRED.
     """
 
     id: int
@@ -31,6 +32,8 @@ class Index:
     descending: tuple[bool, ...] = ()
     nulls_first: tuple[bool, ...] = ()
     included: tuple[int, ...] = ()
+    deferrable: bool = False
+    deferred: bool = False
 
 
 def object_name(relation: str, columns: str, label: str) -> str:
@@ -75,3 +78,5 @@ class ForeignKey:
     on_update: str = "no action"
     changed: tuple[int, ...] = ()
     valid: bool = True
+    deferrable: bool = False
+    deferred: bool = False

@@ -142,7 +142,7 @@ class Transaction:
 
     async def commit(self) -> None:
         """The changes are durable and published on return."""
-        await self._end(lambda writer: writer.commit(), here=True)
+        await self._end(lambda writer: writer.commit(), here=self.writer is None or not self.writer.deferred)
 
     async def rollback(self) -> None:
         await self._end(lambda writer: writer.rollback(), here=False)

@@ -73,6 +73,7 @@ class Alterer:
         if statement.table is None:
             self.notify(Notice("NOTICE", "00000", f'relation "{statement.name}" does not exist, skipping'))
             return
+        self.writer.check_deferred()
         check_inherited(statement, self.writer.catalog)
         changes = named_checks(self.writer, statement.table, statement.changes)
         family = family_changes(statement.table, changes, self.writer.catalog, self.notify, only=statement.only)
@@ -169,7 +170,7 @@ class Alterer:
     def _drop_constraint(self, draft: Draft, change: definitions.DropConstraint) -> None:
         table = draft.table
         found = next((i for i in table.all_indexes if i.constraint and i.name == change.name), None)
-        if found is not None and found.primary:
+        if found is not None and found.primary and table.primary_key:
             draft.key.clear()
             draft.key_name = None
         elif found is None and change.name not in _other_constraints(table):
@@ -326,6 +327,7 @@ def _index_of(table: Relation, change: definitions.AddUnique) -> Index:
     return Index(
         0, change.name or "", tuple(map(names.index, change.columns)), unique=True, constraint=True,
         nulls_distinct=change.nulls_distinct, included=tuple(map(names.index, change.included)),
+        deferrable=change.deferrable, deferred=change.deferred,
     )  # fmt: skip
 
 

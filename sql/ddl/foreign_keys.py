@@ -53,6 +53,9 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
     if index is None:
         message = f'there is no unique constraint matching given keys for referenced table "{parent.name}"'
         raise SqlError("42830", message)
+    if index.deferrable:
+        message = f'cannot use a deferrable unique constraint for referenced table "{parent.name}"'
+        raise SqlError("55000", message)
     name = constraint_name(table, new.name, tuple(columns), "fkey")
     ordered = tuple(parent.columns[i].name for i in index.columns)
     places = tuple(columns[keys.index(k)] for k in ordered)
@@ -60,7 +63,7 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
         _check_types(name, table, column, parent, wanted)
     key = ForeignKey(
         writer.engine.next_id(writer.catalog), name, places, parent.oid, ordered, new.on_delete, new.on_update,
-        tuple(_place(table, c) for c in new.changed), new.valid,
+        tuple(_place(table, c) for c in new.changed), new.valid, new.deferrable, new.deferred,
     )  # fmt: skip
     return replace(table, foreign_keys=(*table.foreign_keys, key))
 

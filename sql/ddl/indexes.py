@@ -55,7 +55,9 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
     named = {i.name for i in statement.indexes if i.name}
     indexes = []
     for index in statement.indexes:
-        name = index.name or _index_name(table, index, "key", taken | named)
+        label = "pkey" if index.primary else "key"
+        columns = replace(index, columns=()) if index.primary else index
+        name = index.name or _index_name(table, columns, label, taken | named)
         _take(name, taken)
         indexes.append(replace(index, id=engine.next_id(catalog), name=name))
     constraints = {i.name for i in indexes} | ({key_name} if key_name is not None else set())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.links import Link
 from sql.catalog.search_path import SearchPathReader
 from sql.dml.constraints import key_text
+from sql.dml.deferring import defer_link
 from sql.dml.key_index import KeyIndex, first_of_each
 from sql.engine.writer import Writer
 
@@ -57,17 +59,15 @@ class References:
         keys, source = link.child_check.keys(rows, self.context)
         if not len(keys):
             return
+        if self.writer.is_deferred(link.key):
+            defer_link(self.writer, self.keys, self.context, link, rows, partial(_absent, self.context), of_child=True)
+            return
         settle = self.writer.settle
         missing = self.keys.counts(link.parent, link.parent_check, keys, settle) <= 0
         if missing.any():
             place = int(np.flatnonzero(missing)[0])
             row = rows[place if source is None else int(source[place])]
-            detail = key_text(link.child, link.key.columns, row, self.context.dictionary)
-            raise SqlError(
-                "23503",
-                f'insert or update on table "{link.child.name}" violates foreign key constraint "{link.key.name}"',
-                f'{detail} is not present in table "{link.parent.name}".', subject=_subject(link),
-            )  # fmt: skip
+            raise _absent(self.context, link, row)
 
     def _following(self, link: Link, old: Words, replaced: Words | None) -> Iterator[Follows]:
         """The referential actions on rows that refer to removed keys."""
@@ -80,10 +80,14 @@ class References:
         if not gone.any():
             return
         keys, rows = np.ascontiguousarray(keys[gone]), rows[gone]
+        action = link.key.on_delete if replaced is None else link.key.on_update
+        if action == "no action" and self.writer.is_deferred(link.key):
+            refused = partial(_still_referenced, self.context)
+            defer_link(self.writer, self.keys, self.context, link, old[rows], refused, of_child=False)
+            return
         children, place = self.keys.holders(link.child, link.child_check, keys, settle)
         if not len(children):
             return
-        action = link.key.on_delete if replaced is None else link.key.on_update
         match action:
             case "no action" | "restrict":
                 raise _still_referenced(self.context, link, old[rows[int(place.min())]])
@@ -96,6 +100,14 @@ class References:
                 columns = (link.key.changed if replaced is None else ()) or link.key.columns
                 catalog = self.writer.catalog if action == "set default" else None
                 yield Follows(link.child, children, _without(link, children, columns, self.context, catalog))
+
+
+def _absent(context: Context, link: Link, row: Words) -> SqlError:
+    detail = key_text(link.child, link.key.columns, row, context.dictionary)
+    return SqlError(
+        "23503", f'insert or update on table "{link.child.name}" violates foreign key constraint "{link.key.name}"',
+        f'{detail} is not present in table "{link.parent.name}".', subject=_subject(link),
+    )  # fmt: skip
 
 
 def _still_referenced(context: Context, link: Link, row: Words) -> SqlError:

@@ -14,6 +14,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.conflict import upsert
 from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
+from sql.dml.deferring import defer_key
 from sql.dml.foreign_keys import References
 from sql.dml.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.dml.routing import Router
@@ -58,6 +59,9 @@ class RowChanger:
         failed: tuple[int, TableKey] | None = None
         for key in self.keys.of(table):
             if key.is_kept(old, new, self.context):
+                continue
+            if self.writer.is_deferred(key.index):
+                defer_key(self.writer, self.keys, self.context, table, key, new)
                 continue
             free = self.keys.probe(table, key, old, new, self.context, self.writer.settle).free(len(new))
             if not free.all():

@@ -7,18 +7,19 @@ writer at a time (the holder of the write token, or one job of the engine thread
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
 from ivm.trace.batch import Batch
 from ivm.trace.trace import Version
 from planner.logical.nodes import Rel
 from planner.options import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
+from sql.catalog.keys import ForeignKey, Index
 from sql.engine.engine import Engine
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
@@ -35,6 +36,8 @@ class Mark:
     created: int
     catalog: Catalog
     loads: int = 0
+    deferred: int = 0
+    deferring: tuple[bool | None, dict[int, bool]] = (None, {})
 
 
 @dataclass(slots=True)
@@ -56,6 +59,11 @@ class Writer:
     loads: list[Load] = field(default_factory=list)
     moment: int = 0
     """What time it is in this transaction's views; 0: that of the newest commit."""
+    deferred: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
+    """Checks that wait for the commit, with the oids of their constraints."""
+    deferring: dict[int, bool] = field(default_factory=dict)
+    all_deferred: bool | None = None
+    """What SET CONSTRAINTS has said of single constraints, and of all; None: nothing."""
     hold: object = None
     """Keeps the values of words that are not fed yet in the dictionary."""
 
@@ -189,7 +197,8 @@ class Writer:
         self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
 
     def mark(self) -> Mark:
-        return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads))
+        modes = self.all_deferred, dict(self.deferring)
+        return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes)
 
     def rollback_to(self, mark: Mark) -> None:
         """Undo everything after a mark: feed the opposite updates at the same ordinal.
@@ -207,6 +216,8 @@ class Writer:
                 update.file.path.unlink(missing_ok=True)
         del self.updates[mark.updates :]
         del self.loads[mark.loads :]
+        del self.deferred[mark.deferred :]
+        self.all_deferred, self.deferring = mark.deferring[0], dict(mark.deferring[1])
         self.fed = min(self.fed, kept)
         if not engine.failing.broken:
             self._feed()  # the step below clears the key index's notes of the rows that stay
@@ -229,9 +240,27 @@ class Writer:
         """Undo everything."""
         self.rollback_to(Mark(0, 0, self.engine.catalog))
 
+    def is_deferred(self, constraint: Index | ForeignKey) -> bool:
+        """Whether the constraint is checked at commit."""
+        mode = self.deferring.get(constraint.id, self.all_deferred)
+        return constraint.deferrable and (constraint.deferred if mode is None else mode)
+
+    def check_deferred(self, constraints: Collection[int] | None = None) -> None:
+        """Make the checks that wait, all or those of these constraints. Raises what they raise."""
+        due = [c for c in self.deferred if constraints is None or c[0] in constraints]
+        self.deferred = [c for c in self.deferred if c not in due]
+        for _, check in due:
+            check()
+
     def commit(self) -> int:
-        """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed."""
+        """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error of a
+        check that waited rolls back."""
         engine = self.engine
+        try:
+            self.check_deferred()
+        except SqlError:
+            self.rollback()
+            raise
         self._drop_passing()
         if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)

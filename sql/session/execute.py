@@ -66,6 +66,8 @@ class Executor:
                 return await self._writes.change(statement, prepared, request)
             case bound.Compound():
                 return await self._writes.compound(statement, prepared, request)
+            case bound.SetConstraints():
+                return await self._writes.set_constraints(statement)
             case bound.Truncate():
                 return await self._writes.truncate(statement, prepared)
             case bound.CreateTableFrom():

@@ -9,10 +9,12 @@ from planner.logical.traversal import children
 from planner.peek.direct import is_short
 from planner.peek.order_limit import finish
 from planner.peek.run import run
+from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
 from sql.ddl.sequences import restart_sequences
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
+from sql.dml.deferring import set_constraints
 from sql.dml.fast_insert import constant_source
 from sql.dml.merging import merge
 from sql.engine.overlay import OverlaidSnapshot
@@ -25,7 +27,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
-from sql.statements.statements import Compound, DataChange, Delete, Insert, Merge, Truncate, Update
+from sql.statements.statements import Compound, DataChange, Delete, Insert, Merge, SetConstraints, Truncate, Update
 
 
 class Writes:
@@ -149,6 +151,15 @@ class Writes:
             return system_words(relation, information, published, context.dictionary)
 
         return MemorySnapshot(published, published.ordinal, system)
+
+    async def set_constraints(self, statement: SetConstraints) -> Result:
+        """Run SET CONSTRAINTS, which lasts as long as the transaction."""
+        session = self._session
+        if not session.in_block:
+            session.notice("SET CONSTRAINTS can only be used in transaction blocks", "WARNING", "25P01")
+        names = SearchPathReader(session.running.catalog, session.path(session.running.catalog))
+        await session.running.write(lambda writer: set_constraints(writer, statement, names))
+        return CommandResult("SET CONSTRAINTS")
 
     async def truncate(self, statement: Truncate, prepared: Prepared) -> Result:
         """Run TRUNCATE."""

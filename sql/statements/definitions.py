@@ -41,6 +41,8 @@ class NewForeignKey:
     on_update: str
     changed: tuple[str, ...]
     valid: bool = True
+    deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,8 @@ class AddUnique:
     name: str | None
     nulls_distinct: bool = True
     included: tuple[str, ...] = ()
+    deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

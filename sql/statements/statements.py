@@ -389,6 +389,14 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True)
+class SetConstraints:
+    """``names`` None: ALL. A name comes with its schema."""
+
+    names: tuple[tuple[str | None, str], ...] | None
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Notify:
     channel: str
     payload: str = ""
@@ -406,7 +414,7 @@ Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum
+    | NoOperation | Vacuum | SetConstraints
 )  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
         yield row(
             indexrelid=index.id, indrelid=relation.oid, indnatts=width + len(index.included), indnkeyatts=width,
             indisunique=index.unique, indnullsnotdistinct=not index.nulls_distinct, indisprimary=index.primary,
-            indimmediate=True, indisvalid=True, indisready=True, indislive=True,
+            indimmediate=not index.deferrable, indisvalid=True, indisready=True, indislive=True,
             indkey=tuple(i + 1 for i in (*key, *index.included)),
             indcollation=tuple(collation_of(relation.columns[i].type) for i in key), indclass=(0,) * width,
             indoption=tuple(int(descending) + 2 * int(first) for descending, first in directions),
@@ -149,7 +149,8 @@ def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
         if index.constraint:
             yield row(
                 oid=constraint_oid(index), conname=index.name, connamespace=schemas[relation.schema_name],
-                contype="p" if index.primary else "u", convalidated=True, conrelid=relation.oid, conindid=index.id,
+                contype="p" if index.primary else "u", convalidated=True,
+                condeferrable=index.deferrable, condeferred=index.deferred, conrelid=relation.oid, conindid=index.id,
                 confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True, connoinherit=True,
                 conkey=tuple(i + 1 for i in index.columns),
             )  # fmt: skip
@@ -195,6 +196,7 @@ def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
             index = key_index(parent, key.keys)
             yield row(
                 oid=key.id, conname=key.name, connamespace=schemas[relation.schema_name], contype="f",
+                condeferrable=key.deferrable, condeferred=key.deferred,
                 convalidated=key.valid, conrelid=relation.oid, conindid=0 if index is None else index.id,
                 confrelid=parent.oid, confupdtype=ACTIONS[key.on_update], confdeltype=ACTIONS[key.on_delete],
                 confmatchtype="s", conislocal=True, connoinherit=True, conkey=tuple(i + 1 for i in key.columns),

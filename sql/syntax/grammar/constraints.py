@@ -84,7 +84,12 @@ class ConstraintGrammar(MergeGrammar):
         """The constraint with what follows it: NO INHERIT and NOT VALID."""
         while True:
             at = self.token
-            if self.accept("not", "deferrable") or self.accept("initially", "immediate"):
+            if self.accept("initially", "immediate"):
+                continue
+            if self.accept("not", "deferrable"):
+                if self.is_word("initially", "deferred"):
+                    message = "constraint declared INITIALLY DEFERRED must be DEFERRABLE"
+                    raise SqlError("42601", message, position=self.token.start + 1)
                 continue
             if self.accept("no", "inherit"):
                 if not isinstance(constraint, CheckConstraint):
@@ -98,9 +103,19 @@ class ConstraintGrammar(MergeGrammar):
                     raise SqlError("0A000", message, position=at.start + 1)
                 constraint = replace(constraint, valid=False)
             elif self.is_word("deferrable") or self.is_word("initially", "deferred"):
-                raise self.refusal("DEFERRABLE constraints")
+                constraint = self._deferrable(constraint)
             else:
                 return constraint
+
+    def _deferrable(self, constraint: Constraint) -> Constraint:
+        """``DEFERRABLE`` or ``INITIALLY DEFERRED``, which implies it."""
+        if isinstance(constraint, CheckConstraint):
+            message = "CHECK constraints cannot be marked DEFERRABLE"
+            raise SqlError("0A000", message, position=self.token.start + 1)
+        deferred = not self.accept("deferrable")
+        if deferred:
+            self.expect("initially", "deferred")
+        return replace(constraint, deferrable=True, deferred=constraint.deferred or deferred)
 
     @staticmethod
     def _kind_of(constraint: Constraint) -> str:

@@ -17,6 +17,8 @@ class KeyConstraint:
     included: tuple[tuple[str, int], ...]
     nulls_distinct: bool
     at: int
+    deferrable: bool = False
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class ForeignKeyConstraint:
     changed: tuple[tuple[str, int], ...]
     at: int
     valid: bool = True
+    deferrable: bool = False
+    deferred: bool = False
 
 
 Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint

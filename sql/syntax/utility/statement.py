@@ -223,11 +223,19 @@ class StatementGrammar(AlterGrammar):
             return "session_authorization"
         return ".".join(self.dotted())
 
+    def _set_constraints(self) -> bound.SetConstraints:
+        """``{ALL | name, …} {DEFERRED | IMMEDIATE}``."""
+        tables = None if self.accept("all") else self.listed(self.table_name)
+        names = None if tables is None else tuple((t.schema_name, t.name) for t in tables)
+        word = self.accept_one_of("deferred", "immediate")
+        if word is None:
+            raise self.error()
+        return bound.SetConstraints(names, word == "deferred")
+
     def _set(self) -> bound.Statement:
         self.advance()
-        if self.is_word("constraints"):
-            self._rest()
-            return bound.NoOperation("SET CONSTRAINTS")
+        if self.accept("constraints"):
+            return self._set_constraints()
         if self.accept("session", "characteristics", "as", "transaction"):
             return bound.SetTransaction(self._modes(), session=True)
         if self.accept("transaction"):
