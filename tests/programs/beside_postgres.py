@@ -1,0 +1,229 @@
+"""Random queries and histories beside a PostgreSQL: ``python -m tests.programs.beside_postgres --dsn … --count 50``.
+
+``--dsn``: a database of a PostgreSQL whose collation is C (``createdb -T template0 --locale=C``); its schema ``public``
+is emptied. Each round makes tables, then views of random queries, half of them before any row, each with a view over
+it, and runs transactions on both servers. Compared are the view, the view over it and the query itself after each
+commit, views inside transactions, in binary, as of earlier epochs, and after a restart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+from tests.support.program import Program
+from tests.support.random_sql import Maker
+
+SESSION: Final = "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres'"
+FLOATS: Final = (700, 701)
+Cells = tuple[bytes | None, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A query's rows in raw form, or the SQLSTATE with which it failed."""
+
+    rows: Counter[Cells]
+    state: str | None = None
+    message: str = ""
+
+
+class Side:
+    """A connection to one of the servers."""
+
+    def __init__(self, dsn: str) -> None:
+        self.connection = psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
+        self.connection.execute(SESSION)  # type: ignore[arg-type]
+
+    def run(self, sql: str) -> str | None:
+        """Run a statement; the SQLSTATE if it fails."""
+        return self.ask(sql).state
+
+    def ask(self, sql: str, binary: bool = False) -> Answer:
+        try:
+            cursor = self.connection.execute(sql, binary=binary)  # type: ignore[arg-type]
+        except psycopg.Error as error:
+            return Answer(Counter(), error.sqlstate or "08006", str(error).splitlines()[0])
+        result = cursor.pgresult
+        if result is None or not result.nfields:
+            return Answer(Counter({(): 0 if result is None else result.ntuples}))
+        floats = {j for j in range(result.nfields) if result.ftype(j) in FLOATS}
+        rows = (
+            tuple(_cell(result.get_value(i, j), j in floats, binary) for j in range(result.nfields))
+            for i in range(result.ntuples)
+        )
+        return Answer(Counter(rows))
+
+
+def _cell(value: bytes | None, is_float: bool, binary: bool) -> bytes | None:
+    """A float to twelve digits, since sums depend on the order there; not compared in binary."""
+    if value is None or not is_float:
+        return value
+    return b"" if binary else f"{float(value):.12g}".encode()
+
+
+@dataclass
+class View:
+    name: str
+    query: str
+    past: list[tuple[str, Answer]] = field(default_factory=list)
+    """Epochs, and what PostgreSQL answered then."""
+
+
+@dataclass
+class Tally:
+    compared: int = 0
+    queries: int = 0
+    raised: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def differ(self, seed: int, what: str, query: str, ours: Answer, theirs: Answer) -> None:
+        text = f"-- seed {seed}, {what}\n{query};"
+        if ours.state:
+            text += f"\n-- ours: {ours.state} {ours.message}"
+        else:
+            missing, extra = theirs.rows - ours.rows, ours.rows - theirs.rows
+            text += f"\n-- missing {_shown(missing)}\n-- extra {_shown(extra)}"
+        self.differences.append(text)
+        print(text, flush=True)
+
+
+def _shown(rows: Counter[Cells]) -> str:
+    return ", ".join(f"{n}x{cells}" for cells, n in list(rows.items())[:4])
+
+
+class Round:
+    """One schema, its views and its history."""
+
+    def __init__(self, seed: int, ours: Side, theirs: Side, tally: Tally, views: int) -> None:
+        self.seed, self.ours, self.theirs, self.tally = seed, ours, theirs, tally
+        self.rng = random.Random(seed)
+        self.maker = Maker(self.rng)
+        self.views: list[View] = []
+        self.wanted = views
+
+    def run(self, steps: int) -> None:
+        for table in self.maker.tables:
+            for side in (self.ours, self.theirs):
+                assert side.run(table.definition) is None, table.definition
+        self._create(self.wanted // 2)
+        for step in range(steps):
+            self._transaction()
+            self._compare(f"step {step}")
+            if step == steps // 2:
+                self._create(self.wanted - self.wanted // 2)
+                self._compare("created over rows")
+
+    def _create(self, count: int) -> None:
+        for _ in range(count):
+            query, _ = self.maker.query()
+            answer = self.theirs.ask(query)
+            if answer.state is not None and answer.state[:2] == "42":
+                self.tally.raised += 1
+                continue
+            name = f"v{len(self.views)}"
+            self.tally.queries += 1
+            made = self.ours.ask(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+            if made.state == "0A000":
+                self.tally.refused[made.message] += 1
+                continue
+            if made.state is not None:
+                self.tally.differ(self.seed, "CREATE", query, made, answer)
+                continue
+            self.ours.run(f"CREATE MATERIALIZED VIEW {name}_over AS SELECT * FROM {name}")
+            self.views.append(View(name, query))
+
+    def _transaction(self) -> None:
+        changes = [self.maker.change() for _ in range(self.rng.randint(1, 4))]
+        if len(changes) > 1 and self.rng.random() < 0.6:
+            end = "ROLLBACK" if self.rng.random() < 0.2 else "COMMIT"
+            middle = ["SAVEPOINT s", self.maker.change(), "ROLLBACK TO s"] if self.rng.random() < 0.4 else []
+            self._both(["BEGIN", changes[0], *middle, *changes[1:]])
+            for view in self.rng.sample(self.views, min(len(self.views), 2)):
+                self._same(view, "in the transaction", f"SELECT * FROM {view.name}", self.theirs.ask(view.query))
+                if self.ours.connection.info.transaction_status.name == "INERROR":
+                    break
+            self._both([end])
+        else:
+            self._both(changes)
+
+    def _both(self, statements: Sequence[str]) -> None:
+        for sql in statements:
+            ours, theirs = self.ours.ask(sql), self.theirs.ask(sql)
+            if (ours.state is None) != (theirs.state is None):
+                self.tally.differ(self.seed, f"change; theirs {theirs.state}", sql, ours, theirs)
+
+    def _compare(self, when: str) -> None:
+        epoch = self.ours.connection.execute("SELECT mz_now()").fetchone()
+        for view in self.views:
+            expected = self.theirs.ask(view.query)
+            self._same(view, f"{when}, view", f"SELECT * FROM {view.name}", expected)
+            self._same(view, f"{when}, view over it", f"SELECT * FROM {view.name}_over", expected)
+            self._same(view, f"{when}, query", view.query, expected)
+            if epoch is not None and expected.state is None:
+                view.past.append((str(epoch[0]), expected))
+
+    def _same(self, view: View, what: str, sql: str, expected: Answer, binary: bool = False) -> None:
+        self.tally.compared += 1
+        if expected.state is not None:  # Postgres fails, or not, depending on its plan
+            return
+        found = self.ours.ask(sql, binary)
+        if found.state is not None or found.rows != expected.rows:
+            self.tally.differ(self.seed, what, view.query, found, expected)
+
+    def finish(self, ours: Side) -> None:
+        """After a restart, in binary, and as of the past."""
+        self.ours = ours
+        self._compare("restarted")
+        for view in self.views:
+            self._same(view, "binary", f"SELECT * FROM {view.name}", self.theirs.ask(view.query, True), binary=True)
+            for epoch, expected in self.rng.sample(view.past, min(len(view.past), 2)):
+                self._same(view, f"as of {epoch}", f"SELECT * FROM {view.name} AS OF {epoch}", expected)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dsn", required=True, help="the PostgreSQL to compare with")
+    parser.add_argument("--count", type=int, default=20, help="rounds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--views", type=int, default=20, help="queries in a round")
+    parser.add_argument("--steps", type=int, default=6, help="transactions in a round")
+    options = parser.parse_args(arguments)
+    tally, begun = Tally(), time.monotonic()
+    theirs = Side(options.dsn)
+    for seed in range(options.seed, options.seed + options.count):
+        theirs.connection.execute("DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public")
+        with tempfile.TemporaryDirectory() as folder:
+            program = Program(Path(folder))
+            try:
+                played = Round(seed, Side(program.dsn), theirs, tally, options.views)
+                played.run(options.steps)
+                assert program.terminate() == 0
+                program = Program(Path(folder))
+                played.finish(Side(program.dsn))
+            finally:
+                program.kill()
+        print(
+            f"seed {seed}: {tally.queries} queries, {tally.compared} comparisons, {len(tally.differences)} "
+            f"differences, {sum(tally.refused.values())} refused, {tally.raised} invalid, "
+            f"{time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+    for message, count in tally.refused.most_common(20):
+        print(f"refused {count}: {message}")
+    return 1 if tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
