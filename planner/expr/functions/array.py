@@ -64,6 +64,64 @@ def array_slice(array: Array, low: int, high: int) -> Array:
     return array[max(low, 1) - 1 : max(high, 0)]
 
 
+def _bound_of_one(place: int | None) -> int:
+    """A subscript of an assignment. Lower bounds are 1."""
+    if place is None:
+        raise SqlError("22004", "array subscript in assignment must not be null")
+    if place < 1:
+        raise unsupported("an array whose lower bound is not 1")
+    return place
+
+
+@per_value("array_assign", (ANYARRAY, ANYELEMENT, INT4), ANYARRAY, strict=False, variadic=True, needs_site=True)
+def array_assign(site: CallSite, array: Array | None, item: Any, *places: int | None) -> Array:
+    """``a[i]… = item``: the array with another element; NULLs fill a gap behind the last one."""
+    at = [_bound_of_one(p) for p in places]
+    lengths = _shape(array or (), site.args[0])
+    if not lengths:
+        if any(p > 1 for p in at):
+            raise unsupported("an array whose lower bound is not 1")
+        for _ in at:
+            item = (item,)
+        made: Array = item
+        return made
+    if len(lengths) != len(at):
+        raise SqlError("2202E", "wrong number of array subscripts")
+    if len(at) > 1 and any(p > n for p, n in zip(at, lengths, strict=True)):
+        raise SqlError("2202E", "array subscript out of range")
+    return _with_item(array or (), item, at)
+
+
+def _with_item(array: Array, item: Any, at: list[int]) -> Array:
+    place = at[0]
+    longer = (*array, *(None,) * (place - len(array)))
+    inner = item if len(at) == 1 else _with_item(longer[place - 1], item, at[1:])
+    return (*longer[: place - 1], inner, *longer[place:])
+
+
+@per_value("array_assign_slice", (ANYARRAY, ANYARRAY, INT4, INT4), ANYARRAY, strict=False, needs_site=True)
+def array_assign_slice(
+    site: CallSite, array: Array | None, given: Array | None, low: int | None, high: int | None
+) -> Array | None:
+    """``a[low:high] = given``."""
+    first = _bound_of_one(low)
+    if high is None:
+        raise SqlError("22004", "array subscript in assignment must not be null")
+    if given is None:
+        return array
+    own = array or ()
+    if len(_shape(own, site.args[0])) > 1 or len(_shape(given, site.args[1])) > 1:
+        raise unsupported("assignment to a slice of several dimensions")
+    if high < first:
+        raise SqlError("2202E", "upper bound cannot be less than lower bound")
+    if not own and first > 1:
+        raise unsupported("an array whose lower bound is not 1")
+    if len(given) < high - first + 1:
+        raise SqlError("2202E", "source array too small")
+    longer = (*own, *(None,) * (high - len(own)))
+    return (*longer[: first - 1], *given[: high - first + 1], *longer[high:])
+
+
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_length(site: CallSite, array: Array, dimension: int) -> int | None:

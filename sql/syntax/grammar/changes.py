@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ivm.errors import SqlError
 from sql.syntax.grammar.queries import QueryGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import queries as nodes
@@ -98,7 +99,7 @@ class ChangeGrammar(QueryGrammar):
         if self.accept("nothing"):
             return nodes.ConflictClause(columns, constraint, None, None, at)
         self.expect("update", "set")
-        assignments = self.listed(self.assignment)
+        assignments = self.assignments()
         return nodes.ConflictClause(columns, constraint, assignments, self.where(), at)
 
     def _conflict_target(self) -> tuple[tuple[str, int], ...]:
@@ -121,7 +122,7 @@ class ChangeGrammar(QueryGrammar):
     def _update(self, with_: nodes.With | None, at: int) -> nodes.UpdateStatement:
         table = self.target_table()
         self.expect("set")
-        assignments = self.listed(self.assignment)
+        assignments = self.assignments()
         from_ = self.table_list() if self.accept("from") else ()
         return nodes.UpdateStatement(table, assignments, from_, self.where(), self.returning(), at, with_)
 
@@ -131,9 +132,48 @@ class ChangeGrammar(QueryGrammar):
             columns = self.names()
             self.expect_symbol("=")
             return nodes.Assignment(columns, self._row_source(), True)
-        column = self.assigned_column()
+        column = self.located_name()
+        parts = self._parts()
         self.expect_symbol("=")
-        return nodes.Assignment((column,), self.value_or_default(), False)
+        at = self.token.start
+        value = self.value_or_default()
+        if not parts:
+            return nodes.Assignment((column,), value, False)
+        if isinstance(value, nodes.Default):
+            raise SqlError("0A000", "cannot set an array element to DEFAULT", position=at + 1)
+        return nodes.Assignment((column,), nodes.PartValues(((parts, value),), column[1]), False)
+
+    def assignments(self) -> tuple[nodes.Assignment, ...]:
+        """The list after SET, in which those to parts of one column are one."""
+        found: list[nodes.Assignment] = []
+        for one in self.listed(self.assignment):
+            name = one.columns[0][0]
+            place = next((i for i, f in enumerate(found) if f.columns[0][0] == name), None)
+            before = None if place is None else found[place].source
+            if (
+                place is None
+                or not isinstance(one.source, nodes.PartValues)
+                or not isinstance(before, nodes.PartValues)
+            ):
+                found.append(one)
+            else:
+                both = nodes.PartValues((*before.items, *one.source.items), before.at)
+                found[place] = replace(found[place], source=both)
+        return tuple(found)
+
+    def _parts(self) -> tuple[nodes.Part, ...]:
+        """The subscripts after an assigned column. Raises 0A000 for a field."""
+        parts: list[nodes.Part] = []
+        while self.is_symbol("["):
+            at = self.advance().start
+            low = None if self.is_symbol(":") else self.expression()
+            is_slice = self.accept_symbol(":")
+            high = None if not is_slice or self.is_symbol("]") else self.expression()
+            self.expect_symbol("]")
+            parts.append(nodes.Part(low, high, is_slice, at))
+        if self.is_symbol("."):
+            raise self.refusal("assignment to a field of a column")
+        return tuple(parts)
 
     def _row_source(self) -> nodes.Expr:
         """The right side of ``(a, b) = …``."""

@@ -51,7 +51,7 @@ class MergeGrammar(ChangeGrammar):
         if self.accept("delete"):
             return nodes.MergeDelete()
         self.expect("update", "set")
-        return nodes.MergeUpdate(self.listed(self.assignment))
+        return nodes.MergeUpdate(self.assignments())
 
     def _inserted(self) -> nodes.MergeInsert:
         at = self.token.start

@@ -452,11 +452,29 @@ class With:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """``[low]`` or, with ``slice``, ``[low:high]`` of an assigned column."""
+
+    low: Expr | None
+    high: Expr | None
+    slice: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartValues:
+    """New values of parts of one column, in order."""
+
+    items: tuple[tuple[tuple[Part, ...], Expr], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Assignment:
     """``(columns) = source``; one column unless written in parentheses."""
 
     columns: tuple[tuple[str, int], ...]
-    source: Expr
+    source: Expr | PartValues
     multiple: bool
 
 
