@@ -18,6 +18,7 @@ import numpy as np
 from ivm.rows import Words
 
 if TYPE_CHECKING:
+    from ivm.trace.ordered import Ordered
     from ivm.trace.trace import Version
 
 NodeId = NewType("NodeId", int)
@@ -149,6 +150,35 @@ class PickingReducer(Reducer, Protocol):
 
     @property
     def picks(self) -> Picks: ...
+
+
+@dataclass(slots=True)
+class Changes:
+    """What changes in a group: ``gone`` and ``came`` int64[m, out_width], the old and the new rows; ``errors_gone`` and
+    ``errors_came`` int64[e, 1]. Equal rows on both sides cancel out."""
+
+    gone: Words
+    came: Words
+    errors_gone: Words
+    errors_came: Words
+
+
+@runtime_checkable
+class OrderedReducer(PickingReducer, Protocol):
+    """A reducer of whole groups that can also find what changes in a large one by searching it."""
+
+    @property
+    def least(self) -> int:
+        """The number of rows from which a group is searched."""
+        ...
+
+    def changes(self, before: Ordered, after: Ordered, updates: Words, diffs: Words, seen: Seen) -> Changes:
+        """What the updates (values int64[n, width], in order, and their diffs) change between two times."""
+        ...
+
+
+Seen = dict[int, tuple[object, dict[object, object]]]
+"""What a reducer knows of batches, by their identity: (the batch, what it knows)."""
 
 
 @runtime_checkable

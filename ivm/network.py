@@ -26,6 +26,7 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Order,
+    OrderedReducer,
     Output,
     Overflow,
     Path,
@@ -60,6 +61,7 @@ from ivm.operators.loop import (
 )  # fmt: skip
 from ivm.operators.loop_reduce import LoopReduceOperator
 from ivm.operators.reduce import ReduceOperator
+from ivm.operators.searched import SearchedReduceOperator
 from ivm.operators.threshold import LoopThresholdOperator, ThresholdOperator
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
@@ -228,7 +230,8 @@ class Network:
                 source = self._arranged(node)
                 if counts(source, reducer):
                     return CountOperator(context, source.scope, source)
-                reducing = LoopReduceOperator if source.scope.depth else ReduceOperator
+                searching = SearchedReduceOperator if isinstance(reducer, OrderedReducer) else ReduceOperator
+                reducing = LoopReduceOperator if source.scope.depth else searching
                 return reducing(context, source.scope, source, reducer)
             case Leave(node):
                 source = self._find(node)

@@ -72,7 +72,7 @@ _BEFORE: Final = -(2**63)
 
 
 @kernel
-def _cut(delta: Words, first: int, stop: int, time: int, width: int, table: Words, slot: int, copy: Words) -> None:
+def cut(delta: Words, first: int, stop: int, time: int, width: int, table: Words, slot: int, copy: Words) -> None:
     """Writes the delta's updates first … stop-1 that are later than ``time`` as the negated layer ``slot``."""
     rows = where(copy)
     diffs = rows + 8 * width * (stop - first)
@@ -124,7 +124,7 @@ def _take(table: Words, count: int, width: int, row: int, work: Words, stats: Wo
 
 
 @kernel
-def _next(
+def following(
     trace: Words, table: Words, count: int, key: int, work: Words, sums: Words, rank: int, stats: Words,
 ) -> tuple[int, int]:  # fmt: skip
     """Moves past the key's next present row, the one of rank ``rank``. Returns (the row, its count), or (0, 0).
@@ -191,7 +191,7 @@ def _emit(
         if found == 0:
             return True
     while rank < last:
-        row, n = _next(trace, table, count, key, work, sums, rank, stats)
+        row, n = following(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return True
         low = max(rank, first)
@@ -222,7 +222,7 @@ def _emit_peers(
     groups = 0
     previous = 0
     while True:
-        row, n = _next(trace, table, count, key, work, sums, rank, stats)
+        row, n = following(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return True
         if previous == 0 or compare(row, previous, key_width, key_width + words, trace[T_ORDER]) != 0:
@@ -319,12 +319,12 @@ def windows_total(
         sort_few(now, n_now)
         if len(copy) < (width + 1) * (i - begin):
             copy = np.empty(2 * (width + 1) * (i - begin), np.int64)
-        _start(table, count, work, width, key, key_width, order)
+        seek_key(table, count, work, width, key, key_width, order)
         stats[S_SEEKS] += count
         if heads[B_COUNT] + n_now + 1 >= heads[B_ROOM]:
             return False
         for e in range(1 if fresh else 0, n_now + 1):
-            _cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, table, count, copy)
+            cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, table, count, copy)
             found = vals[B_COUNT]
             if not _segment(trace, table, count + 1, key, work, windows, fractions, flagged, vals, stats):
                 return False
@@ -337,7 +337,7 @@ def windows_total(
 
 
 @kernel
-def _start(table: Words, count: int, work: Words, width: int, key: int, key_width: int, order: int) -> None:
+def seek_key(table: Words, count: int, work: Words, width: int, key: int, key_width: int, order: int) -> None:
     """Advances every layer's start to the key; that of the layer ``count``, the cut, is its first row."""
     for k in range(count):
         at = k * LAYER_WORDS
@@ -362,7 +362,7 @@ def _collect(
     rank, there, steps = select(table, count, width, trace[T_ORDER], work, sums, max(first, 0))
     stats[S_SEEKS] += count * steps
     while there > 0 and rank < last:
-        row, n = _next(trace, table, count, key, work, sums, rank, stats)
+        row, n = following(trace, table, count, key, work, sums, rank, stats)
         if row == 0:
             return found
         if (found + 1) * width > len(rows):
@@ -469,13 +469,13 @@ def changes_total(
         sort_few(now, n_now)
         copies = (np.empty((width + 1) * (i - begin), np.int64), np.empty((width + 1) * (i - begin), np.int64))
         for side in range(2):
-            _start(tables[side], count, works[side], width, key, key_width, order)
+            seek_key(tables[side], count, works[side], width, key, key_width, order)
         stats[S_SEEKS] += 2 * count
         if heads[B_COUNT] + 2 * n_now + 1 >= heads[B_ROOM]:
             return False
         for e in range(n_now):
-            _cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, tables[0], count, copies[0])
-            _cut(delta, begin, i, now[e], width, tables[1], count, copies[1])
+            cut(delta, begin, i, _BEFORE if e == 0 else now[e - 1], width, tables[0], count, copies[0])
+            cut(delta, begin, i, now[e], width, tables[1], count, copies[1])
             found = vals[B_COUNT]
             went, came = _changed(
                 trace, tables, works, count + 1, key, delta, begin, i, now[e], first, last, vals, stats

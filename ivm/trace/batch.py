@@ -278,6 +278,13 @@ class Batch:
             return block.rows[:n], np.full(n, block.times[0]), np.full((n, block.diff_width), block.diffs[0])
         return block.rows[:n], block.times[:n], block.diffs[:n]
 
+    def slice(self, first: int, last: int) -> tuple[Words, Words]:
+        """(rows, first diffs int64[n]) of the updates first … last-1; the rows are a view."""
+        block = self._block
+        if block.room < self.n:
+            return block.rows[first:last], np.full(last - first, block.diffs[0, 0])
+        return block.rows[first:last], block.diffs[first:last, 0]
+
     @property
     def at_once(self) -> bool:
         """Whether all times are equal. Cost: reading them, unless already known."""

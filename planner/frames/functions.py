@@ -15,7 +15,7 @@ from planner.aggregates.function import AggregateKind, Extreme, Failure
 from planner.aggregates.reducers import called
 from planner.aggregates.table import AGGREGATES
 from planner.expr.context import Context
-from planner.expr.scalar import Aggregate
+from planner.expr.scalar import Aggregate, Column, Literal, Scalar
 from planner.frames.extremes import best
 from planner.frames.plan import Edges, WindowPlan, is_sum, positions, sum_call, sums_of
 from planner.frames.source import Source
@@ -143,12 +143,11 @@ class Evaluation:
         return places, found
 
     def _value(self, picked: Picked, places: Words, found: Mask) -> Vector:
-        columns = positions(picked.args)
-        (value,) = self.source.read(np.where(found, places, self.source.at), columns[:1])
+        (value,) = self.source.read(np.where(found, places, self.source.at), positions(picked.args[:1]))
         nulls = ~found if value.nulls is None else value.nulls | ~found
         words = value.words
-        if len(columns) > 2:
-            default = self.source.columns[columns[2]]
+        if len(picked.args) > 2:
+            default = self._argument(picked.args[2])
             missing = ~found & self._given(picked)
             words = np.where(missing, default.words, words)
             nulls = np.where(missing, False if default.nulls is None else default.nulls, nulls)
@@ -161,13 +160,20 @@ class Evaluation:
 
     def _number(self, picked: Picked) -> tuple[Words, Mask]:
         """Each row's offset, or n, and where it is NULL."""
-        columns = positions(picked.args)
-        at = 0 if picked.pick is Pick.NTILE else 1
         n = len(self.source.at)
-        if len(columns) <= at:
+        if len(picked.args) < 2:
             return np.ones(n, np.int64), np.zeros(n, np.bool_)
-        column = self.source.columns[columns[at]]
+        column = self._argument(picked.args[1])
         return column.words, np.zeros(n, np.bool_) if column.nulls is None else column.nulls
+
+    def _argument(self, arg: Scalar) -> Vector:
+        """An argument for each row."""
+        if isinstance(arg, Column):
+            return self.source.columns[arg.index]
+        assert isinstance(arg, Literal)
+        vector = codec.encode(arg.type, [arg.value], self.context.dictionary)
+        rows = np.zeros(len(self.source.at), np.int64)
+        return Vector(vector.words[rows], None if vector.nulls is None else vector.nulls[rows])
 
     def _neighbours(self, picked: Picked) -> tuple[Words, Mask, list[Failure]]:
         source = self.source
@@ -176,7 +182,7 @@ class Evaluation:
         if not picked.ignore_nulls:
             places = source.at + step
             return places, ~nulls & (places >= source.first) & (places < source.stop), []
-        column = positions(picked.args)[0]
+        (column,) = positions(picked.args[:1])
         low, high = source.present(column, source.first), source.present(column, source.stop)
         here = source.present(column, source.at)
         behind = source.present(column, source.at + 1)
@@ -204,14 +210,14 @@ class Evaluation:
             waiting &= ~here
             left = left - (high - low)
         if picked.ignore_nulls:
-            wanted[found] = self.source.nth(positions(picked.args)[0], wanted[found])
+            wanted[found] = self.source.nth(positions(picked.args[:1])[0], wanted[found])
         return wanted, found, failures
 
     def _counted(self, picked: Picked, low: Words, high: Words) -> Span:
         """A range of the rows that count: their places, or the numbers of those with a value."""
         if not picked.ignore_nulls:
             return low, high
-        count = partial(self.source.present, positions(picked.args)[0])
+        count = partial(self.source.present, positions(picked.args[:1])[0])
         return count(low), count(high)
 
     def _buckets(self, picked: Picked) -> Results:

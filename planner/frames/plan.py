@@ -24,12 +24,13 @@ from planner.logical.frames import Bound, Exclusion, Frame, Framed, FrameMode, P
 class Layout:
     """The rows of an arrangement [key | order | row]. ``skip``: the words of the order with its tie breaks; ``peers``:
     those without; ``row``: the columns of the row; ``sorted_by``: the only key of the order, a column, if RANGE needs
-    it."""
+    it; ``flagged``: its first word says whether it is NULL."""
 
     skip: int
     peers: int
     row: Schema
     sorted_by: SortKey | None
+    flagged: bool = False
 
     @property
     def width(self) -> int:
@@ -59,7 +60,8 @@ class Edges:
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """The functions of one window: ``framed``, whose arguments are columns of ``layout.row``.
+    """The functions of one window: ``framed``, whose arguments are columns of ``layout.row``, or literals for lag's
+    offset and default.
 
     An aggregate has no FILTER any more; that of all rows (string_agg, …) has another argument, whether the row is
     dropped. Functions with the same frame are computed together.
@@ -133,7 +135,7 @@ def sum_call(aggregate: Aggregate) -> AggregateCall:
 
 
 def positions(args: Sequence[Scalar]) -> tuple[int, ...]:
-    """The columns that the arguments are."""
+    """The columns that these arguments are."""
     columns = [a for a in args if isinstance(a, Column)]
     assert len(columns) == len(args), "arguments are columns"
     return tuple(c.index for c in columns)

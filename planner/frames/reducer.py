@@ -9,14 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Picks, Reduced, Reducer, Window
+from ivm.graph import Changes, Picks, Reduced, Reducer, Seen, Window
 from ivm.rows import Mask, Words, pack
+from ivm.trace.ordered import Ordered
 from ivm.words import row_width
 from planner.expr.context import Context
 from planner.expr.row_errors import error_words
+from planner.frames.changes import Walk, changes
 from planner.frames.functions import Results, evaluate
 from planner.frames.held import Held
+from planner.frames.layers import Layers
 from planner.frames.plan import Edges, WindowPlan
+from planner.frames.searched import Group, Searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class FramedRows:
     edges: dict[int, Edges]
     limit: ClassVar[int | None] = None
     picks: ClassVar[Picks] = Picks((Window(),))
+    least: ClassVar[int] = 1024
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FramedRows) and self.plan == other.plan and self.context is other.context
@@ -76,6 +81,23 @@ class FramedRows:
             return Reduced(segment, rows)
         segment_good, rows = collapsed(segment[good], rows[good], bool((counts > 1).any()))
         return Reduced(segment_good, rows, errors, segment[failed])
+
+    def changes(self, before: Ordered, after: Ordered, updates: Words, diffs: Words, seen: Seen) -> Changes:
+        """See ``ivm.graph.OrderedReducer``."""
+        layout, context = self.plan.layout, self.context
+        old, new = (Group(o, Layers(o, layout, context, seen), layout, context) for o in (before, after))
+        walk = Walk(self.plan, self.edges, (old, new), updates, int(np.abs(diffs).sum()), context)
+        gone, came, errors_gone, errors_came = changes(walk, self._outcome_of)
+        return Changes(
+            _piled(gone, self.out_width), _piled(came, self.out_width), _piled(errors_gone, 1), _piled(errors_came, 1)
+        )
+
+    def _outcome_of(self, source: Searched) -> tuple[Words, Words]:
+        results = evaluate(self.plan, self.edges, source, self.context)
+        good, errors, _ = self.outcome(results, len(source.at))
+        rows = self.shown(source.vals, results)[good]
+        _, rows = collapsed(np.zeros(len(rows), np.int64), rows, True)
+        return rows, np.zeros((0, 1), np.int64) if errors is None else errors
 
     def shown(self, vals: Words, results: Sequence[Results]) -> Words:
         """Rows with their results, each once."""
@@ -107,3 +129,7 @@ def collapsed(segment: Words, rows: Words, repeated: bool) -> tuple[Words, Words
     out = distinct[:, 1:].copy()
     out[:, 0] = counts
     return distinct[:, 0].copy(), out
+
+
+def _piled(parts: list[Words], width: int) -> Words:
+    return np.concatenate([np.zeros((0, width), np.int64), *parts])

@@ -30,10 +30,11 @@ class Totals:
     def plus(self, other: Totals, sign: int = 1) -> Totals:
         """The sum with others of as many rows, or the difference from them."""
         slots = self.slots if self.slots is other.slots else np.union1d(self.slots, other.slots)
-        amounts = self._laid(slots) + sign * other._laid(slots)
+        amounts = self.laid(slots) + sign * other.laid(slots)
         return Totals(self.main + sign * other.main, slots, amounts)
 
-    def _laid(self, slots: Words) -> Words:
+    def laid(self, slots: Words) -> Words:
+        """``amounts`` for more slots."""
         if len(slots) == len(self.slots):
             return self.amounts
         laid = np.zeros((len(self.amounts), len(slots)), np.int64)

@@ -11,10 +11,10 @@ from planner.aggregates.function import AggregateKind
 from planner.aggregates.reducers import counts_not, order_words
 from planner.aggregates.table import AGGREGATES, of_pairs, without_filter
 from planner.expr.functions.casts.registry import CAST
-from planner.expr.scalar import Aggregate, Call, Column, Scalar, SortKey
+from planner.expr.scalar import Aggregate, Call, Column, Literal, Scalar, SortKey
 from planner.frames.plan import Layout, WindowPlan
 from planner.frames.reducer import FramedFold
-from planner.logical.frames import Framed, FrameMode
+from planner.logical.frames import Framed, FrameMode, Picked
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TopK
 from planner.logical.traversal import own_columns, settle
@@ -30,7 +30,8 @@ def lower_framed(low: Lowering, rel: TopK, order: list[SortKey]) -> Flow:
     framed = tuple(_ready(f.with_scalars(tuple(settle(e, flow.schema) for e in f.scalars))) for f in rel.framed)
     ranged = any(f.frame.mode is FrameMode.RANGE and f.frame.offsets for f in framed)
     sorted_by = replace(rel.order[0], expr=settle(rel.order[0].expr, flow.schema)) if ranged else None
-    wanted = [e for f in framed for e in _arguments(f)] + ([] if sorted_by is None else [sorted_by.expr])
+    wanted = [e for f in framed for e in _arguments(f) if not _stays(f, e)]
+    wanted += [] if sorted_by is None else [sorted_by.expr]
     extra = tuple(dict.fromkeys(e for e in wanted if not _is_own(e, own)))
     wide = low.compute(flow, (), (*own, *extra)) if extra else flow
     columns = own_columns(wide.schema)
@@ -46,10 +47,11 @@ def lower_framed(low: Lowering, rel: TopK, order: list[SortKey]) -> Flow:
     arranged = _arranged(low, wide, program, tuple(o for _, o in words))
     peers = sum(len(order_words(key)) for key in rel.order)
     by = None if sorted_by is None else replace(sorted_by, expr=column(sorted_by.expr))
-    layout = Layout(len(words), peers, wide.schema, by)
+    layout = Layout(len(words), peers, wide.schema, by, ranged and rel.order[0].expr.nullable)
     offsets = [f.frame.offsets for f in framed]
     plan = WindowPlan(layout, tuple(
-        f.with_scalars((*map(column, _arguments(f)), *given)) for f, given in zip(framed, offsets, strict=True)
+        f.with_scalars((*(e if _stays(f, e) else column(e) for e in _arguments(f)), *given))
+        for f, given in zip(framed, offsets, strict=True)
     ))  # fmt: skip
     fold = FramedFold(plan)
     grouped = low.builder.group(arranged, program.key_width, fold)
@@ -69,6 +71,12 @@ def _arranged(low: Lowering, flow: Flow, program: Keyed, words: tuple[Order, ...
 
 def _is_own(expr: Scalar, own: tuple[Column, ...]) -> bool:
     return isinstance(expr, Column) and expr in own
+
+
+def _stays(framed: Framed, arg: Scalar) -> bool:
+    """Whether an argument is no column: a literal that is not a row's value."""
+    function = framed.function
+    return isinstance(function, Picked) and isinstance(arg, Literal) and arg is not function.args[0]
 
 
 def _arguments(framed: Framed) -> tuple[Scalar, ...]:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
 
 import pytest
 
+from ivm.operators import searched
+from planner.frames import changes as changes_of
+from planner.frames import layers
+from planner.frames import searched as near
+from planner.frames.reducer import FramedRows
 from tests.support.model_frames import COLUMNS, DDL, Row, literal, query, random_calls, random_row, results
 from tests.support.sessions import Client, Server
 
@@ -73,8 +80,59 @@ def insert(client: Client, rows: list[Row]) -> None:
 
 
 def test_random_histories(server: Server) -> None:
-    for seed in range(30):
+    for seed in range(15):
         play(server, seed)
+
+
+def test_random_histories_of_searched_partitions(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All partitions as if they were large: only what changes is recomputed."""
+    monkeypatch.setattr(searched, "FEW", 0)
+    monkeypatch.setattr(FramedRows, "least", 1)
+    monkeypatch.setattr(changes_of, "FIRST", 1)
+    monkeypatch.setattr(near, "NEAR", 2)
+    searches = []
+    changes = FramedRows.changes
+    monkeypatch.setattr(FramedRows, "changes", lambda *given: searches.append(1) or changes(*given))
+    for seed in range(100, 115):
+        play(server, seed)
+    assert len(searches) > 150
+
+
+def test_a_large_partition_changes_as_if_recomputed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions of thousands of rows in several layers, some of whose rows are retracted in others."""
+    monkeypatch.setattr(layers, "BLOCK", 16)
+    monkeypatch.setattr(layers, "PART", 256)
+    monkeypatch.setattr(FramedRows, "least", 100)
+    for seed in range(200, 202):
+        rnd = random.Random(seed)
+        client = server.client()
+        client.run("DROP TABLE IF EXISTS t CASCADE")
+        client.run(f"CREATE TABLE t ({DDL})")
+        rows = [large_row(rnd, number) for number in range(1200)]
+        for i in range(0, len(rows), 300):
+            insert(client, rows[i : i + 300])
+        calls = [random_calls(rnd, 1) for _ in range(3)]
+        for i, view in enumerate(calls):
+            client.run(f"CREATE MATERIALIZED VIEW v{i} AS {query(view)}")
+        for step in range(5):
+            change(client, rnd, rows, 10_000 * (step + 1), 3, False)
+            if step == 2:  # the greatest values are no longer there, but still in a layer
+                client.run("DELETE FROM t WHERE x > 900 OR d > '2030-01-01'")
+                rows[:] = [r for r in rows if not (r["x"] or 0) > 900 and not (r["d"] or date.min) > date(2030, 1, 1)]
+            for i, view in enumerate(calls):
+                assert client.rows(f"VERIFY MATERIALIZED VIEW v{i}") == [], (seed, step, query(view))
+        client.close()
+
+
+def large_row(rnd: random.Random, number: int) -> Row:
+    """A row of two large partitions, with values that are mostly different."""
+    row = random_row(rnd, number)
+    values = {
+        "a": rnd.randint(0, 2000), "n": Decimal(rnd.randint(-4000, 4000)) / 4 + Decimal("0.00"),
+        "d": date(2024, 2, 20) + timedelta(days=rnd.randint(0, 3000)), "f": rnd.randint(-4000, 4000) / 4,
+        "x": rnd.randint(-1000, 1000), "s": "".join(rnd.choices("abcd", k=3)),
+    }  # fmt: skip
+    return {k: v if k not in values or v is None or rnd.random() < 0.02 else values[k] for k, v in row.items()}
 
 
 def test_equal_rows_are_counted(server: Server) -> None:
