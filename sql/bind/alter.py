@@ -138,7 +138,7 @@ def _change(
         case definitions.DropConstraint():
             return change
         case nodes_alter.AddColumn():
-            return _add_column(env, table, change)
+            return _add_column(env, table, node, change)
         case definitions.DropColumn():
             _not_system(change.name, "drop")
             return change
@@ -189,14 +189,19 @@ def _add_constraint(
             assert_never(node)
 
 
-def _add_column(env: Environment, table: Relation, change: nodes_alter.AddColumn) -> definitions.AddColumn:
+def _add_column(
+    env: Environment, table: Relation, node_: nodes_alter.AlterTableStatement, change: nodes_alter.AddColumn
+) -> definitions.AddColumn:
     node = change.column
+    before = node_.changes[: node_.changes.index(change)]
+    others = [c.column for c in before if isinstance(c, nodes_alter.AddColumn) and c.column.expression is None]
+    added = [ddl.column_definition(env, other) for other in others if node.expression is not None]
     if node.name in SYSTEM_COLUMNS:
         raise SqlError("42701", f'column name "{node.name}" conflicts with a system column name')
     key = any(isinstance(c, KeyConstraint) and c.primary for c in node.constraints)
     column = replace(ddl.column_definition(env, node), nullable=not (node.not_null or key))
     if node.expression is not None:
-        generation(table.name, (*table.columns, column), column, node.expression[0])
+        generation(table.name, (*table.columns, *added, column), column, node.expression[0])
     if node.generated is not None and node.generated[0] != "default":
         sequence_type(column.type, "identity column")
     default = column_default(env, column)

@@ -71,13 +71,13 @@ def _check_generations(known: TableColumn, column: TableColumn) -> None:
 def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
     """An inherited column that the table defines again."""
     result = _one(known, column, "column")
-    if column.expression is not None:
+    if column.expression is not None and known.expression is not None:
         hint = "Omit the generation expression in the definition of the child table column to inherit the generation "
         hint += "expression from the parent table."
         raise SqlError("42611", f'child column "{column.name}" specifies generation expression', hint=hint)
     if known.expression is not None and column.defaulted:
         raise SqlError("42611", f'column "{column.name}" inherits from generated column but specifies default')
-    result = replace(result, local=True)
+    result = replace(result, local=True, expression=column.expression or result.expression)
     return replace(result, default=column.default, generated=column.generated) if column.defaulted else result
 
 

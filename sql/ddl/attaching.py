@@ -102,6 +102,11 @@ def _check_columns(parent: Relation, child: Relation) -> None:
             raise SqlError("42804", message)
         if found.nullable and not column.nullable:
             raise SqlError("42804", f'column "{column.name}" in child table must be marked NOT NULL')
+        if column.expression is not None and found.expression is None:
+            raise SqlError("42804", f'column "{column.name}" in child table must be a generated column')
+        if column.expression is not None and found.expression != column.expression:
+            message = f'column "{column.name}" in child table has a conflicting generation expression'
+            raise SqlError("42804", message)
     checks = {c.name: c.text for c in child.checks}
     for check in (c for c in parent.checks if not c.no_inherit):
         if check.name not in checks:

@@ -93,6 +93,21 @@ def test_constraints_over_them(client: Client) -> None:
         assert client.state(text) == state
 
 
+def test_inheritance(client: Client) -> None:
+    client.run("CREATE TABLE p (a int, b int)")
+    client.run("CREATE TABLE c (b int GENERATED ALWAYS AS (a * 3) STORED) INHERITS (p)")
+    client.run("INSERT INTO c (a) VALUES (2)")
+    assert client.rows("SELECT * FROM p") == [("2", "6")]
+    client.run("CREATE TABLE r (a int NOT NULL, b int, c text)")
+    error = client.error("ALTER TABLE r INHERIT t")
+    assert error.message == 'column "b" in child table must be a generated column'
+    client.run("ALTER TABLE r DROP b, ADD b int GENERATED ALWAYS AS (a * 22) STORED")
+    error = client.error("ALTER TABLE r INHERIT t")
+    assert error.message == 'column "b" in child table has a conflicting generation expression'
+    client.run("ALTER TABLE r ADD d int DEFAULT 7, ADD e int GENERATED ALWAYS AS (d + a) STORED")
+    assert client.rows("INSERT INTO r (a) VALUES (1) RETURNING e") == [("8",)]
+
+
 def test_alter_table(client: Client) -> None:
     client.run("INSERT INTO t VALUES (1), (2)")
     client.run("ALTER TABLE t ADD COLUMN d numeric GENERATED ALWAYS AS (a / 4.0) STORED")
