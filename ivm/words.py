@@ -48,7 +48,9 @@ class Kind(Enum):
     TIMESTAMPTZ = "timestamptz"
     INTERVAL = "interval"
     UUID = "uuid"
+    JSON = "json"
     JSONB = "jsonb"
+    JSONPATH = "jsonpath"
     OID = "oid"
     REGCLASS = "regclass"
     REGTYPE = "regtype"
@@ -71,8 +73,8 @@ class Storage(Enum):
 
 _INTERNED: Final = frozenset(
     {
-        Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.BYTEA, Kind.INTERVAL, Kind.UUID, Kind.JSONB,
-        Kind.ARRAY, Kind.UNKNOWN, Kind.RECORD,
+        Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.BYTEA, Kind.INTERVAL, Kind.UUID, Kind.JSON,
+        Kind.JSONB, Kind.JSONPATH, Kind.ARRAY, Kind.UNKNOWN, Kind.RECORD,
     }
 )  # fmt: skip
 
@@ -155,6 +157,9 @@ TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ: Final = SqlType(Kind.TIMESTAMPTZ)
 INTERVAL: Final = SqlType(Kind.INTERVAL)
 UUID: Final = SqlType(Kind.UUID)
+JSON: Final = SqlType(Kind.JSON)
+JSONB: Final = SqlType(Kind.JSONB)
+JSONPATH: Final = SqlType(Kind.JSONPATH)
 OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)

@@ -12,6 +12,7 @@ from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
 from planner.logical.levels import unlift
 from sql.bind.coerce import cast_arguments, plain, resolve_unknown, to_boolean
+from sql.bind.comparable import check_equality
 from sql.bind.environment import Binder, Environment
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import resolve_call, resolve_uncached
@@ -111,6 +112,9 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
             "42P10", "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
             position=node.at + 1,
         )  # fmt: skip
+    if node.distinct:
+        for arg in bound:
+            check_equality(arg.type, node.at)
     # A sort key that equals an argument is that argument as the aggregate gets it, cast included.
     keys = [bound[args.index(k)] if k in args else resolve_unknown(b.env, k, node.at) for k in keys]
     order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))

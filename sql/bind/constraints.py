@@ -9,6 +9,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
+from sql.bind.comparable import check_index
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
@@ -50,6 +51,8 @@ def bind_constraints(
         match constraint:
             case KeyConstraint():
                 index = _key(names, constraint)
+                for place in index.columns:
+                    check_index(columns[place].type)
                 if index.primary and primary is not None:
                     message = f'multiple primary keys for table "{table}" are not allowed'
                     raise SqlError("42P16", message, position=constraint.at + 1)
@@ -171,6 +174,8 @@ def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
     for name in (c.name for c in node.columns):
         if name not in names:
             raise SqlError("42703", f'column "{name}" does not exist')
+    for column in node.columns:
+        check_index(table.columns[names.index(column.name)].type, node.method)
     index = Index(
         0, node.name or "", tuple(names.index(c.name) for c in node.columns), unique=node.unique,
         nulls_distinct=node.nulls_distinct, method=node.method,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from planner.expr.scalar import Scalar, SortKey
+from sql.bind.comparable import check_order
 from sql.syntax.nodes import queries as nodes
 
 
 def sort_key(expr: Scalar, item: nodes.OrderItem) -> SortKey:
     """The sort key of an ORDER BY item; NULLs sort as if larger than all values unless the item says otherwise."""
+    check_order(expr.type, item.at)
     nulls_first = item.descending if item.nulls_first is None else item.nulls_first
     return SortKey(expr, item.descending, nulls_first)
 

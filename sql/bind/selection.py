@@ -12,6 +12,7 @@ from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
 from sql.bind import windows
 from sql.bind.bound_query import BoundQuery
 from sql.bind.coerce import resolve_unknown
+from sql.bind.comparable import check_equality
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_from, reads_working_table
@@ -133,6 +134,7 @@ def _keys(env: Environment, scope: NameScope, targets: list[TargetExpr], node: n
 
     def position(item: nodes.Expr) -> int:
         expr, target = _group_key(env, scope, targets, item)
+        check_equality(expr.type, item.at)
         key = expr, target if several else None
         if key not in found:
             found.append(key)
@@ -282,6 +284,8 @@ def _distinct(
             first = next(item for item, i in zip(items, order, strict=True) if i >= bound.width)
             raise SqlError("42P10", message, position=first.at + 1)
         bound = resolve_columns(env, bound)
+        for column in bound.columns:
+            check_equality(column.type, node.targets[0].at)
         return BoundQuery(Distinct(bound.rel), bound.columns, bound.order)
     _check_distinct_on(node, on, order)
     bound = resolve_columns(env, bound)

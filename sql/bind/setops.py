@@ -7,6 +7,7 @@ from ivm.words import SqlType
 from planner.logical.nodes import SetKind, SetOperation, schema
 from sql.bind.bound_query import BoundQuery, finished, values_rel
 from sql.bind.coerce import common_type
+from sql.bind.comparable import check_equality
 from sql.bind.conditional import unify
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
@@ -52,6 +53,9 @@ def _combined(env: Environment, node: nodes.SetQuery, left: BoundQuery, right: B
         combine_types(node, i, a.type, b.type)
         for i, (a, b) in enumerate(zip(schema(left.rel), schema(right.rel), strict=True))
     ]
+    if not (node.all and kind is SetKind.UNION):
+        for type_ in types:
+            check_equality(type_, start(node.left))
     rel = SetOperation(
         kind,
         node.all,

@@ -26,14 +26,15 @@ _ALIASES: Final[dict[str, Kind]] = {
     "time": Kind.TIME, "time without time zone": Kind.TIME,
     "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,
     "timestamptz": Kind.TIMESTAMPTZ, "timestamp with time zone": Kind.TIMESTAMPTZ,
-    "interval": Kind.INTERVAL, "uuid": Kind.UUID, "jsonb": Kind.JSONB, "oid": Kind.OID,
+    "interval": Kind.INTERVAL, "uuid": Kind.UUID, "json": Kind.JSON, "jsonb": Kind.JSONB,
+    "jsonpath": Kind.JSONPATH, "oid": Kind.OID,
     "regclass": Kind.REGCLASS, "regtype": Kind.REGTYPE, "regproc": Kind.REGPROC, "regnamespace": Kind.REGNAMESPACE,
     "unknown": Kind.UNKNOWN, "record": Kind.RECORD, "void": Kind.VOID,
 }  # fmt: skip
 
 _KNOWN_UNSUPPORTED: Final = frozenset(
     {
-        "json", "xml", "money", "timetz", "time with time zone", "bit", "varbit", "bit varying", "inet", "cidr",
+        "xml", "money", "timetz", "time with time zone", "bit", "varbit", "bit varying", "inet", "cidr",
         "macaddr", "macaddr8", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
         "int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "nchar", "national character",
         "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",

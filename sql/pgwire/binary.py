@@ -24,7 +24,7 @@ _FLOAT4: Final = struct.Struct("!f")
 _FLOAT8: Final = struct.Struct("!d")
 _INTERVAL: Final = struct.Struct("!qii")
 _NUMERIC: Final = struct.Struct("!HhHH")
-_TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)
+_TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSON)
 _MAX_INT4: Final = 2**31 - 1
 _STRUCTS: Final[dict[Kind, struct.Struct]] = {
     Kind.INT2: _INT2, Kind.INT4: _INT4, Kind.INT8: _INT8, Kind.FLOAT4: _FLOAT4, Kind.FLOAT8: _FLOAT8,
@@ -47,7 +47,7 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
             return b"\x01" if datum else b"\x00"
         case Kind.BYTEA | Kind.UUID:
             return bytes(datum)
-        case Kind.JSONB:
+        case Kind.JSONB | Kind.JSONPATH:
             return b"\x01" + datum.encode()  # type: ignore[no-any-return]
         case Kind.DATE:
             return _INT4.pack(max(-_MAX_INT4 - 1, min(_MAX_INT4, datum)))
@@ -85,7 +85,7 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return data
             case Kind.UUID if len(data) == 16:
                 return data
-            case Kind.JSONB if data[:1] == b"\x01":
+            case Kind.JSONB | Kind.JSONPATH if data[:1] == b"\x01":
                 return parse_datum(type_, data[1:].decode(), style)
             case Kind.DATE:
                 return _decode_date(_INT4.unpack(data)[0])

@@ -17,6 +17,8 @@ TYPES: Final = """
 25 text -1 f b S t 0 1009 text - i x 100
 26 oid 4 t b N t 0 1028 oid - i p 0
 30 oidvector -1 f b A f 26 1013 oidvector - i p 0
+114 json -1 f b U f 0 199 json_ - i x 0
+199 _json -1 f b A f 114 0 array_ - i x 0
 700 float4 4 t b N f 0 1021 float4 - i p 0
 701 float8 8 t b N t 0 1022 float8 - d p 0
 705 unknown -2 f p X f 0 0 unknown - c p 0
@@ -64,6 +66,8 @@ TYPES: Final = """
 2951 _uuid -1 f b A f 2950 0 array_ - i x 0
 3802 jsonb -1 f b U f 0 3807 jsonb_ - i x 0
 3807 _jsonb -1 f b A f 3802 0 array_ - i x 0
+4072 jsonpath -1 f b U f 0 4073 jsonpath_ - i x 0
+4073 _jsonpath -1 f b A f 4072 0 array_ - i x 0
 4089 regnamespace 4 t b N f 0 4090 regnamespace - i p 0
 4090 _regnamespace -1 f b A f 4089 0 array_ - i x 0
 """
@@ -74,27 +78,28 @@ functions, typalign, typstorage, typcollation."""
 FUNCTIONS: Final = """
 3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin
 41:int2vectorout 42:int4in 43:int4out 44:regprocin 45:regprocout 46:textin 47:textout 54:oidvectorin 55:oidvectorout
-109:unknownin 110:unknownout 200:float4in 201:float4out 214:float8in 215:float8out 330:bthandler 331:hashhandler
-460:int8in 461:int8out 750:array_in 751:array_out 1044:bpcharin 1045:bpcharout 1046:varcharin 1047:varcharout
-1084:date_in 1085:date_out 1143:time_in 1144:time_out 1150:timestamptz_in 1151:timestamptz_out 1160:interval_in
-1161:interval_out 1242:boolin 1243:boolout 1244:byteain 1245:charin 1312:timestamp_in 1313:timestamp_out
-1701:numeric_in 1702:numeric_out 1798:oidin 1799:oidout 2218:regclassin 2219:regclassout 2220:regtypein
-2221:regtypeout 2290:record_in 2291:record_out 2294:any_in 2295:any_out 2296:anyarray_in 2297:anyarray_out
-2298:void_in 2299:void_out 2312:anyelement_in 2313:anyelement_out 2400:array_recv 2401:array_send 2402:record_recv
-2403:record_send 2404:int2recv 2405:int2send 2406:int4recv 2407:int4send 2408:int8recv 2409:int8send
-2410:int2vectorrecv 2411:int2vectorsend 2412:bytearecv 2413:byteasend 2414:textrecv 2415:textsend 2416:unknownrecv
-2417:unknownsend 2418:oidrecv 2419:oidsend 2420:oidvectorrecv 2421:oidvectorsend 2422:namerecv 2423:namesend
-2424:float4recv 2425:float4send 2426:float8recv 2427:float8send 2430:bpcharrecv 2431:bpcharsend 2432:varcharrecv
-2433:varcharsend 2434:charrecv 2435:charsend 2436:boolrecv 2437:boolsend 2444:regprocrecv 2445:regprocsend
-2452:regclassrecv 2453:regclasssend 2454:regtyperecv 2455:regtypesend 2460:numeric_recv 2461:numeric_send
-2468:date_recv 2469:date_send 2470:time_recv 2471:time_send 2474:timestamp_recv 2475:timestamp_send
-2476:timestamptz_recv 2477:timestamptz_send 2478:interval_recv 2479:interval_send 2502:anyarray_recv
-2503:anyarray_send 2903:intervaltypmodin 2904:intervaltypmodout 2905:timestamptypmodin 2906:timestamptypmodout
-2907:timestamptztypmodin 2908:timestamptztypmodout 2909:timetypmodin 2910:timetypmodout 2913:bpchartypmodin
-2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin 2918:numerictypmodout
-2952:uuid_in 2953:uuid_out 2961:uuid_recv 2962:uuid_send 3120:void_recv 3121:void_send 3803:jsonb_send
-3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in 4084:regnamespacein 4085:regnamespaceout 4087:regnamespacerecv
-4088:regnamespacesend 3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 6098:jsonb_subscript_handler
-6179:array_subscript_handler 6180:raw_array_subscript_handler
+109:unknownin 110:unknownout 200:float4in 201:float4out 214:float8in 215:float8out 321:json_in 322:json_out
+323:json_recv 324:json_send 330:bthandler 331:hashhandler 460:int8in 461:int8out 750:array_in 751:array_out
+1044:bpcharin 1045:bpcharout 1046:varcharin 1047:varcharout 1084:date_in 1085:date_out 1143:time_in 1144:time_out
+1150:timestamptz_in 1151:timestamptz_out 1160:interval_in 1161:interval_out 1242:boolin 1243:boolout 1244:byteain
+1245:charin 1312:timestamp_in 1313:timestamp_out 1701:numeric_in 1702:numeric_out 1798:oidin 1799:oidout
+2218:regclassin 2219:regclassout 2220:regtypein 2221:regtypeout 2290:record_in 2291:record_out 2294:any_in
+2295:any_out 2296:anyarray_in 2297:anyarray_out 2298:void_in 2299:void_out 2312:anyelement_in 2313:anyelement_out
+2400:array_recv 2401:array_send 2402:record_recv 2403:record_send 2404:int2recv 2405:int2send 2406:int4recv
+2407:int4send 2408:int8recv 2409:int8send 2410:int2vectorrecv 2411:int2vectorsend 2412:bytearecv 2413:byteasend
+2414:textrecv 2415:textsend 2416:unknownrecv 2417:unknownsend 2418:oidrecv 2419:oidsend 2420:oidvectorrecv
+2421:oidvectorsend 2422:namerecv 2423:namesend 2424:float4recv 2425:float4send 2426:float8recv 2427:float8send
+2430:bpcharrecv 2431:bpcharsend 2432:varcharrecv 2433:varcharsend 2434:charrecv 2435:charsend 2436:boolrecv
+2437:boolsend 2444:regprocrecv 2445:regprocsend 2452:regclassrecv 2453:regclasssend 2454:regtyperecv 2455:regtypesend
+2460:numeric_recv 2461:numeric_send 2468:date_recv 2469:date_send 2470:time_recv 2471:time_send 2474:timestamp_recv
+2475:timestamp_send 2476:timestamptz_recv 2477:timestamptz_send 2478:interval_recv 2479:interval_send
+2502:anyarray_recv 2503:anyarray_send 2903:intervaltypmodin 2904:intervaltypmodout 2905:timestamptypmodin
+2906:timestamptypmodout 2907:timestamptztypmodin 2908:timestamptztypmodout 2909:timetypmodin 2910:timetypmodout
+2913:bpchartypmodin 2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin
+2918:numerictypmodout 2952:uuid_in 2953:uuid_out 2961:uuid_recv 2962:uuid_send 3120:void_recv 3121:void_send
+3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 3803:jsonb_send 3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in
+4001:jsonpath_in 4002:jsonpath_recv 4003:jsonpath_out 4004:jsonpath_send 4084:regnamespacein 4085:regnamespaceout
+4087:regnamespacerecv 4088:regnamespacesend 6098:jsonb_subscript_handler 6179:array_subscript_handler
+6180:raw_array_subscript_handler
 """
 """Functions by oid: those that regproc columns of pg_type and pg_am refer to."""

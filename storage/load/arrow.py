@@ -38,7 +38,7 @@ _LIMITS: Final = {
 }
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
-_PARSED: Final = (Kind.UUID, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
+_PARSED: Final = (Kind.UUID, Kind.JSON, Kind.JSONB, Kind.JSONPATH, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
 """Types that files store as strings, having none of their own for them."""
 
 
@@ -130,7 +130,7 @@ def _converter(found: pa.DataType, column: LoadColumn) -> _Converter | None:
         return _intervals if kind is Kind.INTERVAL else None
     if is_list(found) and kind is Kind.ARRAY:
         return _arrays if _converter(found.value_type, _element(column)) is not None else None
-    return _documents if is_document(found) and kind is Kind.JSONB else None
+    return _documents if is_document(found) and kind in (Kind.JSON, Kind.JSONB) else None
 
 
 def _bools(source: _Source) -> Words:

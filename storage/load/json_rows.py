@@ -275,7 +275,7 @@ def _text_of(value: Any, kind: Kind) -> str | None:
             return format_array(value, _element, lambda item: not isinstance(item, list))
         case _Number():
             return str(value)
-        case str() if kind is not Kind.JSONB:
+        case str() if kind not in (Kind.JSON, Kind.JSONB):
             value.encode()
             return value
         case _:

@@ -35,7 +35,9 @@ _PLAIN: Final = {
     Kind.FLOAT4: pa.float32(), Kind.FLOAT8: pa.float64(), Kind.DATE: pa.date32(), Kind.TIME: pa.time64("us"),
     Kind.TIMESTAMP: pa.timestamp("us"), Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"), Kind.BYTEA: pa.large_binary(),
 }  # fmt: skip
-_BYTES_ARE_TEXT: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSONB)
+_BYTES_ARE_TEXT: Final = (
+    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSON, Kind.JSONB, Kind.JSONPATH,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _shown(type_: SqlType, texts: list[str]) -> list[str]:
     """Postgres's text of values, as JSON."""
     if type_.kind is Kind.BOOL:
         return ["true" if text == "t" else "false" for text in texts]
-    if type_.kind is Kind.JSONB or type_.kind in _INTEGERS:
+    if type_.kind in (Kind.JSON, Kind.JSONB) or type_.kind in _INTEGERS:
         return texts
     if type_.kind is Kind.NUMERIC or type_.kind in _FLOATS:
         return [f'"{text}"' if text in _NO_NUMBERS else text for text in texts]

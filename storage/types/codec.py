@@ -2,7 +2,8 @@
 
 Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days and times as int µs
 since 2000-01-01 (with ``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY``); interval (months, days, µs); uuid as 16 bytes;
-jsonb as its canonical text; "char" as a str of at most one character with a code below 256; an array as a tuple (nested
+json, jsonb and jsonpath as their text (canonical but for json);
+"char" as a str of at most one character with a code below 256; an array as a tuple (nested
 for more dimensions). float4's datum is a double that a real can represent.
 
 Bytes of interned types: strings and jsonb as UTF-8; bytea and uuid unchanged; interval as three big-endian int64
@@ -32,6 +33,9 @@ _LONG: Final = struct.Struct("<q")
 _NAN_WORD: Final = 0x7FF8000000000000
 _SIGN: Final = 2**63 - 1
 _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
+_TEXTS: Final = (
+    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSONB, Kind.JSON, Kind.JSONPATH,
+)  # fmt: skip
 
 
 def float_to_word(values: NDArray[np.float64]) -> Words:
@@ -61,7 +65,7 @@ def _one_word_to_float(word: int) -> float:
 def to_bytes(type: SqlType, datum: Any) -> bytes:
     """Encodes a datum as bytes: what is interned or, for types that are not interned, its encoding inside an array."""
     match type.kind:
-        case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
+        case kind if kind in _TEXTS:
             return datum.encode()  # type: ignore[no-any-return]
         case Kind.BYTEA | Kind.UUID:
             return bytes(datum)
@@ -83,7 +87,7 @@ def to_bytes(type: SqlType, datum: Any) -> bytes:
 def from_bytes(type: SqlType, data: bytes) -> Any:
     """The inverse of ``to_bytes``."""
     match type.kind:
-        case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR | Kind.NAME | Kind.UNKNOWN | Kind.JSONB:
+        case kind if kind in _TEXTS:
             return data.decode()
         case Kind.BYTEA | Kind.UUID:
             return data

@@ -9,7 +9,6 @@ the whole key.
 
 from __future__ import annotations
 
-import json
 import struct
 from decimal import Decimal
 from typing import Any, Final
@@ -19,13 +18,16 @@ from storage.types.arrays import elements, nest, shape
 from storage.types.calendar import DAY
 from storage.types.codec import encode_one_direct, to_bytes
 from storage.types.numeric import WIDE
-from storage.types.text_json import format_json
+from storage.types.text_json import format_json, load_json
 
 NOTHING: Final = b"\x80"
 """The tie-breaker of a value that its prefix determines."""
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
-_STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID)
+_STRINGS: Final = (
+    Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID, Kind.JSON, Kind.JSONPATH,
+)  # fmt: skip
+"""Types ordered by their bytes; json and jsonpath so only where SQL sees no order."""
 _FLOAT8: Final = SqlType(Kind.FLOAT8)
 
 
@@ -48,7 +50,7 @@ def canonical(type: SqlType, datum: Any) -> Any:
             days, microseconds = divmod(interval_total(datum), DAY)
             return (*divmod(days, 30), microseconds)
         case Kind.JSONB:
-            return format_json(json.loads(datum, parse_float=_canonical_number, parse_int=_canonical_number))
+            return format_json(_canonical_json(load_json(datum)))
         case Kind.ARRAY:
             element = type.element
             assert element is not None
@@ -72,8 +74,13 @@ def canonical_numeric(value: Decimal) -> Decimal:
     return WIDE.quantize(value, Decimal(1)) if int(value.as_tuple().exponent) > 0 else value
 
 
-def _canonical_number(text: str) -> Decimal:
-    return canonical_numeric(Decimal(text))
+def _canonical_json(value: Any) -> Any:
+    """A JSON value with its numbers canonical."""
+    if isinstance(value, Decimal):
+        return canonical_numeric(value)
+    if isinstance(value, dict):
+        return {key: _canonical_json(item) for key, item in value.items()}
+    return [_canonical_json(item) for item in value] if isinstance(value, list) else value
 
 
 def sort_key(type: SqlType, datum: Any) -> bytes:
@@ -83,7 +90,7 @@ def sort_key(type: SqlType, datum: Any) -> bytes:
             prefix, rest = order_parts(type, datum)
             return _word(prefix) + rest
         case Kind.JSONB:
-            return _json_key(json.loads(datum, parse_float=Decimal, parse_int=Decimal), True)
+            return _json_key(load_json(datum), True)
         case Kind.ARRAY:
             return _array_key(type, datum)
         case Kind.RECORD:

@@ -24,7 +24,7 @@ from storage.types.text_array import format_array, leaf_test, parse_array, parse
 from storage.types.text_bulk import format_bulk, parse_bulk
 from storage.types.text_char import format_char1, parse_char1
 from storage.types.text_interval import parse_interval
-from storage.types.text_json import canonical_json
+from storage.types.text_json import canonical_json, check_json
 from storage.types.text_number import (
     format_float4,
     format_float8,
@@ -294,6 +294,7 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
         text, type_.precision, style.formats.interval == "sql_standard", type_.scale
     ),
     Kind.UUID: _uuid,
+    Kind.JSON: lambda type_, text, style: check_json(text),
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
     Kind.ENUM: _enum_in,
@@ -318,7 +319,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
     Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
     Kind.NUMERIC: lambda type_, datum, style: numeric_text(datum),
-    **dict.fromkeys((*_STRINGS, Kind.JSONB), _as_is),
+    **dict.fromkeys((*_STRINGS, Kind.JSON, Kind.JSONB, Kind.JSONPATH), _as_is),
     Kind.CHAR1: lambda type_, datum, style: format_char1(datum),
     Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
     Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),

@@ -1,29 +1,80 @@
-"""jsonb's canonical text, as in Postgres: keys ordered by length, then bytes; the last of duplicate keys; numbers as
-numerics."""
+"""JSON text ↔ Python values: jsonb's canonical text, as in Postgres (keys ordered by length, then bytes; the last of
+duplicate keys; numbers as numerics), and what the types json and jsonb refuse.
+
+A JSON value is a dict, list, str, Decimal, bool or None. Python's decoder reads it; only text that it refuses, or that
+may hold a code that SQL's text cannot, is read again by ``storage.types.json_errors``, which finds Postgres's error.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
+from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, too_deep
+from storage.types.json_errors import json_error
 from storage.types.numeric import numeric_text
 from storage.types.text_number import parse_numeric
 
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+MAX_DEPTH: Final = 400
+"""Arrays and objects in each other. Each level costs frames of Python's stack, of which there are a thousand."""
+_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{}\]]', re.DOTALL)
+_CODES: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def parse_json(text: str) -> Any:
-    """JSON text → dict, list, str, Decimal, bool, None; 22P02 for invalid JSON."""
+_INPUT: Final = json.JSONDecoder(parse_float=parse_numeric, parse_int=parse_numeric, parse_constant=_refuse)
+_SYNTAX: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+_CANONICAL: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
+
+
+def _depth(text: str) -> int:
+    deepest = depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0] in "]}":
+            depth -= 1
+    return deepest
+
+
+def _check_depth(text: str) -> None:
+    """Raises 54001 for text nested too deeply; cheap where it has few brackets."""
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise too_deep()
+
+
+def _decoded(decoder: json.JSONDecoder, text: str, *, characters: bool) -> Any:
+    _check_depth(text)
     try:
-        return json.loads(text, parse_float=parse_numeric, parse_int=parse_numeric, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        raise SqlError("22P02", "invalid input syntax for type json", f'The input string is "{text}".') from None
+        value = decoder.decode(text)
+    except ValueError:
+        raise json_error(text, characters) from None
+    if characters and "\\u" in text and _CODES.search(text) is not None:
+        json_error(text, characters, required=False)
+    return value
+
+
+def parse_json(text: str) -> Any:
+    """jsonb's input → a JSON value. Raises 22P02 for invalid JSON, 22P05 for \\u0000, 22003, 54001."""
+    return _decoded(_INPUT, text, characters=True)
+
+
+def check_json(text: str) -> str:
+    """The text of type json if it is valid. Its escapes need not stand for characters. Raises 22P02, 54001."""
+    _decoded(_SYNTAX, text, characters=False)
+    return text
+
+
+def load_json(text: str) -> Any:
+    """jsonb's canonical text → a JSON value, with the keys of objects in jsonb's order."""
+    return _CANONICAL.decode(text)
 
 
 def canonical_json(text: str) -> str:
@@ -32,22 +83,34 @@ def canonical_json(text: str) -> str:
 
 
 def format_json(value: Any) -> str:
-    """Formats a parsed JSON value as jsonb."""
+    """A JSON value as jsonb's canonical text."""
+    if isinstance(value, str):
+        return quoted(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return numeric_text(value)
-    if isinstance(value, str):
-        if "\x00" in value:
-            raise SqlError("22P05", "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")
-        return _quoted(value)
+    parts: list[str] = []
     if isinstance(value, list):
-        return "[" + ", ".join(format_json(item) for item in value) + "]"
-    pairs = sorted(value.items(), key=lambda pair: (len(pair[0].encode()), pair[0].encode()))
-    return "{" + ", ".join(f"{_quoted(key)}: {format_json(item)}" for key, item in pairs) + "}"
+        for item in value:
+            parts.append(format_json(item))  # noqa: PERF401 (a comprehension would take a second frame a level)
+        return f"[{', '.join(parts)}]"
+    for key, item in sorted_pairs(value):
+        parts.append(f"{quoted(key)}: {format_json(item)}")
+    return f"{{{', '.join(parts)}}}"
 
 
-def _quoted(text: str) -> str:
-    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text) + '"'
+def quoted(text: str) -> str:
+    """Text as a JSON string. Raises 22P05 for a zero character, which SQL's text has not."""
+    if "\0" in text:
+        raise SqlError("22P05", "unsupported Unicode escape sequence", "\\u0000 cannot be converted to text.")
+    return encode_basestring(text)
+
+
+def sorted_pairs(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """An object's keys and values in jsonb's order."""
+    if len(value) < 2:
+        return list(value.items())
+    return sorted(value.items(), key=lambda pair: (len(code := pair[0].encode()), code))

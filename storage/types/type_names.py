@@ -38,6 +38,7 @@ TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.REGPROC, 24, 1008, 4, "N", "regproc"),
     TypeInfo(Kind.TEXT, 25, 1009, -1, "S", "text", True),
     TypeInfo(Kind.OID, 26, 1028, 4, "N", "oid", True),
+    TypeInfo(Kind.JSON, 114, 199, -1, "U", "json"),
     TypeInfo(Kind.FLOAT4, 700, 1021, 4, "N", "real"),
     TypeInfo(Kind.FLOAT8, 701, 1022, 8, "N", "double precision", True, "d"),
     TypeInfo(Kind.UNKNOWN, 705, 0, -2, "X", "unknown", False, "c"),
@@ -55,6 +56,7 @@ TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.VOID, 2278, 0, 4, "P", "void"),
     TypeInfo(Kind.UUID, 2950, 2951, 16, "U", "uuid", False, "c"),
     TypeInfo(Kind.JSONB, 3802, 3807, -1, "U", "jsonb"),
+    TypeInfo(Kind.JSONPATH, 4072, 4073, -1, "U", "jsonpath"),
     TypeInfo(Kind.REGNAMESPACE, 4089, 4090, 4, "N", "regnamespace", True),
 )
 

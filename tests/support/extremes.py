@@ -62,6 +62,7 @@ EXTREMES: dict[SqlType, tuple[Any, ...]] = {
     TIMESTAMP: STAMPS, TIMESTAMPTZ: STAMPS,
     INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
     UUID: (bytes(16), b"\xff" * 16),
+    SqlType(Kind.JSON): ("null", " 1.50 ", '"\\u00e9"', '{"a": 1, "a":[2 ]}'),
     JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
     OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),
     ENUM: (1, 2),

@@ -20,6 +20,7 @@ from ivm.words import (
     INT4,
     INT8,
     INTERVAL,
+    JSONB,
     NAME,
     NUMERIC,
     OID,
@@ -54,7 +55,6 @@ EQUALITY_CLASS: Final = "equality_class"
 ORDER_PREFIX: Final = "order_prefix"
 ORDER_BYTES: Final = "order_bytes"
 BPCHAR: Final = SqlType(Kind.BPCHAR)
-JSONB: Final = SqlType(Kind.JSONB)
 RECORD: Final = SqlType(Kind.RECORD)
 _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, TypeGuard
 
 from planner.expr.comparison import Comparison
-from planner.expr.functions import array, boolean, compare, enum, json, json_building, ordered_set, row, uuid, values
+from planner.expr.functions import array, boolean, compare, enum, ordered_set, row, uuid, values
 from planner.expr.functions.casts import json as json_casts
 from planner.expr.functions.casts import numbers as number_casts
 from planner.expr.functions.casts import registry as casts
@@ -20,6 +20,10 @@ from planner.expr.functions.datetime import clock, construction, zones
 from planner.expr.functions.datetime import operators as time_operators
 from planner.expr.functions.formatting import to_char
 from planner.expr.functions.internal import recursion, subquery
+from planner.expr.functions.json import access as json_access
+from planner.expr.functions.json import building as json_building
+from planner.expr.functions.json import changes as json_changes
+from planner.expr.functions.json import containment as json_containment
 from planner.expr.functions.numbers import float as floats
 from planner.expr.functions.numbers import integer, numeric
 from planner.expr.functions.system import (
@@ -44,7 +48,8 @@ __all__ = [
 
 FAMILIES: Final = (
     array, boolean, casts, catalog, clock, compare, concat, construction, definitions, encoding, enum, floats, integer,
-    json, json_building, json_casts, locks, number_casts, numeric, ordered_set, privileges, recursion, regex, row,
+    json_access, json_building, json_casts, json_changes, json_containment, locks, number_casts, numeric, ordered_set,
+    privileges, recursion, regex, row,
     sequence, server, session, sizes, string, subquery, text_casts, time_casts, time_operators, to_char, uuid, values,
     visibility, zones,
 )  # fmt: skip

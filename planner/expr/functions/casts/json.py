@@ -1,4 +1,4 @@
-"""Explicit casts from jsonb to numbers and booleans."""
+"""Casts between json and jsonb, and from jsonb to numbers and booleans."""
 
 from __future__ import annotations
 
@@ -12,22 +12,30 @@ from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value
 from planner.expr.functions.formula import BITS
 from planner.expr.functions.numbers.float import overflow, rounded
-from planner.expr.functions.table import CallSite
+from planner.expr.functions.table import CallSite, Raises
 from storage.types.numeric import WIDE
-from storage.types.text_json import parse_json
+from storage.types.text_json import canonical_json, load_json
 from storage.types.text_number import fit_numeric
 from storage.types.type_names import format_type
 
 
 def _scalar(site: CallSite, text: str, wanted: type) -> Any:
-    value = parse_json(text)
+    value = load_json(text)
     if wanted is bool and isinstance(value, bool):
         return value
-    if wanted is Decimal and isinstance(value, Decimal | int | float) and not isinstance(value, bool):
-        return Decimal(str(value))
+    if wanted is Decimal and isinstance(value, Decimal):
+        return value
     names = {bool: "boolean", str: "string", type(None): "null", list: "array", dict: "object"}
     have = names.get(type(value), "numeric")
     raise SqlError("22023", f"cannot cast jsonb {have} to type {format_type(site.result)}")
+
+
+cast_per_value((Kind.JSON,), (Kind.JSONB,))(canonical_json)
+
+
+@cast_per_value((Kind.JSONB,), (Kind.JSON,), raises=Raises.NEVER)
+def to_json(text: str) -> str:
+    return text
 
 
 @cast_per_value((Kind.JSONB,), (Kind.BOOL,), needs_site=True)

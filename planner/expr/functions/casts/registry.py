@@ -48,7 +48,8 @@ _IMPLICIT: Final = _pairs(
     "time: interval; timestamp: timestamptz; varchar: bpchar name regclass text"
 )
 _ASSIGNMENT: Final = _pairs(
-    "bool: bpchar text varchar; bpchar: char; char: bpchar varchar; float4: int2 int4 int8 numeric;"
+    "json: jsonb; jsonb: json; bool: bpchar text varchar; bpchar: char; char: bpchar varchar;"
+    "float4: int2 int4 int8 numeric;"
     "float8: float4 int2 int4 int8 numeric; int4: int2; int8: int2 int4; interval: time; name: bpchar varchar;"
     "numeric: int2 int4 int8; oid: int4 int8; regclass: int4 int8; regtype: int4 int8; regproc: int4 int8;"
     "regnamespace: int4 int8; text: char; timestamp: date time; timestamptz: date time timestamp; varchar: char"

@@ -1,0 +1,134 @@
+"""Parts of json and jsonb: ``->``, ``->>``, ``#>``, ``#>>``, subscripts, and what a value is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from ivm.words import INT4, JSONB, TEXT, Kind
+from planner.expr.functions.json.trees import ABSENT, TREES, Tree
+from planner.expr.functions.table import per_value
+from planner.expr.functions.text.concat import flatten
+from planner.expr.functions.text.regex import TEXTS
+from storage.types.text_json import format_json, load_json
+
+_INDEX: Final = re.compile(r"\s*([+-]?[0-9]+)\Z")
+Keys = Sequence[str | None]
+
+
+def index_of(key: str) -> int | None:
+    """The array index that a step of a path is; None where it is none."""
+    found = _INDEX.match(key)
+    index = int(found[1]) if found else None
+    return index if index is not None and -(2**31) <= index < 2**31 else None
+
+
+def _at(tree: Tree, document: Any, index: int) -> Any:
+    """An array's element; a negative index counts from the end."""
+    items = tree.items(document)
+    return items[index] if -len(items) <= index < len(items) else ABSENT
+
+
+def field(tree: Tree, document: Any, key: str | int) -> Any:
+    """``document -> key``. A jsonb that is a scalar is an array of one element to it."""
+    kind = tree.kind(document)
+    if isinstance(key, str):
+        return tree.member(document, key) if kind == "object" else ABSENT
+    if kind == "array":
+        return _at(tree, document, key)
+    return document if tree.prefix == "jsonb" and kind != "object" and key in (0, -1) else ABSENT
+
+
+def path(tree: Tree, document: Any, keys: Keys) -> Any:
+    """``document #> keys``."""
+    for key in keys:
+        kind = tree.kind(document) if key is not None else "null"
+        if kind == "object":
+            document = tree.member(document, key or "")
+        elif kind == "array" and (index := index_of(key or "")) is not None:
+            document = _at(tree, document, index)
+        else:
+            return ABSENT
+        if document is ABSENT:
+            return ABSENT
+    return document
+
+
+def _datum(tree: Tree, found: Any) -> str | None:
+    return None if found is ABSENT else tree.datum(found)
+
+
+def _text(tree: Tree, found: Any) -> str | None:
+    return None if found is ABSENT else tree.text(found)
+
+
+def _of_field(tree: Tree, shown: Callable[[Tree, Any], str | None]) -> Callable[[str, str | int], str | None]:
+    return lambda value, key: shown(tree, field(tree, tree.load(value), key))
+
+
+def _of_path(tree: Tree, shown: Callable[[Tree, Any], str | None]) -> Callable[[str, Keys], str | None]:
+    return lambda value, keys: shown(tree, path(tree, tree.load(value), flatten(keys, Kind.TEXT)))
+
+
+def _of_steps(of_path: Callable[[str, Keys], str | None]) -> Callable[..., str | None]:
+    return lambda value, *keys: of_path(value, keys)
+
+
+def _typeof(tree: Tree) -> Callable[[str], str]:
+    return lambda value: tree.kind(tree.load(value))
+
+
+def _array_length(tree: Tree) -> Callable[[str], int]:
+    def length(value: str) -> int:
+        document = tree.load(value)
+        kind = tree.kind(document)
+        if kind != "array":
+            raise SqlError("22023", f"cannot get array length of a {'non-array' if kind == 'object' else 'scalar'}")
+        return len(tree.items(document))
+
+    return length
+
+
+def _register(tree: Tree) -> None:
+    type_, name = tree.type, tree.prefix
+    for symbol, result, shown in (("->", type_, _datum), ("->>", TEXT, _text)):
+        for key in (TEXT, INT4):
+            per_value(symbol, (type_, key), result)(_of_field(tree, shown))
+    for symbol, function, result, shown in (
+        ("#>", f"{name}_extract_path", type_, _datum), ("#>>", f"{name}_extract_path_text", TEXT, _text)
+    ):  # fmt: skip
+        of_path = _of_path(tree, shown)
+        per_value(symbol, (type_, TEXTS), result)(of_path)
+        per_value(function, (type_, TEXT), result, variadic=True)(_of_steps(of_path))
+    per_value(f"{name}_typeof", (type_,), TEXT, makes_null=False)(_typeof(tree))
+    per_value(f"{name}_array_length", (type_,), INT4, makes_null=False)(_array_length(tree))
+
+
+for _tree in TREES:
+    _register(_tree)
+
+for _symbol, _name in (("->", "object_field"), ("->>", "object_field_text")):
+    for _tree in TREES:
+        _shown = _datum if _symbol == "->" else _text
+        _result = _tree.type if _symbol == "->" else TEXT
+        per_value(f"{_tree.prefix}_{_name}", (_tree.type, TEXT), _result)(_of_field(_tree, _shown))
+        _element = _name.replace("object_field", "array_element")
+        per_value(f"{_tree.prefix}_{_element}", (_tree.type, INT4), _result)(_of_field(_tree, _shown))
+
+
+@per_value("jsonb_subscript", (JSONB, TEXT), JSONB, variadic=True, internal=True)
+def subscript(value: str, *keys: str) -> str | None:
+    """``value[key][key]…``; every key as text."""
+    found: Any = load_json(value)
+    for key in keys:
+        if isinstance(found, dict):
+            found = found.get(key, ABSENT)
+        elif isinstance(found, list) and (index := index_of(key)) is not None and -len(found) <= index < len(found):
+            found = found[index]
+        else:
+            return None
+        if found is ABSENT:
+            return None
+    return format_json(found)

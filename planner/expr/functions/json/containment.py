@@ -1,0 +1,76 @@
+"""What a jsonb contains: ``@>``, ``<@``, ``?``, ``?|`` and ``?&``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ivm.words import BOOL, JSONB, TEXT, Kind
+from planner.expr.functions.table import per_value
+from planner.expr.functions.text.concat import flatten
+from planner.expr.functions.text.regex import TEXTS
+from storage.types.text_json import load_json
+
+
+def _contains(left: Any, right: Any) -> bool:
+    """JsonbDeepContains: below the top, values of the same kind only."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key, item in right.items():  # noqa: SIM110 (a generator would take a second frame a level)
+            if key not in left or not _contains(left[key], item):
+                return False
+        return True
+    if isinstance(left, list) and isinstance(right, list):
+        for wanted in right:  # noqa: SIM110
+            if not _has(left, wanted):
+                return False
+        return True
+    return type(left) is type(right) and bool(left == right)
+
+
+def _has(items: list[Any], wanted: Any) -> bool:
+    """Whether an array has an element that contains the wanted one."""
+    for item in items:  # noqa: SIM110
+        if type(item) is type(wanted) and _contains(item, wanted):
+            return True
+    return False
+
+
+@per_value("@>", (JSONB, JSONB), BOOL, makes_null=False)
+@per_value("jsonb_contains", (JSONB, JSONB), BOOL, makes_null=False)
+def contains(left: str, right: str) -> bool:
+    """Whether the right value is in the left one. An array contains a scalar that is one of its elements."""
+    whole, part = load_json(left), load_json(right)
+    if isinstance(whole, list) and not isinstance(part, list | dict):
+        return _has(whole, part)
+    return _contains(whole, part)
+
+
+@per_value("<@", (JSONB, JSONB), BOOL, makes_null=False)
+@per_value("jsonb_contained", (JSONB, JSONB), BOOL, makes_null=False)
+def contained(left: str, right: str) -> bool:
+    return contains(right, left)
+
+
+def _keys(value: str) -> Any:
+    """What has the strings that exist in a value: an object's keys, an array's strings, or the string itself."""
+    found = load_json(value)
+    return found if isinstance(found, dict | list) else (found,)
+
+
+@per_value("?", (JSONB, TEXT), BOOL, makes_null=False)
+@per_value("jsonb_exists", (JSONB, TEXT), BOOL, makes_null=False)
+def exists(value: str, key: str) -> bool:
+    return key in _keys(value)
+
+
+@per_value("?|", (JSONB, TEXTS), BOOL, makes_null=False)
+@per_value("jsonb_exists_any", (JSONB, TEXTS), BOOL, makes_null=False)
+def exists_any(value: str, keys: tuple[str | None, ...]) -> bool:
+    found = _keys(value)
+    return any(key is not None and key in found for key in flatten(keys, Kind.TEXT))
+
+
+@per_value("?&", (JSONB, TEXTS), BOOL, makes_null=False)
+@per_value("jsonb_exists_all", (JSONB, TEXTS), BOOL, makes_null=False)
+def exists_all(value: str, keys: tuple[str | None, ...]) -> bool:
+    found = _keys(value)
+    return all(key is None or key in found for key in flatten(keys, Kind.TEXT))

@@ -1,0 +1,114 @@
+-- One case a line; make_json.py asks PostgreSQL 15 for the answers.
+
+-- numbers, keys and escapes
+SELECT '1.0'::jsonb, '1e2'::jsonb, '-0.00'::jsonb, '1.50e-3'::jsonb, '1E400'::jsonb, '1.0'::json, '1e2'::json
+SELECT '{"bb": 1, "a": 2, "bb": 3, "é": 4, "aa": 1}'::jsonb, '{"bb": 1,  "a":2, "bb": 3}'::json
+SELECT '"\u00e9\ud83d\ude04\"\\\/\b\f\n\r\t\u0001"'::jsonb
+SELECT '"\ud83d"'::json, '"\u0000"'::json, '"a\\u0000"'::jsonb
+SELECT '"\u0000"'::jsonb
+SELECT '"\ud83d"'::jsonb
+SELECT '"\ude04"'::jsonb
+SELECT '["\ud83d"]'::json ->> 0
+SELECT '["\u0000"]'::json ->> 0
+SELECT '1e200000'::jsonb
+SELECT '1e200000'::json
+SELECT repeat('[', 20000)::json
+SELECT repeat('[', 20000)::jsonb
+SELECT '{"a":1,}'::json
+SELECT 'nul'::jsonb
+SELECT '01'::jsonb
+SELECT ' [1, 2 ] '::json, ' [1, 2 ] '::jsonb, ''''::text
+SELECT ''::json
+
+-- type json has no equality
+SELECT '1'::json = '1'::json
+SELECT DISTINCT x FROM (VALUES ('1'::json)) v(x)
+SELECT x FROM (VALUES ('1'::json)) v(x) GROUP BY x
+SELECT x FROM (VALUES ('1'::json)) v(x) ORDER BY x
+SELECT '1'::json UNION SELECT '2'::json
+SELECT '1'::json UNION ALL SELECT '2 '::json
+SELECT '1'::json INTERSECT SELECT '2'::json
+SELECT count(DISTINCT x) FROM (VALUES ('1'::json)) v(x)
+SELECT x IN ('1') FROM (VALUES ('1'::json)) v(x)
+SELECT max(x) FROM (VALUES ('1'::json)) v(x)
+CREATE TEMP TABLE t (x json PRIMARY KEY)
+CREATE TEMP TABLE t (x json); CREATE INDEX ON t (x)
+SELECT DISTINCT x FROM (VALUES ('1.0'::jsonb), ('1.0'), ('{"a":1}')) v(x) ORDER BY x
+SELECT x FROM (VALUES ('{"a":1}'::jsonb), ('[1]'), ('[]'), ('null'), ('"b"'), ('"B"'), ('2'), ('10'), ('true'), ('false'), ('{}'), ('{"b":0}'), ('[0,0]')) v(x) ORDER BY x
+
+-- access
+SELECT '{"a":{"b":[1,2,{"c":null}]}}'::jsonb -> 'a' -> 'b' -> -1 ->> 'c', '{"a": {"b":[1, 2]}}'::json -> 'a' -> 'b'
+SELECT '1'::jsonb -> 0, '"a"'::jsonb ->> -1, '1'::json -> 0, '[1]'::jsonb -> 1, '[1]'::json -> -2, '{"0":1}'::jsonb -> 0
+SELECT '{"a":1,"a":2}'::json -> 'a', '{"a":1,"a":[2]}'::json #> '{a,0}', '{"a":null}'::json ->> 'a', '{"a":null}'::json -> 'a'
+SELECT '{"a":[1,[2,3]]}'::jsonb #> '{a,1,-1}', '{"a":[1]}'::jsonb #> '{a,x}', '1'::jsonb #> '{}', '1'::jsonb #> '{0}', '[1]'::jsonb #>> '{ 0}'
+SELECT '{"a":[1,[2,3]]}'::json #> '{a,1,-1}', '{"a":[1]}'::json #> '{a,x}', '1'::json #> '{}', '1'::json #> '{0}', '[1]'::json #>> '{-1}'
+SELECT '{"a":1}'::jsonb #> '{NULL}', '{"a":1}'::jsonb #> NULL, '{"a":1}'::jsonb -> NULL::text
+SELECT json_extract_path('{"a":{"b":"x"}}', 'a', 'b'), jsonb_extract_path_text('{"a":{"b":"x"}}', 'a', 'b'), json_extract_path_text('{"a":[null]}', 'a', '0')
+SELECT json_typeof(x), jsonb_typeof(x::jsonb) FROM (VALUES ('1'::json), ('"a"'), ('[]'), ('{}'), ('null'), ('true'), (' -1.5 ')) v(x)
+SELECT json_array_length('[1,[2],"a,b",{"c":[]}]'), jsonb_array_length('[]'), json_array_length(' [ ] ')
+SELECT json_array_length('{}')
+SELECT jsonb_array_length('1')
+
+-- containment
+SELECT '[1,[1,3]]'::jsonb @> '[[3]]', '["a"]'::jsonb @> '"a"', '"a"'::jsonb @> '["a"]', '[1,2]'::jsonb @> '[2,2]', '{"a":[1]}'::jsonb @> '{"a":1}', '1.0'::jsonb @> '1'
+SELECT '{"a":{"b":1,"c":2}}'::jsonb @> '{"a":{"c":2}}', '{"a":1}' <@ '{"a":1,"b":2}'::jsonb, '[true]'::jsonb @> '[1]', '[]'::jsonb @> '{}', '{}'::jsonb @> '[]'
+SELECT '["a",{"b":1}]'::jsonb ? 'b', '{"b":1}'::jsonb ? 'b', '"b"'::jsonb ? 'b', '1'::jsonb ? '1', '["a","b"]'::jsonb ?| '{b,c}', '["a","b"]'::jsonb ?& '{b,c}', '["a"]'::jsonb ?& '{}', '["a"]'::jsonb ?| '{}', '["a"]'::jsonb ?& '{a,NULL}'
+
+-- changes
+SELECT '1'::jsonb || '2', '[1]'::jsonb || '{"a":1}', '{"a":1}'::jsonb || '[1]', '{"a":1,"b":2}'::jsonb || '{"b":3,"c":null}', '[1]'::jsonb || '[]'
+SELECT '{"a":1}'::jsonb || '1'
+SELECT '{"a":1}'::jsonb || 'x'
+SELECT '1'::jsonb - 'a'
+SELECT '{"a":1}'::jsonb - 0
+SELECT '[1,2,3]'::jsonb - 5, '[1,2,3]'::jsonb - -1, '["a","b","a"]'::jsonb - 'a', '{"a":1,"b":2}'::jsonb - 'a', '{"a":1,"b":2,"c":3}'::jsonb - '{a,c,NULL}'::text[]
+SELECT '1'::jsonb #- '{a}'
+SELECT '[1]'::jsonb #- '{a}'
+SELECT '[1,[2,3]]'::jsonb #- '{1,-1}', '[1,[2,3]]'::jsonb #- '{1,9}', '[1]'::jsonb #- '{}', '{"a":1}'::jsonb #- '{a,b}', '{"a":{"b":1,"c":2}}'::jsonb #- '{a,b}'
+SELECT jsonb_set('1', '{a}', '2')
+SELECT jsonb_set('[1]', '{a}', '2')
+SELECT jsonb_set('[1,2]', '{-5}', '9'), jsonb_set('[1,2]', '{5}', '9'), jsonb_set('[1,2]', '{5}', '9', false), jsonb_set('{"a":{"b":1}}', '{a,c,d}', '9'), jsonb_set('{"a":1}', '{a,c}', '9'), jsonb_set('{"a":1}', '{}', '5')
+SELECT jsonb_set('{"a":[1,2]}', '{a,NULL}', '9')
+SELECT jsonb_set('{"a":[]}', '{a,b}', '1')
+SELECT jsonb_set('{"a":1}', '{{a,b}}', '1')
+SELECT jsonb_insert('{"a":[1,2]}', '{a,0}', '9'), jsonb_insert('{"a":[1,2]}', '{a,-1}', '9', true), jsonb_insert('{"a":[1,2]}', '{a,-9}', '9', true), jsonb_insert('{"a":[1,2]}', '{b}', '9'), jsonb_insert('[]', '{0}', '9')
+SELECT jsonb_insert('{"a":[1,2]}', '{a}', '9')
+SELECT jsonb_set_lax('{"a":1}', '{a}', NULL), jsonb_set_lax('{"a":1}', '{a}', NULL, true, 'delete_key'), jsonb_set_lax('{"a":1}', '{a}', NULL, true, 'return_target'), jsonb_set_lax('{"a":1}', '{b}', '2'), jsonb_set_lax(NULL, '{a}', NULL, true, NULL)
+SELECT jsonb_set_lax('{"a":1}', '{a}', NULL, true, 'raise_exception')
+SELECT jsonb_set_lax('{"a":1}', '{a}', NULL, true, 'foo')
+SELECT jsonb_set_lax('{"a":1}', '{a}', NULL, true, NULL)
+SELECT jsonb_pretty('{"a":[],"b":{},"c":[1,{"d":2}]}'), jsonb_pretty('1')
+SELECT json_strip_nulls(' {"a": 1.0, "b":null, "c":[null, {"d":null, "x\u00e9":"\n"}]} '), jsonb_strip_nulls('{"a": 1.0, "b":null, "c":[null, {"d":null}]}'), json_strip_nulls('null')
+
+-- building
+SELECT to_json(1e20::float8), to_jsonb(1e20::float8), to_jsonb('NaN'::float8), to_json('Infinity'::numeric), to_jsonb(1.50), to_json('2020-01-01 00:00:00+00'::timestamptz), to_json('infinity'::date), to_jsonb('2020-01-01 00:00:00'::timestamp), to_json('infinity'::timestamptz)
+SELECT to_json('x'::"char"), to_json('{1,2}'::int[]), to_json('\xab'::bytea), to_json('1 day'::interval), to_jsonb('{{1,NULL},{3,4}}'::int[]), to_json('{}'::int[]), to_json(NULL::int), to_jsonb(true)
+SELECT to_json('{"a":  1}'::json), to_jsonb('{"a":  1}'::json), to_json('{"a":  1}'::jsonb), to_json(ARRAY['1 '::json])
+SELECT json_build_object('a', 1, 'b')
+SELECT json_build_object(NULL, 1)
+SELECT jsonb_build_object(NULL, 1)
+SELECT json_build_object('{"a":1}'::json, 1)
+SELECT jsonb_build_object(ARRAY[1], 1)
+SELECT jsonb_build_object('"x"'::jsonb, 1)
+SELECT json_build_object('a', '{"x":   1}'::json, 'b', '[1,  2]'::jsonb, 'c', ROW(1, 'x'), 'd', ARRAY[[1,2],[3,4]], 'e', NULL, 1, 2, true, 3, 1.50, 4, date '2020-01-02', 5)
+SELECT jsonb_build_object('a', '{"x":   1}'::json, 'b', '[1,  2]'::jsonb, 'c', ROW(1, 'x'), 'd', ARRAY[[1,2],[3,4]], 'e', NULL, 1, 2, true, 3, 1.50, 4, date '2020-01-02', 5)
+SELECT json_build_object(), json_build_array(), jsonb_build_object(), jsonb_build_array()
+SELECT json_build_array(1, 'x', NULL, ROW(1)), jsonb_build_array(1, 'x', NULL, ROW(1), 1.50)
+SELECT json_object('{a,1,b,2}'), json_object('{{a,1},{b,NULL}}'), json_object('{a,b}', '{1,2}'), jsonb_object('{a,1,b,"x\"y",a,2}'), json_object('{}'), jsonb_object('{a}', '{NULL}')
+SELECT json_object('{a,1,b}')
+SELECT json_object('{{a},{b}}')
+SELECT json_object('{{{a,b},{c,d}}}')
+SELECT json_object('{NULL,1}')
+SELECT json_object('{a,b}', '{1}')
+SELECT jsonb_object('{{a,b}}', '{1}')
+SELECT array_to_json('{{1,2},{3,4}}'::int[]), array_to_json('{{1,2},{3,4}}'::int[], true), array_to_json('{1,2}'::int[], true), row_to_json(ROW(1, ROW(2, 'x')), true), row_to_json(ROW(1, NULL))
+SELECT row_to_json(t) FROM (SELECT 1, 'x') t(a, b)
+SELECT row_to_json(t), to_jsonb(t) FROM (VALUES (1, 'x'::text)) t("A b", c)
+SELECT row_to_json(q) FROM (SELECT a AS "é""", row_to_json(t) AS r FROM (SELECT 1 AS a, 2 AS b) t) q
+
+-- casts
+SELECT '1.5'::jsonb::int, '1.5'::jsonb::numeric, 'true'::jsonb::bool, '2.5'::jsonb::int2, '1e3'::jsonb::float8, '"a"'::jsonb::text, '{"a":  1}'::json::jsonb, '{"a":  1}'::jsonb::json
+SELECT '"1"'::jsonb::int
+SELECT 'null'::jsonb::int
+SELECT '[1]'::jsonb::bool
+SELECT '1e10'::jsonb::int
+CREATE TEMP TABLE t (x json, y jsonb); INSERT INTO t VALUES ('{"b":1, "a": 2}', '{"b":1, "a": 2}'); INSERT INTO t SELECT y, x FROM t; SELECT * FROM t

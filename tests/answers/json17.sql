@@ -1,0 +1,3 @@
+-- One case a line; make_json.py asks PostgreSQL 17 for the answers.
+
+SELECT jsonb_typeof('1')

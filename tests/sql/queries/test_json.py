@@ -1,0 +1,47 @@
+"""json and jsonb, answered as by PostgreSQL 15 and 17 (``tests/answers/make_json.py``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from ivm.errors import SqlError
+from sql.statements.results import RowsResult
+from tests.answers.make_json import VERSIONS, answers, lines
+from tests.answers.make_queries import SETTINGS, Answer
+from tests.support.sessions import Server, text_rows
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("json") / "data")
+    yield server
+    server.close()
+
+
+def _answer(server: Server, text: str) -> Answer:
+    client = server.client(**SETTINGS)
+    try:
+        last = client.results(text)[-1]
+        return [list(row) for row in text_rows(last)] if isinstance(last, RowsResult) else []
+    except SqlError as error:
+        return error.sqlstate
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_json_is_as_in_postgres(server: Server, version: str) -> None:
+    wrong = []
+    for text, wanted in json.loads(answers(version).read_text()):
+        got = _answer(server, text)
+        if got != wanted:
+            wrong.append(f"{text}\n  {got} instead of {wanted}")
+    assert not wrong, f"{len(wrong)} wrong:\n" + "\n".join(wrong[:40])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_case_has_its_answer(version: str) -> None:
+    assert [text for text, _ in json.loads(answers(version).read_text())] == lines(version)
