@@ -27,7 +27,7 @@ from sql.dml.changes import Changed, Changer
 from sql.dml.family import shares
 from sql.dml.fast_insert import constant_source
 from sql.dml.key_index import LATEST
-from sql.dml.merging import merge
+from sql.dml.merging import changed_rows, merge, twice
 from sql.dml.row_values import ROWS, over_snapshot
 from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore
 from sql.statements.queries import Query
@@ -91,7 +91,11 @@ class CompoundRun:
             case Delete():
                 return self.changer.delete(part, self._left(part, source))
             case Merge():
-                return merge(self.changer, part, finish(source, part.finishing, self.context))
+                source = finish(source, part.finishing, self.context)
+                delete, old = changed_rows(part, source)
+                if len(self._left(delete, old)) < len(old):
+                    raise twice()
+                return merge(self.changer, part, source)
 
     def _left(self, part: Update | Delete, source: RowSet) -> RowSet:
         """The source without the rows that an earlier part or a foreign key has removed."""

@@ -18,12 +18,9 @@ from storage.types.codec import encode
 def merge(changer: Changer, statement: Merge, source: RowSet) -> Changed:
     """Delete, update and add the source's rows, in this order; RETURNING's rows are in the source's. Raises 21000 if a
     row would be changed twice."""
-    width = statement.width
-    numbers = source.columns()[0].words
-    kinds = np.array(["", *statement.actions])[numbers]
-    changing = np.flatnonzero((kinds == "delete") | (kinds == "update"))
+    width, kinds = statement.width, _kinds(statement, source)
     old, new = tuple(range(1, 1 + width)), tuple(range(1 + width, 1 + 2 * width))
-    _check_once(changer, statement, part(source, changing, old))
+    _check_once(changer, statement, changed_rows(statement, source)[1])
     places = {kind: np.flatnonzero(kinds == kind) for kind in ("delete", "update", "insert")}
     columns = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(source.schema[1 : 1 + width]))
     found = [
@@ -37,6 +34,24 @@ def merge(changer: Changer, statement: Merge, source: RowSet) -> Changed:
     return Changed(len(source), changer.returning(statement.returning, shown))
 
 
+def _kinds(statement: Merge, source: RowSet) -> Words:
+    """The name of each row's action."""
+    return np.array(["", *statement.actions])[source.columns()[0].words]
+
+
+def changed_rows(statement: Merge, source: RowSet) -> tuple[Delete, RowSet]:
+    """The old rows that are updated or deleted, as the source of a deletion."""
+    kinds = _kinds(statement, source)
+    changing = np.flatnonzero((kinds == "delete") | (kinds == "update"))
+    return _delete(statement, ()), part(source, changing, tuple(range(1, 1 + statement.width)))
+
+
+def twice() -> SqlError:
+    """21000: a row would be changed by two actions, or by another part of the statement too."""
+    hint = "Ensure that not more than one source row matches any one target row."
+    return SqlError("21000", "MERGE command cannot affect row a second time", hint=hint)
+
+
 def _check_once(changer: Changer, statement: Merge, old: RowSet) -> None:
     """21000 if the rows hold one of the table's rows more often than the table."""
     if statement.branches:
@@ -45,8 +60,7 @@ def _check_once(changer: Changer, statement: Merge, old: RowSet) -> None:
         groups = [(statement.table, stored_rows(old, statement.table.schema))]
     for table, rows in groups:
         if len(changer.once(table, rows)) < len(rows):
-            hint = "Ensure that not more than one source row matches any one target row."
-            raise SqlError("21000", "MERGE command cannot affect row a second time", hint=hint)
+            raise twice()
 
 
 def _delete(statement: Merge, columns: tuple[Scalar, ...]) -> Delete:

@@ -138,6 +138,13 @@ def test_in_with_and_rolled_back(client: Client) -> None:
     assert client.state(text.replace(" RETURNING id", "")) == "0A000"
 
 
+def test_a_row_that_another_part_has_changed(client: Client) -> None:
+    text = "WITH d AS (DELETE FROM t WHERE id = 1) MERGE INTO t USING (VALUES (1)) n (k) ON id = k "
+    assert client.state(text + "WHEN MATCHED THEN UPDATE SET v = 'z'") == "21000"
+    assert client.run(text + "WHEN NOT MATCHED THEN INSERT VALUES (9, '')") == "MERGE 0"
+    assert client.rows("SELECT * FROM t") == [("2", "two")]
+
+
 def test_views_follow_random_merges(client: Client) -> None:
     """Random merges against a model, with duplicates and NULLs in the source, and views over the target."""
     client.run("CREATE MATERIALIZED VIEW counts AS SELECT v, count(*) AS n, sum(id) AS ids FROM t GROUP BY v")
