@@ -195,16 +195,11 @@ def named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation
 
 
 def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None) -> FromItem:
-    """A subquery in FROM. Raises 42601 for one without an alias."""
-    if ref.alias is None:
-        what = "VALUES" if isinstance(ref.query.body, nodes.ValuesList) else "subquery"
-        example = "(VALUES ...)" if what == "VALUES" else "(SELECT ...)"
-        raise SqlError(
-            "42601", f"{what} in FROM must have an alias", hint=f"For example, FROM {example} [AS] foo.",
-            position=ref.at + 1,
-        )  # fmt: skip
+    """A subquery in FROM. One without an alias cannot be named (PostgreSQL 16)."""
     table = bind_subquery(env, ref.query, outer)
     visible = visible_columns(table.names, schema(table.rel))
+    if ref.alias is None:
+        return table.rel, Namespace(visible)
     return table.rel, rename(Namespace(visible), ref.alias, ref.columns, ref.at)
 
 

@@ -6,7 +6,6 @@ If the direct argument is not a constant, the result is a scalar function of ``a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import FLOAT8, Kind, SqlType
@@ -24,6 +23,7 @@ from planner.expr.scalar import (
     ScalarSubquery,
     children,
 )  # fmt: skip
+from sql.bind import hypothetical
 from sql.bind.aggregates import aggregate
 from sql.bind.coerce import cast, castable, plain, resolve_unknown
 from sql.bind.environment import Binder
@@ -31,8 +31,6 @@ from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
-
-_HYPOTHETICAL: Final = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 
 
 def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
@@ -42,8 +40,8 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
             message = f"WITHIN GROUP is required for ordered-set aggregate {name}"
             raise SqlError("42809", message, position=node.at + 1)
         raise no_function(name, [b.bind(a).type for a in node.args], node.at)
-    if name in _HYPOTHETICAL:
-        raise unsupported(f"{name}() WITHIN GROUP", position=node.at + 1)
+    if name in hypothetical.NAMES:
+        return hypothetical.hypothetical(b, node, name)
     direct = [b.bind(a) for a in node.args]
     types = [_type(b, i.expr) for i in node.order]
     wrong = no_function(name, [*(d.type for d in direct), *types], node.at)

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, TIMESTAMPTZ, Kind
-from planner.expr.scalar import Literal, Scalar
-from planner.logical.nodes import Finishing, LetRec, schema
+from planner.expr.scalar import And, Column, Literal, Scalar
+from planner.logical.nodes import Filter, Finishing, LetRec, Numbering, Project, TopK, schema
+from planner.logical.traversal import own_columns
 from sql.bind import cte, volatile
 from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.namespace import Namespace, visible_columns
+from sql.bind.operators import operator
 from sql.bind.order_by import ordinal, sort_key
 from sql.bind.priority import block_priorities
 from sql.bind.scope import NameScope
@@ -136,7 +138,31 @@ def _body(env: Environment, query: nodes.Query, outer: NameScope | None) -> Boun
         bound = replace(bound, limit=_row_count(env, query.limit, "LIMIT"))
     if query.offset is not None:
         bound = replace(bound, offset=_row_count(env, query.offset, "OFFSET"))
-    return bound
+    return _with_ties(env, query, bound) if query.ties else bound
+
+
+def _with_ties(env: Environment, query: nodes.Query, bound: BoundQuery) -> BoundQuery:
+    """FETCH FIRST n ROWS WITH TIES: of the rows after OFFSET, those before which at most n - 1 others sort. Raises
+    2201W, 42601."""
+    assert query.limit is not None
+    if not query.order:
+        raise SqlError("42601", "WITH TIES cannot be specified without ORDER BY clause")
+    if bound.limit is None:
+        raise SqlError("2201W", "row count cannot be null in FETCH FIRST ... WITH TIES clause")
+    limit, offset = bound.limit, bound.offset
+    bound = resolve_columns(env, bound)
+    at, columns = query.limit.at, schema(bound.rel)
+    numbers = (Numbering.RANK, Numbering.ROW_NUMBER)
+    rank, number = (Column(len(columns) + i, INT8, False) for i in range(2))
+    zero = Literal(0, INT8)
+    last = limit if offset is None else operator(env, "+", [limit, offset], at)
+    conditions = [operator(env, "<=", [rank, last], at), operator(env, ">", [limit, zero], at)]
+    if offset is not None:
+        conditions.append(operator(env, ">", [number, offset], at))
+    kept = numbers[:1] if offset is None else numbers
+    numbered = TopK(bound.rel, (), bound.order, None, None, kept)
+    rel = Project(Filter(numbered, And(tuple(conditions))), own_columns(columns))
+    return replace(bound, rel=rel, limit=None, offset=None)
 
 
 def _row_count(env: Environment, node: nodes.Expr, what: str) -> Scalar | None:

@@ -39,7 +39,8 @@ class NameScope:
     ``target``: the table that UPDATE or DELETE changes, which the other items of FROM cannot name. ``seen``: by column,
     the offset where it was first named, and whether that was in an inner level. ``conditional``: the expression being
     bound is an argument of this (CASE, COALESCE), where no set-returning function may be. ``groupings``: the arguments
-    of each GROUPING so far, and its offset.
+    of each GROUPING so far, and its offset. ``several``: GROUP BY has several sets of keys. ``direct``: expressions
+    that must be over grouped columns, although they stand in an aggregate.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
@@ -56,6 +57,8 @@ class NameScope:
     seen: dict[int, tuple[int, bool]] = field(default_factory=dict)
     conditional: str | None = None
     groupings: list[tuple[tuple[Scalar, ...], int]] = field(default_factory=list)
+    several: bool = False
+    direct: list[Scalar] = field(default_factory=list)
 
     @property
     def depth(self) -> int:

@@ -53,7 +53,8 @@ def bind_select(
         scope.clause = "WHERE"
         rel = Filter(rel, ExpressionBinder(env, scope, "WHERE").condition(node.where, "WHERE"))
     items = node.group or ()
-    if has_sets(items):
+    scope.several = has_sets(items)
+    if scope.several:
         scope.namespace = nullable(scope.namespace)
     scope.grouped = not may_be_empty(items)
     scope.aggregates, scope.functions, scope.windows, scope.clause = [], [], [], "SELECT"
@@ -130,12 +131,11 @@ def _having(env: Environment, scope: NameScope, node: nodes.Expr) -> Scalar:
 def _keys(env: Environment, scope: NameScope, targets: list[TargetExpr], node: nodes.Select) -> Keys:
     """The keys of GROUP BY and its sets. Raises 42803, 42P20, 54001, 54011."""
     found: list[tuple[Scalar, int | None]] = []
-    several = has_sets(node.group or ())
 
     def position(item: nodes.Expr) -> int:
         expr, target = _group_key(env, scope, targets, item)
         check_equality(expr.type, item.at)
-        key = expr, target if several else None
+        key = expr, target if scope.several else None
         if key not in found:
             found.append(key)
         return found.index(key)
@@ -221,7 +221,7 @@ def _group(scope: NameScope, rel: Rel, targets: list[TargetExpr], keys: Keys, ha
     conditions = [having] if having is not None else []
     exprs = [*(t.expr for t in targets), *conditions, *windows.expressions(scope.windows or [])]
     above = called(e for expr in exprs for e in grouping.outside_keys(expr))
-    grouping.prepare([*exprs, *arguments(functions, above)])
+    grouping.prepare([*exprs, *arguments(functions, above), *scope.direct])
     rel = grouping.apply(below, placed)
     if having is not None:
         rel = Filter(rel, grouping.rewrite(having))

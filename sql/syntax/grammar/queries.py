@@ -28,6 +28,7 @@ class _Tail:
     as_of: nodes.Expr | None = None
     as_of_at_least: bool = False
     locking: tuple[tuple[str, int], ...] | None = None
+    ties: bool = False
 
     def is_empty(self) -> bool:
         return self == _EMPTY
@@ -57,7 +58,16 @@ class QueryGrammar(TableGrammar):
         if isinstance(body, nodes.Query) and with_ is None and tail.is_empty():
             return body
         return nodes.Query(
-            body, at, with_, tail.order, tail.limit, tail.offset, tail.as_of, tail.as_of_at_least, tail.locking
+            body,
+            at,
+            with_,
+            tail.order,
+            tail.limit,
+            tail.offset,
+            tail.as_of,
+            tail.as_of_at_least,
+            tail.locking,
+            tail.ties,
         )
 
     def _set_operations(self, left: nodes.QueryBody) -> nodes.QueryBody:
@@ -186,7 +196,10 @@ class QueryGrammar(TableGrammar):
             tail.order = self.order_by()
         while True:
             if self.is_one_of("limit", "fetch") and tail.limit is None:
-                tail.limit = self._limit() if self.advance().value == "limit" else self._fetch_first()
+                if self.advance().value == "limit":
+                    tail.limit = self._limit()
+                else:
+                    tail.limit, tail.ties = self._fetch_first()
             elif self.is_word("offset") and tail.offset is None:
                 self.index += 1
                 tail.offset = self.expression()
@@ -208,16 +221,17 @@ class QueryGrammar(TableGrammar):
             )  # fmt: skip
         return count
 
-    def _fetch_first(self) -> nodes.Expr:
+    def _fetch_first(self) -> tuple[nodes.Expr, bool]:
+        """A count, and whether it says WITH TIES."""
         if self.accept_one_of("first", "next") is None:
             raise self.error()
         count = nodes.Number("1", self.token.start) if self.is_one_of("row", "rows") else self.expression()
         if self.accept_one_of("row", "rows") is None:
             raise self.error()
-        if self.is_word("with", "ties"):
-            raise self.refusal("WITH TIES")
+        if self.accept("with", "ties"):
+            return count, True
         self.expect("only")
-        return count
+        return count, False
 
     def _locking(self) -> tuple[tuple[str, int], ...]:
         """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``: its tables."""

@@ -411,7 +411,7 @@ class SetQuery:
 class Query:
     """A query's body with its WITH, ORDER BY, LIMIT, OFFSET, AS OF and FOR UPDATE.
 
-    ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands.
+    ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands. ``ties``: FETCH FIRST … WITH TIES.
     """
 
     body: QueryBody
@@ -423,6 +423,7 @@ class Query:
     as_of: Expr | None = None
     as_of_at_least: bool = False
     locking: tuple[tuple[str, int], ...] | None = None
+    ties: bool = False
 
 
 QueryBody = Select | ValuesList | SetQuery | Query

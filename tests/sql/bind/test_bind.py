@@ -264,6 +264,12 @@ def test_intersect_binds_tighter() -> None:
     assert isinstance(rel.right, SetOperation)
 
 
+def test_a_subquery_needs_no_alias() -> None:
+    """As from PostgreSQL 16 on: only its columns can be named."""
+    rel = project("select a, b from (select 1 as a), (values (2)) v(b)")
+    assert len(rel.exprs) == 2
+
+
 def test_distinct_on() -> None:
     rel = checked("select distinct on (b) a from t order by b, a desc").rel
     assert isinstance(rel, TopK)
