@@ -9,38 +9,18 @@ from typing import ClassVar
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.graph import Changes, Picks, Reduced, Reducer, Seen, Window
+from ivm.graph import Changes, Picks, Reduced, Seen, Window
 from ivm.rows import Mask, Words, pack
 from ivm.trace.ordered import Ordered
-from ivm.words import row_width
 from planner.expr.context import Context
 from planner.expr.row_errors import error_words
 from planner.frames.changes import Walk, changes
+from planner.frames.fold import out_width
 from planner.frames.functions import Results, evaluate
 from planner.frames.held import Held
 from planner.frames.layers import Layers
 from planner.frames.plan import Edges, WindowPlan
 from planner.frames.searched import Group, Searched
-
-
-@dataclass(frozen=True, slots=True)
-class FramedFold:
-    """``FramedRows`` before there is a context."""
-
-    plan: WindowPlan
-
-    @property
-    def out_width(self) -> int:
-        return 1 + row_width(self.plan.layout.row) + row_width(self.plan.columns)
-
-    @property
-    def can_fail(self) -> bool:
-        return self.plan.can_fail
-
-    def bind(self, context: Context) -> Reducer:
-        """Raises 22004 and 22013 for bad offsets."""
-        edges = {of[0]: self.plan.edges(frame, context) for frame, of in self.plan.frames.items()}
-        return FramedRows(self.plan, context, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +43,7 @@ class FramedRows:
 
     @property
     def out_width(self) -> int:
-        return FramedFold(self.plan).out_width
+        return out_width(self.plan)
 
     def __call__(self, keys: Words, offsets: Words, vals: Words, diffs: Words, /) -> Reduced:
         counts = np.maximum(diffs[:, 0], 0)

@@ -12,8 +12,8 @@ from planner.aggregates.reducers import counts_not, order_words
 from planner.aggregates.table import AGGREGATES, of_pairs, without_filter
 from planner.expr.functions.casts.registry import CAST
 from planner.expr.scalar import Aggregate, Call, Column, Literal, Scalar, SortKey
+from planner.frames.fold import FramedFold
 from planner.frames.plan import Layout, WindowPlan
-from planner.frames.reducer import FramedFold
 from planner.logical.frames import Framed, FrameMode, Picked
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TopK
