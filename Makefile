@@ -92,6 +92,7 @@ laws: $(VENV)/test.done
 extremes: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 tests/planner/expr/test_function_extremes.py
 	$(PY) -m tests.programs.extreme_views
+	RESOLUTION=all $(PY) -m pytest tests/sql/bind/test_resolution.py
 
 chaos: $(VENV)/test.done
 	$(PY) -m tests.programs.chaos --count $(or $(COUNT),20)

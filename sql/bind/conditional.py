@@ -15,8 +15,7 @@ from sql.bind.operators import equal, operator
 from sql.bind.positions import position
 from sql.syntax.nodes import queries as nodes
 
-_NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC)
-_PROMOTED = (Kind.NUMERIC, Kind.FLOAT8)
+_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 def unify(b: Binder, exprs: Sequence[Scalar], what: str, positions: Sequence[int]) -> list[Scalar]:
@@ -70,15 +69,14 @@ def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
 
 
 def nullif(b: Binder, node: nodes.Apply) -> Scalar:
-    """NULLIF(a, b): a unless a = b. Its type is that of a, or what = casts a to."""
+    """NULLIF(a, b): a unless a = b. Its type is what = casts a to."""
     if len(node.args) != 2:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
     left, right = b.bind(node.args[0]), b.bind(node.args[1])
     comparison = equal(b.env, left, right, node.at)
     assert isinstance(comparison, Call)
-    compared = comparison.args[0]
-    promoted = compared.type.kind in _PROMOTED and left.type.kind in _NUMBERS
-    value = compared if promoted or left.type.kind is UNKNOWN.kind else left
+    # Postgres compares a date with a timestamp as they are
+    value = left if left.type.kind in _TIMES else comparison.args[0]
     return Case(((comparison, Literal(None, value.type)),), value, value.type, True)
 
 

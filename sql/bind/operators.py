@@ -8,7 +8,7 @@ from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments
 from sql.bind.environment import Environment
-from sql.bind.overloads import no_operator, resolve_operator, result_type
+from sql.bind.overloads import no_operator, not_resolved, resolve_operator, result_type
 from sql.bind.rows import check_comparable
 
 
@@ -17,8 +17,8 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scal
     types = tuple(a.type for a in args)
     try:
         choice = resolve_operator(overloads(symbol), types)
-    except SqlError:
-        raise no_operator(symbol, types, at, ambiguous=True) from None
+    except SqlError as error:
+        raise not_resolved(error, no_operator(symbol, types, at, ambiguous=True)) from None
     if choice is None:
         raise no_operator(symbol, types, at)
     function = choice.overload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
@@ -14,6 +14,7 @@ from planner.expr.functions.table import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
+    ANYELEMENT,
     ANYENUM,
     ANYNONARRAY,
     ArgumentType,
@@ -65,7 +66,8 @@ Search = Callable[[Sequence[OverloadT], tuple[SqlType, ...]], Resolution[Overloa
 def resolve(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
     """The best of a built-in function's overloads for arguments of these types.
 
-    None where none fits. Raises 42725 where several fit equally well.
+    None where none fits. Raises 42725 where several fit equally well, 42804 where only untyped literals could say what
+    its polymorphic types stand for.
     """
     return _cached(overloads, types, resolve_uncached)
 
@@ -81,8 +83,8 @@ def resolve_call(
     """``resolve`` for a call of ``name``. Raises 42883 where no overload fits, 42725 where several do."""
     try:
         found = resolve(overloads, types)
-    except SqlError:
-        raise no_function(name, types, at, ambiguous=True) from None
+    except SqlError as error:
+        raise not_resolved(error, no_function(name, types, at, ambiguous=True)) from None
     if found is None:
         raise no_function(name, types, at)
     return found
@@ -133,7 +135,6 @@ def _chosen(
         if len(candidates) <= 1:
             break
         candidates = narrow(candidates, types)
-    candidates = _without_polymorphic(candidates)
     if len(candidates) > 1:
         raise SqlError("42725", "ambiguous")
     return _resolution(candidates[0], types) if candidates else None
@@ -286,16 +287,15 @@ def _by_known_type(candidates: list[Candidate[OverloadT]], types: tuple[SqlType,
     return fitting if len(fitting) == 1 else candidates
 
 
-def _without_polymorphic(candidates: list[Candidate[OverloadT]]) -> list[Candidate[OverloadT]]:
-    concrete = [c for c in candidates if not any(isinstance(a, Polymorphic) for a in c.args)]
-    if len(candidates) > 1 and len(concrete) == 1:
-        return concrete
-    return candidates
+_STRICT: Final = frozenset((ANYARRAY, ANYNONARRAY, ANYENUM, ANYELEMENT))
+"""The polymorphic types that an untyped literal does not become text for."""
 
 
 def _resolution(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT]:
     element = _element(candidate.args, types)
     if element is not None and element.kind is Kind.UNKNOWN:
+        if _STRICT.intersection(candidate.args):
+            raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
         element = TEXT
     args = tuple(_concrete(d, t, element) for d, t in zip(candidate.args, types, strict=True))
     return Resolution(candidate.overload, args, element)
@@ -320,6 +320,11 @@ def result_type(declared: ArgumentType, choice: Resolution[OverloadT]) -> SqlTyp
         return choice.args[0] if choice.args else TEXT
     element = plain(choice.element or TEXT)
     return array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
+
+
+def not_resolved(error: SqlError, ambiguous: SqlError) -> SqlError:
+    """The error of a call that ``resolve`` raised for: ``ambiguous`` if that was the reason."""
+    return ambiguous if error.sqlstate == "42725" else SqlError(error.sqlstate, error.message)
 
 
 def signature(name: str, types: Sequence[SqlType]) -> str:

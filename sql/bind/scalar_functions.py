@@ -10,7 +10,7 @@ from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, plain
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
-from sql.bind.overloads import no_function, resolve, result_type
+from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
 
 
@@ -21,8 +21,8 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     types = tuple(a.type for a in args)
     try:
         choice = resolve(tuple(f for f in overloads(name) if not f.internal), types)
-    except SqlError:
-        raise no_function(name, types, at, ambiguous=True) from None
+    except SqlError as error:
+        raise not_resolved(error, no_function(name, types, at, ambiguous=True)) from None
     if choice is None:
         converted = _as_cast(env, name, args, at) or _as_operator(env, name, args, at)
         if converted is not None:
@@ -55,6 +55,8 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
     except SqlError:
         return None
     source = args[0].type
+    if source.kind is Kind.BOOL and target.kind in (Kind.BPCHAR, Kind.VARCHAR):
+        return None  # pg_cast has a function for them, of another name
     if source.kind is not Kind.UNKNOWN and not castable(source, target, "explicit"):
         return None
     return cast(env, args[0], plain(target), "explicit", at)

@@ -76,8 +76,6 @@ def _output(site: CallSite, words: Words, assignment: bool) -> Words:
 def _input(site: CallSite, words: Words) -> Vector:
     dictionary = site.context.dictionary
     texts = [b.decode() for b in dictionary.lookup(words)]
-    if site.args[0].kind is Kind.BPCHAR:
-        texts = [t.rstrip(" ") for t in texts]
     vector, failures = parse_rows(site.result, texts, dictionary, style_of(site))
     for row, error in failures:
         site.fail(np.array([row]), error)

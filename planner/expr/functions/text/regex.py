@@ -10,9 +10,12 @@ from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
 
+BPCHAR: Final = SqlType(Kind.BPCHAR)
+"""Patterns see the padding of character(n), which its cast to text removes."""
 TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
 
 
+@per_value("~~", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("~~", (TEXT, TEXT), BOOL, makes_null=False)
 @per_value("like", (TEXT, TEXT), BOOL)
 def like(value: str, pattern: str) -> bool:
@@ -26,17 +29,20 @@ def _like(value: str, pattern: str, ignore_case: bool) -> bool:
     return found is not None
 
 
+@per_value("!~~", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False)
 @per_value("notlike", (TEXT, TEXT), BOOL)
 def not_like(value: str, pattern: str) -> bool:
     return not _like(value, pattern, False)
 
 
+@per_value("~~*", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("~~*", (TEXT, TEXT), BOOL, makes_null=False)
 def ilike(value: str, pattern: str) -> bool:
     return _like(value, pattern, True)
 
 
+@per_value("!~~*", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("!~~*", (TEXT, TEXT), BOOL, makes_null=False)
 def not_ilike(value: str, pattern: str) -> bool:
     return not _like(value, pattern, True)
@@ -61,9 +67,10 @@ def like_escape(pattern: str, escape: str) -> str:
 
 def _matching(name: str, compiled: Callable[[str], Regex], wanted: bool) -> None:
     """Adds an operator that tests whether a regular expression matches, or (``wanted`` false) does not."""
-    per_value(name, (TEXT, TEXT), BOOL, makes_null=False)(
-        lambda value, pattern: compiled(pattern).matches(value) is wanted
-    )
+    for type_ in (TEXT, BPCHAR):
+        per_value(name, (type_, TEXT), BOOL, makes_null=False)(
+            lambda value, pattern: compiled(pattern).matches(value) is wanted
+        )
 
 
 _matching("~", regex, True)

@@ -7,9 +7,10 @@ import unicodedata
 from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT
+from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT, Kind, SqlType
 from planner.expr.functions.table import Raises, per_value
 
+BPCHAR: Final = SqlType(Kind.BPCHAR)
 _MAX_CHARACTERS: Final = 2**28
 
 
@@ -27,9 +28,17 @@ def length(value: str | bytes) -> int:
     return len(value)
 
 
+@per_value("octet_length", (BPCHAR,), INT4)
 @per_value("octet_length", (TEXT,), INT4)
 def octet_length(value: str) -> int:
     return len(value.encode())
+
+
+@per_value("length", (BPCHAR,), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("char_length", (BPCHAR,), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("character_length", (BPCHAR,), INT4)
+def length_without_padding(value: str) -> int:
+    return len(value.rstrip(" "))
 
 
 @per_value("bit_length", (TEXT,), INT4)
