@@ -294,7 +294,7 @@ class Alterer:
         table = self.writer.exchange(old.id, new, None)
         if len(rows):
             with _said_of_a_table(new):
-                Changer(self.writer, self.keys, self.context).insert_rows(table, rows)
+                Changer(self.writer, self.keys, self.context).insert_own(table, rows)
         return self.writer.catalog.relations[table.id]
 
     def _converted(self, old: Relation, new: Relation, values: list[Scalar]) -> Words:
