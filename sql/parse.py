@@ -7,7 +7,7 @@ PostgreSQL's precedence, its syntax errors with their positions, and nothing acc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ivm.errors import SqlError, too_deep
@@ -24,6 +24,7 @@ class StatementText:
     text: str
     offset: int = 0
     tokens: tuple[Token, ...] | None = field(default=None, compare=False, repr=False)
+    tree: Statement | None = field(default=None, compare=False, repr=False)
 
 
 def no_parameter(statement: StatementText) -> SqlError:
@@ -35,9 +36,19 @@ def no_parameter(statement: StatementText) -> SqlError:
 def split(text: str) -> list[StatementText]:
     """The statements of a string without their semicolons; empty ones and comments are left out.
 
-    Raises 42601 for a lexical error anywhere, so that nothing of such a string runs (PostgreSQL also lexes it first).
+    Raises 42601 for a lexical error anywhere.
     """
     return list(_statements(text, tokenize(text)))
+
+
+def parsed(text: str) -> list[StatementText]:
+    """``split``, and parsed if there are several.
+
+    Raises 42601 for a mistake of syntax anywhere in them, so that nothing of such a string runs (PostgreSQL also parses
+    all of it first). The mistakes of a string's only statement are left to ``parse``.
+    """
+    found = split(text)
+    return found if len(found) < 2 else [replace(each, tree=parse(each)) for each in found]
 
 
 def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
@@ -59,6 +70,8 @@ def parse(statement: StatementText | str) -> Statement:
     """The syntax tree of one statement. Raises 42601 with the position in the whole query string."""
     if isinstance(statement, str):
         statement = StatementText(statement)
+    if statement.tree is not None:
+        return statement.tree
     try:
         tokens = list(statement.tokens) if statement.tokens is not None else _one_statement(statement.text)
         return StatementGrammar(statement.text, tokens).whole()

@@ -29,7 +29,7 @@ class SessionFunctions(Protocol):
         """The value of a run-time setting, None if there is no such setting."""
         ...
 
-    def set_setting(self, name: str, value: str, local: bool) -> str:
+    def set_setting(self, name: str, value: str | None, local: bool) -> str:
         """set_config: changes a setting and returns its new value."""
         ...
 

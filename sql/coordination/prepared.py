@@ -114,7 +114,7 @@ class Statements:
             return found
         recorder = Recorder(SearchPathReader(catalog, path))
         with reading(style) as literals:
-            bound = bind_statement(StatementText(text, 0, statement.tokens), recorder, types)
+            bound = bind_statement(StatementText(text, 0, statement.tokens, statement.tree), recorder, types)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)

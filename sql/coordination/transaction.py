@@ -41,6 +41,8 @@ class Transaction:
     started: int
     extent: Extent
     read_only: bool = False
+    queried: bool = False
+    """Whether a statement of it has read anything: then its modes are fixed."""
     writer: Writer | None = None
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
     afterwards: list[Callable[[], object]] = field(default_factory=list)
@@ -82,8 +84,6 @@ class Transaction:
         ``light``: when the engine thread is idle, first try on the event loop's thread. Work that would take long
         raises TooLongHereError there before it has changed anything.
         """
-        if self.read_only:
-            raise SqlError("25006", "cannot execute a statement that writes in a read-only transaction")
         if self.extent is Extent.STATEMENT:
             here = (lambda: self._whole_here(work)) if light else None
             return await self.jobs.autocommit(lambda: self._whole(work), here)
@@ -179,7 +179,7 @@ class Transaction:
         del self.savepoints[self._find(name) :]
 
     async def rollback_to(self, name: str) -> None:
-        """Undo the changes made after the savepoint, which stays."""
+        """Undo the changes made after the savepoint, which stays. 3B001: there is none of this name."""
         place = self._find(name)
         mark = self.savepoints[place][1]
         del self.savepoints[place + 1 :]

@@ -8,6 +8,7 @@ from ivm.errors import SqlError
 from sql.engine.clock import timestamp_now
 from sql.parse import StatementText
 from sql.session.datum_rows import datum_rows
+from sql.session.modes import set_modes, set_variable
 from sql.session.portal import NamedStatement
 from sql.session.preparing import prepare, show_columns
 from sql.session.state import SessionState
@@ -58,24 +59,20 @@ def run_control(session: SessionState, statement: Control) -> Result:
 
 
 def _set(session: SessionState, statement: SetVariable) -> CommandResult:
-    transaction = session.transaction
-    if statement.local and not session.in_block:
+    if statement.local and not session.in_any_block:
         session.notice("SET LOCAL can only be used in transaction blocks", "WARNING", "25P01")
-    of_transaction = statement.name.lower().startswith("transaction_")
-    session.settings.set(statement.name, statement.value, statement.local or of_transaction)
-    if of_transaction and transaction is not None:
-        transaction.read_only = session.settings.boolean("transaction_read_only")
-    return CommandResult("SET" if statement.value is not None else "RESET")
+    set_variable(session, statement.name, statement.value, statement.local)
+    return CommandResult(statement.tag)
 
 
 def _set_transaction(session: SessionState, statement: SetTransaction) -> CommandResult:
-    if not statement.session and not session.in_block:
-        session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
-    elif statement.session:
+    if statement.session:
         for name, value in statement.modes.settings().items():
             session.settings.set(f"default_transaction_{name}", value)
-    else:
-        session.set_modes(statement.modes)
+        return CommandResult("SET")
+    if not session.in_any_block:
+        session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
+    set_modes(session, statement.modes)
     return CommandResult("SET")
 
 

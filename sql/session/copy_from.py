@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ivm.errors import SqlError
 from sql.session.copy_files import load_file
 from sql.session.copy_in import CopyIn
 from sql.session.information import SystemInformation
@@ -14,10 +13,8 @@ from sql.statements.statements import CopyFormat, CopyFrom
 
 
 async def copy_from(session: SessionState, reads: Reads, statement: CopyFrom, request: Request) -> Result:
-    """Load files, or begin to receive the client's data. 25006: in a read-only transaction."""
+    """Load files, or begin to receive the client's data."""
     transaction = session.running
-    if transaction.read_only:
-        raise SqlError("25006", "cannot execute COPY FROM in a read-only transaction")
     dictionary = session.coordinator.engine.dictionary
     context = reads.context(dictionary, request, 0, SystemInformation(session, transaction.catalog))
     if statement.path is not None:

@@ -19,7 +19,7 @@ async def declare(
 ) -> Result:
     """DECLARE. 25P01: a cursor without HOLD outside of a transaction block."""
     transaction = session.running
-    if not statement.hold and not transaction.is_block:
+    if not statement.hold and not session.in_any_block:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.cursors.check_free(statement.name)
     source: PortalRows | Subscription

@@ -15,7 +15,7 @@ async def discard(session: SessionState, statement: Discard) -> CommandResult:
     """DISCARD ALL, TEMP or PLANS. 25001: ALL in a transaction block."""
     what = statement.what
     if what == "all":
-        if session.in_block:
+        if session.in_any_block:
             raise SqlError("25001", "DISCARD ALL cannot run inside a transaction block")
         session.statements.clear()
         session.cursors.close_all()

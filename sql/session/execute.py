@@ -20,6 +20,7 @@ from sql.session.defining import Definitions
 from sql.session.discarding import discard
 from sql.session.explaining import explained
 from sql.session.information import SystemInformation
+from sql.session.modes import check_modes
 from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
@@ -57,6 +58,7 @@ class Executor:
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self._reads, prepared.bound.statement
+        check_modes(session, statement, prepared.text)
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
         match statement:

@@ -10,6 +10,7 @@ from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKin
 from sql.catalog.search_path import SearchPath
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
+from sql.session.modes import set_variable
 from sql.session.own_relations import own_rows
 from sql.session.sequences import SequenceFunctions
 from sql.session.state import SessionState
@@ -104,10 +105,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
         return False
 
-    def set_setting(self, name: str, value: str, local: bool) -> str:
-        settings = self.session.settings
-        settings.set(name, value, local)
-        return settings.get(name)
+    def set_setting(self, name: str, value: str | None, local: bool) -> str:
+        set_variable(self.session, name, value, local)
+        return self.session.settings.get(name)
 
 
 def text_style(session: SessionState) -> TextStyle:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from ivm.words import BYTEA, INT8, TEXT, SqlType
 from sql.coordination.prepared import Prepared
-from sql.parse import StatementText
+from sql.parse import StatementText, parse
 from sql.session.portal import NamedStatement
 from sql.session.state import SessionState
 from sql.session.subscription import subscribe_columns
+from sql.session.transactions import aborted, ends_failed_block
 from sql.statements import statements as bound
 from sql.statements.queries import OutputColumn, Query
+from sql.syntax.nodes.statements import Utility
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
 
@@ -22,6 +24,10 @@ def prepare(session: SessionState, statement: StatementText, types: tuple[SqlTyp
 
     Raises SqlError, whose position counts from the start of the query string.
     """
+    if session.failed:
+        tree = parse(statement)
+        if not (isinstance(tree, Utility) and ends_failed_block(tree.statement)):
+            raise aborted()
     catalog = session.catalog
     cache = session.coordinator.statements
     try:

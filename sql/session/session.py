@@ -14,7 +14,7 @@ from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
-from sql.parse import no_parameter, split
+from sql.parse import no_parameter, parsed, split
 from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
@@ -24,7 +24,7 @@ from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, output_columns, prepare, statement_named
 from sql.session.request import Request
 from sql.session.state import SessionState
-from sql.session.transactions import aborted, check_not_failed, end_implicit, fail, run_transaction_control
+from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
 from sql.statements.queries import OutputColumn
 from sql.statements.results import EmptyResult, Result, RowsResult
 from sql.system.state import CopyInfo, SessionInfo
@@ -79,11 +79,12 @@ class Session:
 
     async def simple(self, text: str) -> AsyncIterator[Result]:
         """The results of a query string's statements, which run in one implicit transaction if there are several."""
-        statements = split(text)
+        statements = parsed(text)
         if not statements:
             yield EmptyResult()
             return
         self._idle.stop()
+        self.state.several = len(statements) > 1
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.state.transaction is None
             prepared = prepare(self.state, statement)
@@ -99,6 +100,7 @@ class Session:
     async def parse(self, name: str, text: str, parameter_oids: Sequence[int]) -> None:
         """Prepare a statement. 42P05: the name is taken."""
         self._idle.stop()
+        self.state.several = False
         if name and name in self.state.statements:
             raise SqlError("42P05", f'prepared statement "{name}" already exists')
         types = tuple(None if oid in UNSPECIFIED_TYPES else self._type(oid) for oid in parameter_oids)
@@ -203,7 +205,8 @@ class Session:
         state.coordinator.jobs.record_statement(state.backend_id)
         state.copying = None
         statement = prepared.bound.statement
-        check_not_failed(state, statement)
+        if state.failed and not ends_failed_block(statement):
+            raise aborted()
         control = await run_transaction_control(state, statement)
         if control is not None:
             return control
@@ -222,6 +225,7 @@ class Session:
     async def fail(self) -> None:
         """After an error: mark a transaction block as failed; roll back any other transaction."""
         self._idle.cancel()
+        self.state.several = False
         self.state.copying = None
         await fail(self.state)
 

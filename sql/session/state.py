@@ -22,7 +22,6 @@ from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
 from sql.settings.settings import Settings
 from sql.statements.results import Notice
-from sql.statements.statements import Modes
 from sql.system.state import CopyInfo, SessionInfo
 
 _BACKENDS = itertools.count(1)
@@ -56,6 +55,8 @@ class SessionState:
         self.transaction: Transaction | None = None
         self.failed = False
         """Whether the open transaction block has failed and must be ended."""
+        self.several = False
+        """Whether the running message has several statements: they are a block of their own."""
         self.statements: dict[str, NamedStatement] = {}
         self.portals: dict[str, Portal] = {}
         self.cursors = Cursors()
@@ -83,6 +84,11 @@ class SessionState:
         return self.transaction is not None and self.transaction.is_block
 
     @property
+    def in_any_block(self) -> bool:
+        """Whether BEGIN has opened a block, or the message's statements are one."""
+        return self.in_block or (self.several and self.transaction is not None)
+
+    @property
     def running(self) -> Transaction:
         """The transaction of the running statement."""
         assert self.transaction is not None, "a statement runs in a transaction"
@@ -91,7 +97,7 @@ class SessionState:
     def new_transaction(self, extent: Extent) -> Transaction:
         """Open a transaction, with the session's default modes."""
         self.settings.begin()
-        read_only = self.settings.boolean("default_transaction_read_only")
+        read_only = self.settings.boolean("transaction_read_only")
         now = timestamp_now()
         self.transaction = Transaction(self.coordinator.jobs, now, extent, read_only)
         return self.transaction
@@ -99,12 +105,6 @@ class SessionState:
     def begin_implicit(self, extent: Extent = Extent.MESSAGE) -> Transaction:
         """The transaction for the next statement; if none is open, a new one of this extent."""
         return self.new_transaction(extent) if self.transaction is None else self.transaction
-
-    def set_modes(self, modes: Modes) -> None:
-        """Apply the modes of BEGIN or SET TRANSACTION to the open transaction."""
-        for name, value in modes.settings().items():
-            self.settings.set(f"transaction_{name}", value, local=True)
-        self.running.read_only = self.settings.boolean("transaction_read_only")
 
     # Names.
 
@@ -169,8 +169,5 @@ def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:
             except SqlError as error:
                 if error.sqlstate != "42704":
                     raise
-    settings.defaults = dict(settings.values)
-    settings.defaults["session_authorization"] = user
-    settings.values.clear()
-    settings.reported.clear()
+    settings.become_defaults(session_authorization=user)
     return settings

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from sql.coordination.transaction import Extent
+from sql.session.modes import set_modes, set_variable
 from sql.session.state import SessionState
+from sql.settings.settings import MODES
 from sql.statements.results import CommandResult
 from sql.statements.statements import Begin, Commit, Rollback, Savepoint, Statement
 
 
-def check_not_failed(session: SessionState, statement: Statement) -> None:
-    """25P02: the transaction block has failed, and the statement does not end it."""
-    if not session.failed:
-        return
-    if isinstance(statement, Commit | Rollback):
-        return
-    if isinstance(statement, Savepoint) and statement.action == "rollback":
-        return
-    raise aborted()
+def ends_failed_block(statement: object) -> bool:
+    """Whether a failed transaction block still runs this statement: one that ends it, or returns to a savepoint."""
+    back = isinstance(statement, Savepoint) and statement.action == "rollback"
+    return back or isinstance(statement, Commit | Rollback)
 
 
 def aborted() -> SqlError:
@@ -31,7 +28,7 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
         case Begin():
             return _begin(session, statement)
         case Commit() | Rollback():
-            return await _end_explicit(session, isinstance(statement, Commit))
+            return await _end_explicit(session, statement)
         case Savepoint():
             return await _savepoint(session, statement)
         case _:
@@ -44,24 +41,32 @@ def _begin(session: SessionState, statement: Begin) -> CommandResult:
         session.new_transaction(Extent.BLOCK)
     elif transaction.is_block:
         session.notice("there is already a transaction in progress", "WARNING", "25001")
-    else:
-        transaction.extent = Extent.BLOCK
-    session.set_modes(statement.modes)
-    return CommandResult("BEGIN")
+    set_modes(session, statement.modes)
+    session.running.extent = Extent.BLOCK
+    return CommandResult(statement.tag)
 
 
-async def _end_explicit(session: SessionState, commit: bool) -> CommandResult:
-    transaction, failed = session.transaction, session.failed
+async def _end_explicit(session: SessionState, statement: Commit | Rollback) -> CommandResult:
+    transaction, name = session.transaction, type(statement).__name__.upper()
     if transaction is None or not transaction.is_block:
+        if statement.chain:
+            raise SqlError("25P01", f"{name} AND CHAIN can only be used in transaction blocks")
         session.notice("there is no transaction in progress", "WARNING", "25P01")
     if transaction is None:
-        return CommandResult("COMMIT" if commit else "ROLLBACK")
+        return CommandResult(name)
+    commit = isinstance(statement, Commit) and not session.failed
+    modes = {mode: session.settings.get(mode) for mode in MODES}
     session.transaction, session.failed = None, False
-    commit = commit and not failed
     try:
         await (transaction.commit() if commit else transaction.rollback())
-    finally:
-        _after(session, commit)
+    except SqlError:
+        _after(session, committed=False)
+        raise
+    _after(session, commit)
+    if statement.chain:
+        session.new_transaction(Extent.BLOCK)
+        for mode, value in modes.items():
+            set_variable(session, mode, value)
     return CommandResult("COMMIT" if commit else "ROLLBACK")
 
 
@@ -72,15 +77,20 @@ async def _savepoint(session: SessionState, statement: Savepoint) -> CommandResu
         raise SqlError("25P01", f"{what} can only be used in transaction blocks")
     if statement.action == "savepoint":
         await transaction.savepoint(statement.name)
+        session.settings.savepoint()
         return CommandResult("SAVEPOINT")
     if statement.action == "release":
         transaction.release_savepoint(statement.name)
         session.cursors.release(len(transaction.savepoints) + 1)
-        return CommandResult("RELEASE")
-    await transaction.rollback_to(statement.name)
-    session.cursors.roll_back(len(transaction.savepoints))
-    session.failed = False
-    return CommandResult("ROLLBACK")
+        session.settings.release(len(transaction.savepoints) + 1)
+    else:
+        await transaction.rollback_to(statement.name)
+        session.cursors.roll_back(len(transaction.savepoints))
+        session.settings.roll_back_to(len(transaction.savepoints))
+        session.failed = False
+    transaction.read_only = session.settings.boolean("transaction_read_only")
+    session.report_settings()
+    return CommandResult("RELEASE" if statement.action == "release" else "ROLLBACK")
 
 
 async def end_implicit(session: SessionState) -> None:
@@ -104,6 +114,8 @@ async def fail(session: SessionState) -> None:
         return
     if transaction.is_block:
         session.failed = True
+        session.settings.roll_back_to(len(transaction.savepoints))
+        session.report_settings()
         if not transaction.savepoints:
             await transaction.rollback()
     else:

@@ -11,21 +11,20 @@ from typing import Final
 from ivm.errors import SqlError
 from planner.expr.context import SERVER_VERSION
 from planner.options import Joins, Late, Planning
-from sql.catalog.search_path import schema_list
+from sql.settings.checks import anything, boolean, choice, duration, integer, milliseconds, only, search_path, timezone
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.types.text_style import DateFormats
-from storage.types.zone_files import zone_names
-from storage.types.zones import find_zone, fixed_zone
 
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
     "integer_datetimes", "IntervalStyle", "is_superuser", "search_path", "server_encoding", "server_version",
     "session_authorization", "standard_conforming_strings", "TimeZone",
 )  # fmt: skip
+MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
+"""Settings of one transaction: every transaction begins with the default_… of each."""
 ISOLATION_LEVELS: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
 """The levels that can be requested; a transaction always gets the first."""
-_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,186 +35,139 @@ class _Setting:
     """(name, value) → canonical value; None if the setting cannot be changed."""
 
 
-def _any(name: str, value: str) -> str:
-    return value
-
-
-def _choice(*values: str) -> Callable[[str, str], str]:
-    def check(name: str, value: str) -> str:
-        if value.lower() not in values:
-            hint = f"Available values: {', '.join(values)}."
-            raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
-        return value.lower()
-
-    return check
-
-
-def _only(*values: str) -> Callable[[str, str], str]:
-    """The check of a setting with one supported value (in several spellings); others raise 0A000."""
-
-    def check(name: str, value: str) -> str:
-        if value.lower().replace(" ", "") not in [v.lower().replace(" ", "") for v in values]:
-            raise SqlError("0A000", f'{name} "{value}" is not supported', hint=f"Only {values[0]} is.")
-        return values[0]
-
-    return check
-
-
-def _boolean(name: str, value: str) -> str:
-    if value.lower() in ("on", "true", "yes", "1", "t", "y"):
-        return "on"
-    if value.lower() in ("off", "false", "no", "0", "f", "n"):
-        return "off"
-    raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
-
-
-def _duration(name: str, value: str) -> str:
-    """A time in ms, or with a unit, in the form in which Postgres shows it."""
-    milliseconds = _milliseconds(name, value)
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        if milliseconds and milliseconds % size == 0:
-            return f"{milliseconds // size}{unit}"
-    return f"{milliseconds}ms" if milliseconds else "0"
-
-
 @lru_cache(1000)
 def _date_formats(date_style: str, interval_style: str) -> DateFormats:
     date, _, order = date_style.partition(", ")
     return DateFormats(date, order, interval_style)
 
 
-@lru_cache(1000)
-def _milliseconds(name: str, value: str) -> int:
-    match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([a-z]*)\s*", value)
-    if match is None or (match[2] and match[2] not in _UNITS):
-        hint = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".'
-        raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
-    result = round(float(match[1]) * _UNITS[match[2] or "ms"])
-    if not 0 <= result < 2**31:
-        message = f'{result} ms is outside the valid range for parameter "{name}" (0 ms .. 2147483647 ms)'
-        raise SqlError("22023", message)
-    return result
-
-
-def _integer(name: str, value: str) -> str:
-    if not re.fullmatch(r"-?\d+", value.strip()):
-        raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"')
-    return value.strip()
-
-
-def _timezone(name: str, value: str) -> str:
-    if value.upper() in ("UTC", "GMT", "ZULU"):
-        return value.upper() if value.upper() != "ZULU" else "UTC"
-    if re.fullmatch(r"[+-]?\d+(\.\d+)?", value.strip()):
-        return fixed_zone(round(float(value) * 3600))
-    if find_zone(value) is not None:
-        return zone_names().get(value.lower(), value)
-    raise SqlError("22023", f'invalid value for parameter "TimeZone": "{value}"')
-
-
-def _search_path(name: str, value: str) -> str:
-    schema_list(value)
-    return value
-
-
 _SETTINGS: Final = (
-    _Setting("application_name", "", _any),
-    _Setting("bytea_output", "hex", _choice("hex")),
-    _Setting("check_function_bodies", "on", _boolean),
-    _Setting("client_encoding", "UTF8", _only("UTF8", "UTF-8", "UNICODE")),
-    _Setting("client_min_messages", "notice", _choice("debug", "log", "notice", "warning", "error")),
-    _Setting("DateStyle", "ISO, MDY", _any),
-    _Setting("default_tablespace", "", _any),
-    _Setting("default_table_access_method", "heap", _any),
-    _Setting("default_transaction_deferrable", "off", _boolean),
-    _Setting("default_transaction_isolation", "serializable", _choice(*ISOLATION_LEVELS)),
-    _Setting("default_transaction_read_only", "off", _boolean),
-    _Setting("extra_float_digits", "1", _integer),
-    _Setting("idle_in_transaction_session_timeout", "1min", _duration),
-    _Setting("ignore_view_errors", "off", _boolean),
+    _Setting("application_name", "", anything),
+    _Setting("bytea_output", "hex", choice("hex")),
+    _Setting("check_function_bodies", "on", boolean),
+    _Setting("client_encoding", "UTF8", only("UTF8", "UTF-8", "UNICODE")),
+    _Setting("client_min_messages", "notice", choice("debug", "log", "notice", "warning", "error")),
+    _Setting("DateStyle", "ISO, MDY", anything),
+    _Setting("default_tablespace", "", anything),
+    _Setting("default_table_access_method", "heap", anything),
+    _Setting("default_transaction_deferrable", "off", boolean),
+    _Setting("default_transaction_isolation", "serializable", choice(*ISOLATION_LEVELS)),
+    _Setting("default_transaction_read_only", "off", boolean),
+    _Setting("extra_float_digits", "1", integer),
+    _Setting("idle_in_transaction_session_timeout", "1min", duration),
+    _Setting("ignore_view_errors", "off", boolean),
     _Setting("in_hot_standby", "off"),
     _Setting("integer_datetimes", "on"),
-    _Setting("IntervalStyle", "postgres", _choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
+    _Setting("IntervalStyle", "postgres", choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
     _Setting("is_superuser", "on"),
-    _Setting("join_implementation", "auto", _choice(*(joins.value for joins in Joins))),
-    _Setting("late_fetch", "auto", _choice(*(late.value for late in Late))),
+    _Setting("join_implementation", "auto", choice(*(joins.value for joins in Joins))),
+    _Setting("late_fetch", "auto", choice(*(late.value for late in Late))),
     _Setting("lc_collate", "C"),
     _Setting("lc_ctype", "C"),
-    _Setting("lock_timeout", "0", _duration),
+    _Setting("lock_timeout", "0", duration),
     _Setting("max_identifier_length", "63"),
-    _Setting("max_staleness", "0", _duration),
-    _Setting("recursion_demand", "on", _boolean),
-    _Setting("row_security", "on", _boolean),
-    _Setting("search_path", '"$user", public', _search_path),
+    _Setting("max_staleness", "0", duration),
+    _Setting("recursion_demand", "on", boolean),
+    _Setting("row_security", "on", boolean),
+    _Setting("search_path", '"$user", public', search_path),
     _Setting("server_encoding", "UTF8"),
     _Setting("server_version", SERVER_VERSION),
     _Setting("server_version_num", "150000"),
     _Setting("session_authorization", ""),
-    _Setting("standard_conforming_strings", "on", _only("on")),
-    _Setting("statement_timeout", "0", _duration),
-    _Setting("synchronous_commit", "on", _any),
-    _Setting("TimeZone", "UTC", _timezone),
-    _Setting("transaction_isolation", "serializable", _choice(*ISOLATION_LEVELS)),
-    _Setting("transaction_read_only", "off", _boolean),
-    _Setting("transaction_deferrable", "off", _boolean),
-    _Setting("work_mem", "4MB", _any),
-    _Setting("xmloption", "content", _any),
-    *(_Setting(name, "on", _boolean) for name in SWITCHES),
-    *(_Setting(name, "off", _boolean) for name in OFF),
-    *(_Setting(name, default, _any) for name, default in (NUMBERS | WORDS).items()),
+    _Setting("standard_conforming_strings", "on", only("on")),
+    _Setting("statement_timeout", "0", duration),
+    _Setting("synchronous_commit", "on", anything),
+    _Setting("TimeZone", "UTC", timezone),
+    _Setting("transaction_isolation", "serializable", choice(*ISOLATION_LEVELS)),
+    _Setting("transaction_read_only", "off", boolean),
+    _Setting("transaction_deferrable", "off", boolean),
+    _Setting("work_mem", "4MB", anything),
+    _Setting("xmloption", "content", anything),
+    *(_Setting(name, "on", boolean) for name in SWITCHES),
+    *(_Setting(name, "off", boolean) for name in OFF),
+    *(_Setting(name, default, anything) for name, default in (NUMBERS | WORDS).items()),
 )
 _BY_NAME: Final = {s.name.lower(): s for s in _SETTINGS}
 _SYNONYMS: Final = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
                     "names": "client_encoding"}  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The values at the start of a transaction, or of a savepoint: those in effect, and those that a commit keeps."""
+
+    values: dict[str, str]
+    kept: dict[str, str]
+
+
 @dataclass(slots=True)
 class Settings:
-    """One session's settings. ``reported`` collects the names of reported settings whose value changed
-    (ParameterStatus)."""
+    """One session's settings. ``values``: those in effect that are not the default. ``reported`` collects the names of
+    reported settings whose value changed (ParameterStatus).
+
+    SET changes the value in effect and the one that a commit keeps, SET LOCAL only the first. A rollback, of a
+    transaction or to a savepoint, returns both to what they were. (PostgreSQL's guc.c keeps a stack for each setting,
+    to the same effect.)
+    """
 
     values: dict[str, str] = field(default_factory=dict)
     defaults: dict[str, str] = field(default_factory=dict)
     reported: list[str] = field(default_factory=list)
-    _local: dict[str, str | None] = field(default_factory=dict)
-    """The values replaced by SET LOCAL, until the transaction ends."""
-    _before: dict[str, str] | None = None
-    """The values at the start of the transaction, to which a rollback returns."""
+    _kept: dict[str, str] = field(default_factory=dict)
+    _custom: set[str] = field(default_factory=set)
+    """The names with a dot that were ever set: they stay known, and are empty by default."""
+    _levels: list[_Level] = field(default_factory=list)
+    """Of the open transaction, and of its savepoints."""
 
     def get(self, name: str) -> str:
         """A setting's value; 42704 for an unknown one."""
-        setting = _lookup(name)
-        key = setting.name.lower()
-        if key in self.values:
-            return self.values[key]
-        if key.startswith("transaction_"):
-            return self.get(f"default_{key}")
-        return self.defaults.get(key, setting.default)
+        key = _canonical(name)
+        value = self.values.get(key)
+        if value is not None:
+            return value
+        setting = _BY_NAME.get(key)
+        if setting is not None:
+            return self.defaults.get(key, setting.default)
+        if key in self._custom:
+            return ""
+        raise _unrecognized(name)
 
     def find(self, name: str) -> str | None:
         """A setting's value, None for an unknown one."""
-        return self.get(name) if _canonical(name) in _BY_NAME else None
+        key = _canonical(name)
+        return self.get(name) if key in self.values or key in _BY_NAME or key in self._custom else None
 
     def label(self, name: str) -> str:
         """The name as shown in SHOW's column header."""
-        return _lookup(name).name
+        setting = _BY_NAME.get(_canonical(name))
+        if setting is None:
+            self.get(name)
+            return name
+        return setting.name
 
     def set(self, name: str, value: str | None, local: bool = False) -> None:
         """SET; ``value`` None restores the default."""
-        if value is None and name.lower() == "all":
-            for key in list(self.values):
-                self.set(key, None, local)
+        key = _canonical(name)
+        if value is None and key == "all":
+            for each in set(self.values) | set(self._kept):
+                if each not in MODES and each not in ("session_authorization", "role"):
+                    self._put(each, None, local)
             return
-        setting = _lookup(name)
-        key = setting.name.lower()
+        self._put(key, self._checked(key, name, value), local)
+
+    def _checked(self, key: str, name: str, value: str | None) -> str | None:
+        setting = _BY_NAME.get(key)
+        if setting is None:
+            _check_custom(key, name)
+            self._custom.add(key)
+            return value
         if setting.check is None:
-            raise SqlError("55P02", f'parameter "{setting.name}" cannot be changed')
-        if key == "datestyle" and value is not None:
+            raise SqlError("55P02", f'parameter "{name}" cannot be changed')
+        if value is None or value.lower() == "default":
+            return None
+        if key == "datestyle":
             value = date_style(value, self.formats)
-        checked = None if value is None or value.lower() == "default" else setting.check(setting.name, value)
-        if local and key not in self._local:
-            self._local[key] = self.values.get(key)
-        self._put(key, checked)
+        return setting.check(name, value)
 
     @property
     def formats(self) -> DateFormats:
@@ -231,25 +183,52 @@ class Settings:
 
     def milliseconds(self, name: str) -> int:
         """A duration setting, in ms."""
-        return _milliseconds(name, self.get(name))
+        return milliseconds(name, self.get(name))
 
     def boolean(self, name: str) -> bool:
         return self.get(name) == "on"
 
     def begin(self) -> None:
-        """Begins a transaction."""
-        self._before = dict(self.values)
+        """Begins a transaction, whose modes are the session's defaults."""
+        self._kept = dict(self.values)
+        for key in MODES:
+            default = self.get(f"default_{key}")
+            if default != _BY_NAME[key].default:
+                self.values[key] = default
+        self.savepoint()
 
     def end(self, committed: bool) -> None:
         """Ends the transaction: reverts SET LOCAL, and SET too if it was rolled back."""
-        if not committed and self._before is not None:
-            for key in set(self.values) | set(self._before):
-                self._put(key, self._before.get(key))
-        elif self._local:
-            for key, old in self._local.items():
-                self._put(key, old)
-        self._local.clear()
-        self._before = None
+        if not self._levels:
+            return
+        if not committed:
+            self.roll_back_to(0)
+        self._return_to(self._kept)
+        self._levels.clear()
+
+    def savepoint(self) -> None:
+        """Begins a savepoint, one level deeper."""
+        self._levels.append(_Level(dict(self.values), dict(self._kept)))
+
+    def roll_back_to(self, depth: int) -> None:
+        """Returns to the values at the start of savepoint number ``depth``, counted from 1; 0: of the transaction."""
+        level = self._levels[depth]
+        del self._levels[depth + 1 :]
+        self._kept = dict(level.kept)
+        self._return_to(level.values)
+
+    def release(self, depth: int) -> None:
+        """Savepoint number ``depth`` and those in it are released. Their values stay, but for whether the transaction
+        is read only: that returns to what it was, as in Postgres."""
+        level = self._levels[depth]
+        del self._levels[depth:]
+        self._put("transaction_read_only", level.values.get("transaction_read_only"), local=True)
+
+    def become_defaults(self, **others: str) -> None:
+        """Make the present values the session's defaults."""
+        self.defaults = self.values | others
+        self.values, self._kept = {}, {}
+        self.reported.clear()
 
     def all(self) -> list[tuple[str, str]]:
         """All settings with their values, sorted by name."""
@@ -259,23 +238,34 @@ class Settings:
         """All reported settings with their values, for the start of a session."""
         return [(name, self.get(name)) for name in REPORTED]
 
-    def _put(self, key: str, value: str | None) -> None:
-        old = self.get(key)
-        if value is None:
-            self.values.pop(key, None)
-        else:
-            self.values[key] = value
-        name = _BY_NAME[key].name
-        if name in REPORTED and self.get(key) != old and name not in self.reported:
-            self.reported.append(name)
+    def _return_to(self, values: dict[str, str]) -> None:
+        for key in set(self.values) | set(values):
+            self._put(key, values.get(key), local=True)
+
+    def _put(self, key: str, value: str | None, local: bool) -> None:
+        old = self.values.get(key)
+        for values in (self.values,) if local or key in MODES else (self.values, self._kept):
+            if value is None:
+                values.pop(key, None)
+            else:
+                values[key] = value
+        setting = _BY_NAME.get(key)
+        if old != value and setting is not None and setting.name in REPORTED and setting.name not in self.reported:
+            self.reported.append(setting.name)
 
 
 def _canonical(name: str) -> str:
     return _SYNONYMS.get(name.lower(), name.lower())
 
 
-def _lookup(name: str) -> _Setting:
-    found = _BY_NAME.get(_canonical(name))
-    if found is None:
-        raise SqlError("42704", f'unrecognized configuration parameter "{name}"')
-    return found
+def _check_custom(key: str, name: str) -> None:
+    """42704: no setting has this name, and it has no dot. 42602: one of its parts is no identifier."""
+    if "." not in key:
+        raise _unrecognized(name)
+    if not all(re.fullmatch(r"[a-z_\u0080-\U0010ffff][a-z0-9_$\u0080-\U0010ffff]*", part) for part in key.split(".")):
+        detail = "Custom parameter names must be two or more simple identifiers separated by dots."
+        raise SqlError("42602", f'invalid configuration parameter name "{name}"', detail)
+
+
+def _unrecognized(name: str) -> SqlError:
+    return SqlError("42704", f'unrecognized configuration parameter "{name}"')

@@ -276,6 +276,7 @@ class Modes:
 @dataclass(frozen=True, slots=True)
 class Begin:
     modes: Modes = Modes()
+    tag: str = "BEGIN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +289,16 @@ class SetTransaction:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    pass
+    """``chain``: the next transaction begins at once, with the same modes."""
+
+    chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    pass
+    """``chain``: as in ``Commit``."""
+
+    chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +311,12 @@ class Savepoint:
 
 @dataclass(frozen=True, slots=True)
 class SetVariable:
-    """SET [LOCAL]; ``value`` None: to the default (also RESET). ``name`` 'all' with None: RESET ALL."""
+    """SET [LOCAL]; ``value`` None: to the default (also RESET, by its ``tag``). ``name`` 'all' with None: RESET ALL."""
 
     name: str
     value: str | None
     local: bool = False
+    tag: str = "SET"
 
 
 @dataclass(frozen=True, slots=True)

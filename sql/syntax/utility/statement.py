@@ -26,6 +26,8 @@ from storage.types.zones import fixed_zone, parse_iso_offset
 _EXPLAIN_OPTIONS = frozenset(
     {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
 )
+_LISTS: Final = ("datestyle", "search_path", "temp_tablespaces")
+"""Settings that are lists."""
 _NOOPS = {
     "analyze": "ANALYZE", "analyse": "ANALYZE", "comment": "COMMENT", "grant": "GRANT",
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
@@ -101,7 +103,7 @@ class StatementGrammar(AlterGrammar):
             case "begin" | "start":
                 return self._begin()
             case "commit" | "end":
-                return self._finish(bound.Commit())
+                return bound.Commit(self._finish())
             case "rollback" | "abort":
                 return self._rollback()
             case "savepoint" | "release":
@@ -112,7 +114,7 @@ class StatementGrammar(AlterGrammar):
                 return self._set()
             case "reset":
                 self.advance()
-                return bound.SetVariable(self._variable(), None)
+                return bound.SetVariable(self._variable(), None, tag="RESET")
             case "show":
                 self.advance()
                 return bound.Show(self._variable())
@@ -167,6 +169,9 @@ class StatementGrammar(AlterGrammar):
         return Vacuum(said not in (["off"], ["false"], ["0"]))
 
     def _begin(self) -> bound.Begin:
+        if self.accept("start"):
+            self.expect("transaction")
+            return bound.Begin(self._modes(), "START TRANSACTION")
         self.advance()
         self.accept_one_of("transaction", "work")
         return bound.Begin(self._modes())
@@ -197,22 +202,22 @@ class StatementGrammar(AlterGrammar):
             return "serializable"
         raise self.error()
 
-    def _finish(self, statement: bound.Statement) -> bound.Statement:
+    def _finish(self) -> bool:
+        """What follows COMMIT or ROLLBACK; whether AND CHAIN does."""
         self.advance()
         if self.is_word("prepared"):
             raise unsupported("two-phase commit", position=self.token.start + 1)
         self.accept_one_of("transaction", "work")
-        if self.accept("and", "chain"):
-            raise unsupported("AND CHAIN", position=self.token.start + 1)
-        self.accept("and", "no", "chain")
-        return statement
+        if self.accept("and", "no", "chain"):
+            return False
+        return self.accept("and", "chain")
 
     def _rollback(self) -> bound.Statement:
-        result = self._finish(bound.Rollback())
-        if self.accept("to"):
+        chain = self._finish()
+        if not chain and self.accept("to"):
             self.accept("savepoint")
             return bound.Savepoint("rollback", self.label())
-        return result
+        return bound.Rollback(chain)
 
     def _variable(self) -> str:
         if self.accept("time", "zone"):
@@ -244,21 +249,22 @@ class StatementGrammar(AlterGrammar):
         if not local:
             self.accept("session")
         if self.accept("time", "zone"):
-            return bound.SetVariable("timezone", self._set_value(), local)
+            return bound.SetVariable("timezone", self._set_value("timezone"), local)
         if self.is_word("schema") and self.ahead().kind is TokenKind.STRING:
             self.advance()
             return bound.SetVariable("search_path", self._set_list(), local)
         if self.is_one_of("role", "names") and not self.is_symbol("=", 1) and self.ahead().value != "to":
             name = self.advance().value
-            return bound.SetVariable("client_encoding" if name == "names" else name, self._set_value(), local)
+            name = "client_encoding" if name == "names" else name
+            return bound.SetVariable(name, self._set_value(name), local)
         name = self._variable()
         if name == "session_authorization" and not self.is_symbol("=") and not self.is_word("to"):
-            return bound.SetVariable(name, self._set_value(), local)
+            return bound.SetVariable(name, self._set_value(name), local)
         if not self.accept_symbol("="):
             self.expect("to")
         if name == "search_path":
             return bound.SetVariable(name, self._set_list(), local)
-        return bound.SetVariable(name, self._set_value(), local)
+        return bound.SetVariable(name, self._set_value(name), local)
 
     def _set_list(self) -> str | None:
         """Names, quoted where necessary so that the list can be parsed again."""
@@ -266,10 +272,13 @@ class StatementGrammar(AlterGrammar):
             return None
         return ", ".join(map(quoted, self.listed(self._one_value)))
 
-    def _set_value(self) -> str | None:
+    def _set_value(self, name: str) -> str | None:
         if self.accept("default"):
             return None
-        return ", ".join(self.listed(self._one_value))
+        values = self.listed(self._one_value)
+        if len(values) > 1 and name.lower() not in _LISTS:
+            raise SqlError("22023", f"SET {name} takes only one argument")
+        return ", ".join(values)
 
     def _one_value(self) -> str:
         sign = "-" if self.accept_symbol("-") else ""

@@ -130,7 +130,7 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
     ("sql", "statement"),
     [
         ("begin isolation level repeatable read, read only", bound.Begin(bound.Modes("repeatable read", True))),
-        ("start transaction", bound.Begin()),
+        ("start transaction", bound.Begin(tag="START TRANSACTION")),
         ("end", bound.Commit()),
         ("abort work", bound.Rollback()),
         ("rollback to savepoint s", bound.Savepoint("rollback", "s")),
@@ -138,7 +138,7 @@ def test_syntax_errors(sql: str, near: str | None, position: int) -> None:
         ("set search_path = a, 'b'", bound.SetVariable("search_path", "a, b")),
         ("set local time zone 'UTC'", bound.SetVariable("timezone", "UTC", True)),
         ("set x.y to default", bound.SetVariable("x.y", None)),
-        ("reset all", bound.SetVariable("all", None)),
+        ("reset all", bound.SetVariable("all", None, tag="RESET")),
         ("show transaction isolation level", bound.Show("transaction_isolation")),
         ("fetch all from c with (timeout = '1.5s')", bound.Fetch("c", None, 1.5)),
         ("fetch forward 10 c", bound.Fetch("c", 10)),

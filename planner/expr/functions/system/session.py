@@ -60,7 +60,7 @@ def set_config(site: CallSite, name: str | None, value: str | None, local: bool 
     assert session is not None, "a session evaluates this"
     if name is None:
         raise SqlError("22004", "SET requires parameter name")
-    return session.set_setting(name, "default" if value is None else value, bool(local))
+    return session.set_setting(name, value, bool(local))
 
 
 @per_value("txid_current", (), INT8, volatility="stable", needs_site=True)

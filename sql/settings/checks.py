@@ -1,0 +1,94 @@
+"""The checks of settings: (name, value) → the value in its canonical form. Each raises 22023, or 0A000."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.search_path import schema_list
+from storage.types.zone_files import zone_names
+from storage.types.zones import find_zone, fixed_zone
+
+_UNITS: Final = {"us": 0.001, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def anything(name: str, value: str) -> str:
+    return value
+
+
+def choice(*values: str) -> Callable[[str, str], str]:
+    def check(name: str, value: str) -> str:
+        if value.lower() not in values:
+            hint = f"Available values: {', '.join(values)}."
+            raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
+        return value.lower()
+
+    return check
+
+
+def only(*values: str) -> Callable[[str, str], str]:
+    """The check of a setting with one supported value (in several spellings); others raise 0A000."""
+
+    def check(name: str, value: str) -> str:
+        if value.lower().replace(" ", "") not in [v.lower().replace(" ", "") for v in values]:
+            raise SqlError("0A000", f'{name} "{value}" is not supported', hint=f"Only {values[0]} is.")
+        return values[0]
+
+    return check
+
+
+def boolean(name: str, value: str) -> str:
+    """on or off; also written as 1 or 0, or as the beginning of on, off, true, false, yes or no."""
+    word = value.strip().lower()
+    if (word and any(full.startswith(word) for full in ("true", "yes"))) or word in ("on", "1"):
+        return "on"
+    if (word and any(full.startswith(word) for full in ("false", "no"))) or word in ("of", "off", "0"):
+        return "off"
+    raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
+
+
+def duration(name: str, value: str) -> str:
+    """A time in ms, or with a unit, in the form in which Postgres shows it."""
+    given = milliseconds(name, value)
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if given and given % size == 0:
+            return f"{given // size}{unit}"
+    return f"{given}ms" if given else "0"
+
+
+@lru_cache(1000)
+def milliseconds(name: str, value: str) -> int:
+    """A time with its unit, or without one in ms, in ms."""
+    match = re.fullmatch(r"\s*(-?\d+(?:\.\d+)?)\s*([a-z]*)\s*", value)
+    if match is None or (match[2] and match[2] not in _UNITS):
+        hint = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".'
+        raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"', hint=hint)
+    result = round(float(match[1]) * _UNITS[match[2] or "ms"])
+    if not 0 <= result < 2**31:
+        message = f'{result} ms is outside the valid range for parameter "{name}" (0 ms .. 2147483647 ms)'
+        raise SqlError("22023", message)
+    return result
+
+
+def integer(name: str, value: str) -> str:
+    if not re.fullmatch(r"-?\d+", value.strip()):
+        raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"')
+    return value.strip()
+
+
+def timezone(name: str, value: str) -> str:
+    if value.upper() in ("UTC", "GMT", "ZULU"):
+        return value.upper() if value.upper() != "ZULU" else "UTC"
+    if re.fullmatch(r"[+-]?\d+(\.\d+)?", value.strip()):
+        return fixed_zone(round(float(value) * 3600))
+    if find_zone(value) is not None:
+        return zone_names().get(value.lower(), value)
+    raise SqlError("22023", f'invalid value for parameter "TimeZone": "{value}"')
+
+
+def search_path(name: str, value: str) -> str:
+    schema_list(value)
+    return value
