@@ -10,6 +10,7 @@ from planner.expr.comparison import Comparison
 from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
 from planner.logical.levels import lift
 from planner.logical.nodes import TableFunction, Values, schema
+from planner.logical.traversal import conjunction
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.environment import Binder
@@ -29,7 +30,7 @@ def is_test(b: Binder, node: nodes.IsTest) -> Scalar:
     """IS [NOT] NULL, TRUE, FALSE, UNKNOWN."""
     if isinstance(node.expr, nodes.RowExpr) and node.what == "null":
         tests = [_test("is not null" if node.negated else "is null", b.typed(i)) for i in node.expr.items]
-        return And(tuple(tests)) if len(tests) != 1 else tests[0]
+        return conjunction(tuple(tests)) if tests else Literal(True, BOOL)
     if node.what == "null":
         tested = b.typed(node.expr)
         if tested.type.kind is Kind.RECORD:
@@ -189,6 +190,8 @@ def compare_rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at
 
 def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int) -> Scalar:
     """Rows compared as in Postgres: = and <> by element, the others by the first elements that differ."""
+    if not left:
+        raise SqlError("0A000", "cannot compare rows of zero length", position=at + 1)
     if len(left) == 1:
         return operator(b.env, symbol, [left[0], right[0]], at)
     pairs = list(zip(left, right, strict=True))

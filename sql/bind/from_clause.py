@@ -13,7 +13,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
 from planner.expr.functions.library import overloads
 from planner.expr.functions.table_functions import table_overloads
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
 from sql.bind import routines, table_functions
@@ -27,7 +27,7 @@ from sql.bind.lookup import lookup
 from sql.bind.names import column_name
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
 from sql.bind.scope import NameScope
-from sql.bind.subquery import bind_subquery
+from sql.bind.subquery import bind_ordered
 from sql.catalog.catalog import Relation, RelationKind
 from sql.parse import parse
 from sql.syntax.nodes import queries as nodes
@@ -158,33 +158,35 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
 
 def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> FromItem:
     """A relation of the catalog; a view is replaced by its definition."""
+    order: tuple[SortKey, ...] = ()
     if relation.kind is RelationKind.VIEW:
-        rel = _view(env, relation)
+        rel, order = _view(env, relation)
     elif (relation.children and not ref.only) or (env.oids and relation.kind in HAVE_OIDS):
         rel = inherited_rows(env, relation, only=ref.only)
     else:
         rel = Get(relation.id, relation.schema)
-    namespace = named(_relation_columns(rel, relation), ref, relation)
+    namespace = replace(named(_relation_columns(rel, relation), ref, relation), order=order)
     if env.oids and relation.kind in HAVE_OIDS:
         namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid_column(rel, relation)),))
     return rel, namespace
 
 
-def _view(env: Environment, relation: Relation) -> Rel:
-    """The rows of a view, as the types that its columns had when it was created. Raises 42P17."""
+def _view(env: Environment, relation: Relation) -> tuple[Rel, tuple[SortKey, ...]]:
+    """The rows of a view, as the types that its columns had when it was created, and their order. Raises 42P17."""
     if relation.id in env.views:
         message = f'infinite recursion detected in rules for relation "{relation.name}"'
         raise SqlError("42P17", message)
     assert relation.definition is not None
     statement = parse(relation.definition)
     assert isinstance(statement, nodes.Query)
-    rel = bind_subquery(env.for_view(relation), statement, None).rel
+    table, order = bind_ordered(env.for_view(relation), statement, None)
+    rel, wanted = table.rel, relation.columns
     found = schema(rel)
-    if [c.type for c in found] == [c.type for c in relation.columns]:
-        return rel
+    if [c.type for c in found[: len(wanted)]] == [c.type for c in wanted]:
+        return rel, order
     exprs = (Column(i, c.type, c.nullable) for i, c in enumerate(found))
-    wanted = relation.columns
-    return Project(rel, tuple(cast(env, e, w.type, "explicit", 0) for e, w in zip(exprs, wanted, strict=True)))
+    shown = tuple(cast(env, e, w.type, "explicit", 0) for e, w in zip(exprs, wanted, strict=False))
+    return Project(rel, shown), ()
 
 
 def named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None) -> Namespace:
@@ -196,11 +198,11 @@ def named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation
 
 def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None) -> FromItem:
     """A subquery in FROM. One without an alias cannot be named (PostgreSQL 16)."""
-    table = bind_subquery(env, ref.query, outer)
-    visible = visible_columns(table.names, schema(table.rel))
-    if ref.alias is None:
-        return table.rel, Namespace(visible)
-    return table.rel, rename(Namespace(visible), ref.alias, ref.columns, ref.at)
+    table, order = bind_ordered(env, ref.query, outer)
+    found = Namespace(visible_columns(table.names, schema(table.rel)[: len(table.names)]))
+    if ref.alias is not None:
+        found = rename(found, ref.alias, ref.columns, ref.at)
+    return table.rel, replace(found, order=order)
 
 
 def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | None) -> FromItem:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
-from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar
+from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar, SortKey
 from sql.catalog.catalog import Relation, RelationKind
 
 
@@ -44,11 +44,13 @@ class Range:
 class Namespace:
     """What unqualified and qualified names mean in a FROM clause.
 
-    ``visible``: the columns of ``*`` in order, merged ones once. ``ranges``: the tables.
+    ``visible``: the columns of ``*`` in order, merged ones once. ``ranges``: the tables. ``order``: that of the rows,
+    if FROM is one subquery or view with ORDER BY; a query without an order of its own keeps it, as Postgres does.
     """
 
     visible: tuple[Visible, ...] = ()
     ranges: tuple[Range, ...] = ()
+    order: tuple[SortKey, ...] = ()
 
 
 HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})

@@ -67,6 +67,8 @@ def bind_select(
     order_indices = [_order_item(env, scope, targets, item) for item in order]
     windows.check_named(ExpressionBinder(env, scope, "SELECT"), node.windows)
     grouped = node.group is not None or bool(scope.aggregates or scope.groupings) or node.having is not None
+    kept = () if order or grouped or node.distinct is not None or scope.windows else namespace.order
+    kept_indices = [_placed(targets, key.expr) for key in kept]
     if grouped:
         if scope.aggregates and reads_working_table(env, node.from_):
             message = "aggregate functions are not allowed in a recursive query's recursive term"
@@ -81,7 +83,8 @@ def bind_select(
     rel = _with_functions(scope, rel, targets)
     rel = Project(rel, tuple(t.expr for t in targets))
     columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
-    bound = BoundQuery(rel, columns, _sort_keys(_own(rel, order_indices), order))
+    keys_kept = (replace(k, expr=e) for k, e in zip(kept, _own(rel, kept_indices), strict=True))
+    bound = BoundQuery(rel, columns, (*_sort_keys(_own(rel, order_indices), order), *keys_kept))
     return bound if late else _distinct(env, node, bound, distinct_on, (order, order_indices))
 
 
@@ -191,7 +194,11 @@ def _output(env: Environment, scope: NameScope, targets: list[TargetExpr], node:
     if index is not None:
         targets[index].expr = resolve_unknown(env, targets[index].expr, node.at)
         return index
-    expr = ExpressionBinder(env, scope, clause).typed(node)
+    return _placed(targets, ExpressionBinder(env, scope, clause).typed(node))
+
+
+def _placed(targets: list[TargetExpr], expr: Scalar) -> int:
+    """The index among the targets of an expression, added as a hidden one if it is new."""
     for i, target in enumerate(targets):
         if target.expr == expr:
             return i

@@ -23,9 +23,11 @@ def bind_subquery(env: Environment, query: nodes.Query, outer: NameScope | None)
 
 
 def bind_ordered(env: Environment, query: nodes.Query, outer: NameScope | None) -> tuple[NamedRel, tuple[SortKey, ...]]:
-    """A query whose order matters (``ARRAY(query)``): its plan, hidden columns included, and its order."""
+    """A query whose order matters (``ARRAY(query)``, or in FROM): its plan, with hidden columns if it has an order, and
+    its order."""
     bound = resolve_columns(env, env.bind_query(query, outer))
-    return NamedRel(sliced(bound), tuple(c.name for c in bound.columns)), bound.order
+    rel = sliced(bound) if bound.order else finished(bound)
+    return NamedRel(rel, tuple(c.name for c in bound.columns)), bound.order
 
 
 def resolve_columns(env: Environment, bound: BoundQuery) -> BoundQuery:

@@ -220,3 +220,28 @@ def test_a_null_array_compares_to_null(client: Client) -> None:
     client.run("CREATE TABLE t (x int, a int[])")
     client.run("INSERT INTO t VALUES (1, NULL), (1, '{1,2}'), (3, '{1,2}'), (3, '{1,NULL}')")
     assert client.rows("SELECT count(*) FROM t WHERE NOT x = ANY (a)") == [("1",)]
+
+
+def test_rows_and_arrays_without_elements(client: Client) -> None:
+    assert client.rows("SELECT ROW() IS NULL, ROW() IS NOT NULL, ARRAY[[]]::int[], ARRAY[[], []]::int[]") == [
+        ("t", "t", "{}", "{}")
+    ]
+    for comparison in ("ROW() = ROW()", "ROW() < ROW()", "ROW() IN (ROW())"):
+        assert client.error(f"SELECT {comparison}").message == "cannot compare rows of zero length"
+
+
+def test_a_subquery_in_from_keeps_its_order(client: Client) -> None:
+    client.run("CREATE TABLE t (a int, b text)")
+    client.run("INSERT INTO t VALUES (3, 'c'), (1, 'a'), (2, 'b')")
+    client.run("CREATE VIEW v AS SELECT b FROM t ORDER BY a DESC")
+    client.run("CREATE MATERIALIZED VIEW m AS SELECT * FROM v LIMIT 2")
+    assert client.rows("SELECT * FROM (SELECT * FROM t ORDER BY a DESC) s LIMIT 2") == [("3", "c"), ("2", "b")]
+    assert client.rows("SELECT * FROM v LIMIT 2") == [("c",), ("b",)]
+    assert client.rows("SELECT x.b || '!', 1 FROM (SELECT * FROM v WHERE b < 'c') x OFFSET 1") == [("a!", "1")]
+    assert client.rows("SELECT ARRAY(SELECT b FROM v)") == [("{c,b,a}",)]
+    assert client.rows("SELECT * FROM v ORDER BY b LIMIT 1") == [("a",)]
+    assert client.rows("SELECT * FROM v UNION ALL SELECT 'z' ORDER BY b DESC LIMIT 2") == [("z",), ("c",)]
+    client.run("INSERT INTO t VALUES (4, 'd')")
+    assert client.sorted("SELECT * FROM m") == [("c",), ("d",)]
+    client.run("DELETE FROM t WHERE a = 3")
+    assert client.sorted("SELECT * FROM m") == [("b",), ("d",)]
