@@ -24,7 +24,12 @@ def family_changes(
         fresh = tuple(c for c in wanted if c not in own)
         own += fresh
         for child in (catalog.relations[i] for i in current.children):
-            shared = [c for change in fresh for c in _inherited(change, current, child, catalog, notify, only=alone)]
+            shared: list[definitions.Change] = []
+            for change in fresh:
+                gone = {c.name for c in shared if isinstance(c, definitions.DropColumn)}
+                left = replace(child, columns=tuple(c for c in child.columns if c.name not in gone))
+                now = left if isinstance(change, definitions.AddColumn) else child
+                shared += _inherited(change, current, now, catalog, notify, only=alone)
             if shared:
                 add(child, tuple(shared), alone=False)
 

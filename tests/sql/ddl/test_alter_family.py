@@ -103,6 +103,10 @@ def test_partitions(client: Client) -> None:
     assert client.sorted("SELECT * FROM t") == [("1", "a"), ("1", "z"), ("2", "b")]
     assert client.rows("VERIFY MATERIALIZED VIEW w") == []
     assert client.state("ALTER TABLE ONLY t DROP COLUMN v") == "42P16"
+    client.run("DROP MATERIALIZED VIEW w")
+    client.run("ALTER TABLE t DROP COLUMN v, ADD COLUMN v int DEFAULT 4")
+    assert client.rows("INSERT INTO t VALUES (3) RETURNING v") == [("4",)]
+    assert client.rows("SELECT sum(v) FROM t") == [("16",)]
 
 
 def test_renames(client: Client) -> None:
