@@ -12,7 +12,7 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
 from planner.expr.functions.library import overloads
-from planner.expr.functions.table_functions import table_overloads
+from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overloads
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
@@ -214,15 +214,16 @@ def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | Non
         if ref.ordinality:
             raise unsupported("ORDINALITY of such functions", position=ref.at + 1)
         rel, names = routine
+        names = [ref.alias] if ref.alias is not None and len(names) == 1 else names
     elif isinstance(first, nodes.Apply) and table_functions.is_table_function(name):
         rel, names = _table_function(binder, ref, name)
     else:
+        if ref.definitions:
+            raise table_functions.no_definitions(ref.at)
         if len(ref.functions) > 1 or ref.ordinality:
             raise unsupported("ROWS FROM or ORDINALITY of such functions", position=ref.at + 1)
         expr = resolve_unknown(env, binder.bind(first), ref.at)
-        rel, names = Project(UNIT, (expr,)), [name]
-    if ref.alias is not None and len(names) - ref.ordinality == 1:
-        names[0] = ref.alias
+        rel, names = Project(UNIT, (expr,)), [ref.alias or name]
     visible = visible_columns(names, schema(rel))
     return rel, rename(Namespace(visible), ref.alias or name, ref.columns, ref.at)
 
@@ -247,9 +248,17 @@ def _table_function(binder: ExpressionBinder, ref: nodes.FunctionTable, name: st
             message = f"{name} is not an aggregate function"
             raise SqlError("42809", message, position=function.at + 1)
         args += [binder.bind(a) for a in function.args]
+    if ref.definitions and ref.ordinality:
+        raise SqlError(
+            "42601", "WITH ORDINALITY cannot be used with a column definition list",
+            hint="Put the column definition list inside ROWS FROM().", position=ref.at + 1,
+        )  # fmt: skip
+    if ref.definitions or name in table_functions.DEFINED:
+        args = [table_functions.defined_row(binder.env, name, ref), *args]
     key, bound, columns = table_functions.apply(binder.env, name, args, ref.at)
-    known = "relid" if name == "pg_partition_ancestors" else name
-    names = [known] * len(columns) + (["ordinality"] if ref.ordinality else [])
+    own = [n for n, _ in ref.definitions] or list(TABLE_FUNCTIONS[key].names)
+    one = ref.alias if ref.alias is not None and len(columns) == 1 else name
+    names = (own or [one] * len(columns)) + (["ordinality"] if ref.ordinality else [])
     return TableFunction(UNIT, key, bound, columns, ref.ordinality), names
 
 

@@ -30,9 +30,15 @@ def set_returning(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     """A call of a built-in function: a placeholder for one value of its result. Raises 42883, 0A000."""
     functions = _collected(b, node)
     args = [b.bind(a) for a in node.args]
+    if name in table_functions.DEFINED:
+        raise SqlError(
+            "0A000", f"could not determine row type for result of {name}",
+            hint="Provide a non-null record argument, or call the function in the FROM clause using a column "
+            "definition list.",
+        )  # fmt: skip
     key, bound, columns = table_functions.apply(b.env, name, args, node.at)
     if len(columns) != 1:
-        raise SqlError("0A000", "a row as a value is not supported", position=node.at + 1)
+        key, columns = table_functions.as_row(key, bound)
     return _placeholder(functions, SetReturning(key, bound, columns))
 
 

@@ -3,13 +3,19 @@ lists."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ivm.errors import SqlError
-from ivm.words import ColumnType, Kind, Schema
-from planner.expr.functions.table_functions import table_overloads
-from planner.expr.scalar import Scalar
+from ivm.words import ColumnType, Kind, Schema, SqlType
+from planner.expr.functions.json.sets import DEFINED
+from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overloads
+from planner.expr.scalar import Literal, Scalar
 from sql.bind.coerce import cast_arguments
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_function, resolve_call
+from sql.syntax.nodes import queries as nodes
+
+__all__ = ["DEFINED", "TableCall", "apply", "as_row", "defined_row", "is_table_function", "no_definitions", "unnest"]
 
 TableCall = tuple[str, tuple[Scalar, ...], Schema]
 """(function key, arguments, result columns), as ``TableFunction`` takes them."""
@@ -27,6 +33,36 @@ def apply(env: Environment, name: str, args: list[Scalar], at: int) -> TableCall
     choice = resolve_call(table_overloads(name), name, tuple(a.type for a in args), at)
     bound = cast_arguments(env, args, choice.args, at)
     return choice.overload.key, bound, choice.overload.columns([a.type for a in bound])
+
+
+def as_row(key: str, args: Sequence[Scalar]) -> tuple[str, Schema]:
+    """A function of several columns as one that returns rows: its key and column. Raises 0A000."""
+    packed = TABLE_FUNCTIONS[key].row
+    if packed is None:
+        raise SqlError("0A000", "a row as a value is not supported")
+    return packed, TABLE_FUNCTIONS[packed].columns([a.type for a in args])
+
+
+def no_definitions(at: int) -> SqlError:
+    """For a column definition list where the function's columns are known."""
+    message = 'a column definition list is only allowed for functions returning "record"'
+    return SqlError("42601", message, position=at + 1)
+
+
+def defined_row(env: Environment, name: str, ref: nodes.FunctionTable) -> Scalar:
+    """A NULL of the row type that a column definition list says, the first argument of such functions. Raises 42601,
+    42701."""
+    if name not in DEFINED:
+        raise no_definitions(ref.at)
+    if not ref.definitions:
+        message = 'a column definition list is required for functions returning "record"'
+        raise SqlError("42601", message, position=ref.at + 1)
+    fields: dict[str, SqlType] = {}
+    for column, type_ in ref.definitions:
+        if column in fields:
+            raise SqlError("42701", f'column name "{column}" specified more than once', position=ref.at + 1)
+        fields[column] = env.type(type_)
+    return Literal(None, SqlType(Kind.RECORD, fields=tuple(fields.items())))
 
 
 def _unnest_many(args: list[Scalar], at: int) -> TableCall:

@@ -111,4 +111,34 @@ SELECT '"1"'::jsonb::int
 SELECT 'null'::jsonb::int
 SELECT '[1]'::jsonb::bool
 SELECT '1e10'::jsonb::int
-CREATE TEMP TABLE t (x json, y jsonb); INSERT INTO t VALUES ('{"b":1, "a": 2}', '{"b":1, "a": 2}'); INSERT INTO t SELECT y, x FROM t; SELECT * FROM t
+CREATE TEMP TABLE t (x json, y jsonb); INSERT INTO t VALUES ('{"b":1, "a": 2}', '{"b":1, "a": 2}'); INSERT INTO t SELECT y, x FROM t; SELECT * FROM t ORDER BY x::text
+
+-- table functions
+SELECT * FROM json_to_record('{"a":1,"b":[1,2],"c":{"x":1},"d":"x","e":null, "f":"[1,2]"}') AS x(a text, b int[], c text, d json, e int, f json)
+SELECT * FROM jsonb_to_record('{"a":1,"b":[1,2],"c":{"x":1},"d":"x","e":null, "f":"[1,2]"}') AS x(a text, b int[], c text, d jsonb, e int, f json)
+SELECT * FROM jsonb_to_record('{"b":1}') AS x(b int[])
+SELECT * FROM jsonb_to_record('{"b":[[1,2],[3,4]]}') AS x(b int[])
+SELECT * FROM jsonb_to_record('{"b":[[1,2],[3]]}') AS x(b int[])
+SELECT * FROM jsonb_to_record('{"b":[[1,2],3]}') AS x(b int[])
+SELECT * FROM jsonb_to_record('{"b":"{1,2}"}') AS (b int[])
+SELECT * FROM json_to_record('[1]') AS x(b int)
+SELECT * FROM jsonb_to_recordset('{"a":1}') AS x(b int)
+SELECT * FROM json_to_recordset('[1]') AS x(b int)
+SELECT * FROM jsonb_to_record(NULL) AS x(b int)
+SELECT * FROM jsonb_to_recordset('[{"b":1},{"B":2},{"b":"7"}]') AS x(b int, c text)
+SELECT * FROM jsonb_to_record('{"b":"x"}') AS x(b int)
+SELECT * FROM jsonb_to_record('{"b":"x"}')
+SELECT jsonb_to_record('{"b":"x"}')
+SELECT * FROM generate_series(1, 2) AS x(a int)
+SELECT x.value, key FROM jsonb_each('{"b":1,"a":"x"}') x
+SELECT * FROM json_each_text('{"a":1, "b":"x", "c":null, "a": [ 1]}')
+SELECT jsonb_each('{"a":1,"b":"x"}'), json_each_text('{"a":1,"b":"x","c":null}')
+SELECT jsonb_each('[1]')
+SELECT json_each('1')
+SELECT x.value FROM jsonb_array_elements('[1,"a",null]') x
+SELECT json_array_elements(' [1, [2 ]]'), jsonb_array_elements_text('["a",null,{"b":1}]')
+SELECT jsonb_array_elements('{}')
+SELECT json_array_elements('1')
+SELECT jsonb_object_keys('{"b":1,"a":2}'), json_object_keys('{"b":1,"a":2,"b":3}')
+SELECT json_object_keys('[]')
+SELECT v.x, e.value FROM (VALUES ('[1,2]'::jsonb), ('[]'), ('[3]')) v(x), jsonb_array_elements(v.x) WITH ORDINALITY AS e(value, n) ORDER BY 1, 2

@@ -1,22 +1,20 @@
-"""Table functions: generate_series, unnest, regexp_split_to_table, …, over columns of arguments.
+"""The complete table of table functions: generate_series, unnest, regexp_split_to_table, … and the families that this
+module imports. Look functions up here; ``expansion.py`` has the form of an entry.
 
-An implementation takes (argument vectors, their types, count, context) and returns an ``Expansion``: ``source``
-int64[m], ascending, the row that each returned row came from; ``columns``, one Vector[m] for each result column;
-``failures``, the rows whose call failed (they return no rows). All are strict (a NULL argument returns no rows)
-except ``unnest`` of several arrays, which pads the shorter ones with NULL.
+All here are strict (a NULL argument returns no rows) except ``unnest`` of several arrays, which pads the shorter ones
+with NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Mask, Vector, Words
+from ivm.rows import Vector
 from ivm.words import (
     INT4,
     INT8,
@@ -26,79 +24,35 @@ from ivm.words import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
-    ColumnType,
     Kind,
-    Schema,
     SqlType,
 )
 from planner.expr.context import Context
 from planner.expr.functions.datetime.intervals import is_infinite, plus_interval, plus_interval_zoned
-from planner.expr.functions.table import ANYARRAY, ArgumentType, function_key
+from planner.expr.functions.expansion import (
+    MAX_ROWS,
+    TABLE_FUNCTIONS,
+    Expansion,
+    Implementation,
+    add,
+    each,
+    failures,
+    present,
+    table_overloads,
+)
+from planner.expr.functions.json import sets as json_sets
+from planner.expr.functions.table import ANYARRAY
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
-from planner.expr.rows import Failures
 from storage.types import codec
 from storage.types.arrays import shape
 from storage.types.numeric import WIDE
 from storage.types.order import interval_total
 
-MAX_ROWS: Final = 50_000_000
-"""Rows that one call of a batch may return; past it 54000, since a series is made whole."""
+__all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """What a table function returns; see the module docstring."""
-
-    source: Words
-    columns: list[Vector]
-    failures: Failures | None = None
-
-
-Implementation = Callable[[Sequence[Vector], tuple[SqlType, ...], int, Context], Expansion]
-
-
-@dataclass(frozen=True, slots=True)
-class TableFunctionEntry:
-    """A table function. ``result`` None: one column per array argument, of its element type."""
-
-    key: str
-    name: str
-    args: tuple[ArgumentType, ...]
-    result: SqlType | None
-    implementation: Implementation
-    nullable: bool = True
-    variadic: bool = False
-
-    def columns(self, args: Sequence[SqlType]) -> Schema:
-        """The result columns for arguments of these types."""
-        if self.result is not None:
-            return (ColumnType(self.result, self.nullable),)
-        return tuple(ColumnType(a.element, True) for a in args if a.element is not None)
-
-
-TABLE_FUNCTIONS: Final[dict[str, TableFunctionEntry]] = {}
-
-
-def table_overloads(name: str) -> tuple[TableFunctionEntry, ...]:
-    """All overloads of a table function's name; () if there are none."""
-    return tuple(entry for entry in TABLE_FUNCTIONS.values() if entry.name == name)
-
-
-def _present(vectors: Sequence[Vector], count: int) -> Mask:
-    """The rows where no argument is NULL."""
-    present = np.ones(count, np.bool_)
-    for vector in vectors:
-        if vector.nulls is not None:
-            present &= ~vector.nulls
-    return present
-
-
-def _failures(found: dict[int, SqlError]) -> Failures | None:
-    if not found:
-        return None
-    rows = sorted(found)
-    return Failures(np.array(rows, np.int64), [found[row] for row in rows])
+FAMILIES: Final = (json_sets,)
+"""The modules that have added their functions to the table."""
 
 
 def _too_many() -> SqlError:
@@ -111,10 +65,10 @@ _ZERO_STEP: Final = SqlError("22023", "step size cannot equal zero")
 def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
     first, last = vectors[0].words, vectors[1].words
     step = vectors[2].words if len(vectors) > 2 else np.ones(count, np.int64)
-    present = _present(vectors, count)
-    zero = present & (step == 0)
-    failures = _failures(dict.fromkeys(np.flatnonzero(zero).tolist(), _ZERO_STEP))
-    rows = np.flatnonzero(present & ~zero & np.where(step > 0, first <= last, first >= last))
+    given = present(vectors, count)
+    zero = given & (step == 0)
+    failed = failures(dict.fromkeys(np.flatnonzero(zero).tolist(), _ZERO_STEP))
+    rows = np.flatnonzero(given & ~zero & np.where(step > 0, first <= last, first >= last))
     first, last, step = first[rows], last[rows], step[rows]
     # unsigned, since a series may span more than an int64 holds
     low, high = np.minimum(first, last).view(np.uint64), np.maximum(first, last).view(np.uint64)
@@ -127,32 +81,7 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
     ends = np.cumsum(sizes)
     place = np.arange(len(source)) - np.repeat(ends - sizes, sizes)
     values = np.repeat(first, sizes) + place * np.repeat(step, sizes)
-    return Expansion(source, [Vector(values)], failures)
-
-
-def _each(result: SqlType, compute: Callable[..., Sequence[Any]]) -> Implementation:
-    """Makes an implementation of a function from one row's datums to datums; ``compute`` takes the context first."""
-
-    def run(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
-        rows = np.flatnonzero(_present(vectors, count))
-        decoded = [
-            codec.decode(t, Vector(v.words[rows]), context.dictionary) for t, v in zip(types, vectors, strict=True)
-        ]
-        sizes: list[int] = []
-        datums: list[Any] = []
-        found: dict[int, SqlError] = {}
-        for at, row in enumerate(rows.tolist()):
-            try:
-                values = compute(context, *(column[at] for column in decoded))
-            except SqlError as error:
-                found[row] = error
-                values = ()
-            sizes.append(len(values))
-            datums += values
-        source = np.repeat(rows, np.array(sizes, np.int64))
-        return Expansion(source, [codec.encode(result, datums, context.dictionary)], _failures(found))
-
-    return run
+    return Expansion(source, [Vector(values)], failed)
 
 
 T = TypeVar("T", int, Decimal)
@@ -193,6 +122,10 @@ def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
     return compute
 
 
+def _elements(types: Sequence[SqlType]) -> Sequence[SqlType]:
+    return [type_.element for type_ in types if type_.element is not None]
+
+
 def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
     lists: list[list[list[Any]]] = []
     for vector, type_ in zip(vectors, types, strict=True):
@@ -230,7 +163,7 @@ def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: in
         numbers = range(1, lengths[dimension - 1] + 1) if 1 <= dimension <= len(lengths) else range(0)
         return numbers[::-1] if back else numbers
 
-    return _each(INT4, compute)(vectors, types, count, context)
+    return each(INT4, compute)(vectors, types, count, context)
 
 
 def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[Any]:
@@ -243,34 +176,24 @@ def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
     return () if hook is None else hook(relation)
 
 
-def _add(
-    name: str, args: tuple[ArgumentType, ...], result: SqlType | None, implementation: Implementation,
-    nullable: bool = False, key: str | None = None,
-) -> None:  # fmt: skip
-    entry = TableFunctionEntry(
-        key or function_key(name, args), name, args, result, implementation, nullable, key is not None
-    )
-    TABLE_FUNCTIONS[entry.key] = entry
-
-
 def _register() -> None:
     for type_ in (INT4, INT8):
         for count in (2, 3):
-            _add("generate_series", (type_,) * count, type_, _integer_series)
+            add("generate_series", (type_,) * count, type_, _integer_series)
     for count in (2, 3):
-        _add("generate_series", (NUMERIC,) * count, NUMERIC, _each(NUMERIC, _numeric_series))
+        add("generate_series", (NUMERIC,) * count, NUMERIC, each(NUMERIC, _numeric_series))
     for type_ in (TIMESTAMP, TIMESTAMPTZ):
-        series = _each(type_, _stamp_series(type_.kind is Kind.TIMESTAMPTZ))
-        _add("generate_series", (type_, type_, INTERVAL), type_, series)
-    _add("unnest", (ANYARRAY,), None, _unnest, True, "unnest")
-    _add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
-    _add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts)
+        series = each(type_, _stamp_series(type_.kind is Kind.TIMESTAMPTZ))
+        add("generate_series", (type_, type_, INTERVAL), type_, series)
+    add("unnest", (ANYARRAY,), _elements, _unnest, nullable=True, key="unnest")
+    add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
+    add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts)
     for count in (2, 3):
-        _add("regexp_split_to_table", (TEXT,) * count, TEXT, _each(TEXT, lambda c, *args: regexp_split(*args)))
-    _add("pg_partition_ancestors", (REGCLASS,), REGCLASS, _each(REGCLASS, _partition_ancestors))
-    _add("string_to_table", (TEXT, TEXT), TEXT, _each(TEXT, _string_to_table))
+        add("regexp_split_to_table", (TEXT,) * count, TEXT, each(TEXT, lambda c, *args: regexp_split(*args)))
+    add("pg_partition_ancestors", (REGCLASS,), REGCLASS, each(REGCLASS, _partition_ancestors), names=("relid",))
+    add("string_to_table", (TEXT, TEXT), TEXT, each(TEXT, _string_to_table))
     for count in (2, 3):
-        _add("regexp_matches", (TEXT,) * count, TEXTS, _each(TEXTS, lambda c, *args: all_matches(*args)))
+        add("regexp_matches", (TEXT,) * count, TEXTS, each(TEXTS, lambda c, *args: all_matches(*args)))
 
 
 _register()

@@ -184,11 +184,13 @@ class TableGrammar(OperandGrammar):
     def _function_table(self, functions: tuple[nodes.Expr, ...], at: int, lateral: bool) -> nodes.FunctionTable:
         ordinality = self.accept("with", "ordinality")
         ahead = 1 if self.is_word("as") else 0
-        if ahead and self.is_symbol("(", 1):
-            raise self.refusal("a column definition list")
+        bare = ahead > 0 and self.is_symbol("(", 1)
         typed = self.ahead(ahead + 2).kind in _WORDS and self.ahead(ahead + 3).kind in _WORDS
-        if typed and self.is_symbol("(", ahead + 1):
-            raise self.refusal("a column definition list", self.ahead(ahead + 1))
+        if bare or (typed and self.is_symbol("(", ahead + 1)):
+            self.index += ahead
+            name = None if bare else self.name()
+            definitions = self.enclosed(lambda: (self.name(), self.type_name()))
+            return nodes.FunctionTable(functions, at, name, (), ordinality, lateral, definitions)
         alias, columns = self._alias()
         return nodes.FunctionTable(functions, at, alias, columns, ordinality, lateral)
 

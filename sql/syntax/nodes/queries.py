@@ -330,7 +330,7 @@ class DerivedTable:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """Functions in FROM; several if written as ROWS FROM."""
+    """Functions in FROM; several if written as ROWS FROM. ``definitions``: columns with types (``AS t(a int)``)."""
 
     functions: tuple[Expr, ...]
     at: int
@@ -338,6 +338,7 @@ class FunctionTable:
     columns: tuple[str, ...] = ()
     ordinality: bool = False
     lateral: bool = False
+    definitions: tuple[tuple[str, TypeName], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
