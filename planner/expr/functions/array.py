@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ivm.errors import SqlError, unsupported
@@ -229,6 +230,32 @@ def array_replace(site: CallSite, array: Array | None, old: Any, new: Any) -> Ar
         return None
     changed = set(_positions(site, array, old))
     return tuple(new if place in changed else other for place, other in enumerate(array, 1))
+
+
+_INTS = SqlType(Kind.ARRAY, element=INT4)
+_LARGEST = 134_217_727
+
+
+@per_value("array_fill", (ANYELEMENT, _INTS), ANYARRAY, strict=False)
+@per_value("array_fill", (ANYELEMENT, _INTS, _INTS), ANYARRAY, strict=False)
+def array_fill(item: Any, lengths: Array | None, lower: Array | None = (1,)) -> Array:
+    """An array of one value. Raises 0A000 for lower bounds other than 1."""
+    if lengths is None or lower is None:
+        raise SqlError("22004", "dimension array or low bound array cannot be null")
+    if any(isinstance(part, tuple) for part in (*lengths, *lower)):
+        raise SqlError("2202E", "wrong number of array subscripts", "Dimension array must be one dimensional.")
+    if None in lengths or None in lower:
+        raise SqlError("22004", "dimension values cannot be null")
+    if any(bound != 1 for bound in lower):
+        raise unsupported("an array whose subscripts do not start at 1")
+    if any(length < 0 for length in lengths) or math.prod(lengths) > _LARGEST:
+        raise SqlError("54000", f"array size exceeds the maximum allowed ({_LARGEST})")
+    if 0 in lengths or not lengths:
+        return ()
+    filled = item
+    for length in reversed(lengths):
+        filled = (filled,) * length
+    return tuple(filled)
 
 
 @per_value("trim_array", (ANYARRAY, INT4), ANYARRAY)

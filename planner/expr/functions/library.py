@@ -16,7 +16,7 @@ from planner.expr.functions.casts import registry as casts
 from planner.expr.functions.casts import text as text_casts
 from planner.expr.functions.casts import times as time_casts
 from planner.expr.functions.casts.registry import ASSIGNMENT_CAST, CAST, CASTS, RAISING_CASTS, TRY, TRY_CAST, find_cast
-from planner.expr.functions.datetime import clock, construction, zones
+from planner.expr.functions.datetime import clock, construction, overlaps, zones
 from planner.expr.functions.datetime import operators as time_operators
 from planner.expr.functions.formatting import to_char
 from planner.expr.functions.internal import recursion, subquery
@@ -24,8 +24,8 @@ from planner.expr.functions.json import access as json_access
 from planner.expr.functions.json import building as json_building
 from planner.expr.functions.json import changes as json_changes
 from planner.expr.functions.json import containment as json_containment
+from planner.expr.functions.numbers import degrees, integer, numeric
 from planner.expr.functions.numbers import float as floats
-from planner.expr.functions.numbers import integer, numeric
 from planner.expr.functions.system import (
     catalog,
     definitions,
@@ -38,7 +38,8 @@ from planner.expr.functions.system import (
     visibility,
 )
 from planner.expr.functions.table import FUNCTIONS, Function, overloads
-from planner.expr.functions.text import concat, encoding, regex, string
+from planner.expr.functions.text import bytes as bytes_
+from planner.expr.functions.text import concat, encoding, regex, regex_parts, string, unicode
 from planner.expr.scalar import Call, Scalar
 
 __all__ = [
@@ -47,10 +48,10 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
-    array, boolean, casts, catalog, clock, compare, concat, construction, definitions, encoding, enum, floats, integer,
-    json_access, json_building, json_casts, json_changes, json_containment, locks, number_casts, numeric, ordered_set,
-    privileges, recursion, regex, row,
-    sequence, server, session, sizes, string, subquery, text_casts, time_casts, time_operators, to_char, uuid, values,
+    array, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees, encoding,
+    enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, locks,
+    number_casts, numeric, ordered_set, overlaps, privileges, recursion, regex, regex_parts, row, sequence, server,
+    session, sizes, string, subquery, text_casts, time_casts, time_operators, to_char, unicode, uuid, values,
     visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""

@@ -8,12 +8,12 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from sql.syntax.grammar.windows import WindowGrammar
-from sql.syntax.lexing.keywords import NOT_A_COLUMN, RESERVED
+from sql.syntax.lexing.keywords import NORMAL_FORMS, NOT_A_COLUMN, RESERVED
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, Query, String
 
 _NO_FUNCTIONS: Final = frozenset({"between", "inout", "none", "out", "precision", "row", "setof", "values"})
-_REFUSED: Final = frozenset({"treat", "normalize", "xmlelement"})
+_REFUSED: Final = frozenset({"treat", "xmlelement"})
 _NO_FIELDS: Final = frozenset(
     """between delete drop exists filter groups insert operator ordinality over range recursive replace row rows set
     temp temporary truncate update values view""".split()  # noqa: SIM905
@@ -70,6 +70,14 @@ class CallGrammar(WindowGrammar):
                 return Apply(("overlay",), self._overlay(), at)
             case "substring":
                 return Apply(("substring",), self._substring(at), at)
+            case "normalize":
+                text = self.expression()
+                if not self.accept_symbol(","):
+                    return Apply(("normalize",), (text,), at)
+                form = self.token
+                if self.accept_one_of(*NORMAL_FORMS) is None:
+                    raise self.error()
+                return Apply(("normalize",), (text, String(form.value, form.start)), at)
             case "trim":
                 return self._trim(at)
             case "grouping":

@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Final
 
+from ivm.errors import SqlError
 from sql.syntax.grammar.types import TypeGrammar
+from sql.syntax.lexing.keywords import NORMAL_FORMS
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import queries as nodes
 
@@ -74,8 +76,6 @@ class OperatorGrammar(TypeGrammar):
             return found if following.value in _FOLLOWS[word] and following.kind is TokenKind.WORD else 0
         if word == "operator":
             return found if self.is_symbol("(", 1) else 0
-        if word == "overlaps":
-            raise self.refusal("OVERLAPS")
         return found
 
     def _prefix(self, restricted: bool) -> nodes.Expr:
@@ -113,7 +113,22 @@ class OperatorGrammar(TypeGrammar):
         if precedence == COLLATION:
             self.index += 1
             return nodes.Collate(left, self.qualified(), token.start)
+        if self.is_word("overlaps"):
+            return self._overlaps(left)
         return self._binary(left, precedence, restricted)
+
+    def _overlaps(self, left: nodes.Expr) -> nodes.Expr:
+        at = self.advance().start
+        right = self._climb(OTHER + 1)
+        for side, row in (("left", left), ("right", right)):
+            if not isinstance(row, nodes.RowExpr):
+                raise self.error()
+            if len(row.items) != 2:
+                message = f"wrong number of parameters on {side} side of OVERLAPS expression"
+                raise SqlError("42601", message, position=row.at + 1)
+        assert isinstance(left, nodes.RowExpr)
+        assert isinstance(right, nodes.RowExpr)
+        return nodes.Apply(("overlaps",), (*left.items, *right.items), at)
 
     def _binary(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         at = self.token.start
@@ -164,7 +179,12 @@ class OperatorGrammar(TypeGrammar):
             return nodes.DistinctTest(left, right, negated, token.start)
         if restricted:
             raise self.error()
-        if self.is_one_of("normalized", "document", "json", "of"):
+        form = self.token
+        if self.accept("normalized") or (self.accept_one_of(*NORMAL_FORMS) and self.accept("normalized")):
+            name = nodes.String("nfc" if form.value == "normalized" else form.value, form.start)
+            test = nodes.Apply(("is_normalized",), (left, name), token.start)
+            return nodes.NotExpr(test, token.start) if negated else test
+        if self.is_one_of("document", "json", "of"):
             raise self.refusal(f"IS {self.token.value.upper()}", token)
         what = self.accept_one_of("null", "true", "false", "unknown")
         if what is None:

@@ -44,3 +44,6 @@ NEEDS_AS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Cannot be a result column's label without AS."""
+
+NORMAL_FORMS: Final = ("nfc", "nfd", "nfkc", "nfkd")
+"""Unicode's, in NORMALIZE and IS NORMALIZED."""

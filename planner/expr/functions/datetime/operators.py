@@ -124,6 +124,20 @@ def zoned_minus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
 
 
+per_value("date_add", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)(zoned_plus)
+per_value("date_subtract", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)(zoned_minus)
+
+
+@per_value("date_add", (TIMESTAMPTZ, INTERVAL, TEXT), TIMESTAMPTZ)
+def date_add(stamp: int, interval: Interval, timezone: str) -> int:
+    return plus_interval_zoned(stamp, interval, zone_meant(timezone))
+
+
+@per_value("date_subtract", (TIMESTAMPTZ, INTERVAL, TEXT), TIMESTAMPTZ)
+def date_subtract(stamp: int, interval: Interval, timezone: str) -> int:
+    return plus_interval_zoned(stamp, interval, zone_meant(timezone), -1)
+
+
 per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False, follows=(1, -1))(difference)
 per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False, follows=(1, -1))(difference)
 

@@ -304,9 +304,8 @@ class Regex:
         rest = re.escape(text[match.end() :])
         return re.compile(f"(?:{source}){rest}\\Z", self.pattern.flags).match(text, match.start()) is not None
 
-    def find_all(self, text: str) -> Iterator[re.Match[str]]:
-        """All matches, left to right; after an empty one the search moves on by one character."""
-        at = 0
+    def find_all(self, text: str, at: int = 0) -> Iterator[re.Match[str]]:
+        """All matches from ``at`` on, left to right; after an empty one the search moves on by one character."""
         while at <= len(text):
             found = self.find(text, at)
             if found is None:

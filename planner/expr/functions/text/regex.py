@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
+from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
 
@@ -19,10 +19,11 @@ TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
 @per_value("~~", (TEXT, TEXT), BOOL, makes_null=False)
 @per_value("like", (TEXT, TEXT), BOOL)
 def like(value: str, pattern: str) -> bool:
-    return _like(value, pattern, False)
+    return matches_like(value, pattern, False)
 
 
-def _like(value: str, pattern: str, ignore_case: bool) -> bool:
+def matches_like(value: str, pattern: str, ignore_case: bool) -> bool:
+    """Whether a text matches a LIKE pattern, whose escape is a backslash. Raises 22025."""
     found = like_pattern(pattern, "\\", ignore_case).fullmatch(value)
     if found is not None and "dangling" in found.re.groupindex:
         raise SqlError("22025", "LIKE pattern must not end with escape character")
@@ -33,26 +34,26 @@ def _like(value: str, pattern: str, ignore_case: bool) -> bool:
 @per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False)
 @per_value("notlike", (TEXT, TEXT), BOOL)
 def not_like(value: str, pattern: str) -> bool:
-    return not _like(value, pattern, False)
+    return not matches_like(value, pattern, False)
 
 
 @per_value("~~*", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("~~*", (TEXT, TEXT), BOOL, makes_null=False)
 def ilike(value: str, pattern: str) -> bool:
-    return _like(value, pattern, True)
+    return matches_like(value, pattern, True)
 
 
 @per_value("!~~*", (BPCHAR, TEXT), BOOL, makes_null=False)
 @per_value("!~~*", (TEXT, TEXT), BOOL, makes_null=False)
 def not_ilike(value: str, pattern: str) -> bool:
-    return not _like(value, pattern, True)
+    return not matches_like(value, pattern, True)
 
 
 @per_value("like_escape", (TEXT, TEXT), TEXT)
 def like_escape(pattern: str, escape: str) -> str:
     """Rewrites a pattern to use backslash as its escape, as LIKE without ESCAPE expects."""
     if len(escape) > 1:
-        raise SqlError("22019", "invalid escape string", hint="Escape string must be empty or one character.")
+        raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
     if escape == "\\":
         return pattern
     out: list[str] = []
@@ -106,12 +107,6 @@ def substring_regex(value: str, pattern: str) -> str | None:
     return found[1] if found.re.groups else found[0]
 
 
-@per_value("regexp_substr", (TEXT, TEXT), TEXT)
-def regexp_substr(value: str, pattern: str) -> str | None:
-    found = regex(pattern).find(value)
-    return None if found is None else found[0]
-
-
 @per_value("regexp_match", (TEXT, TEXT, TEXT), TEXTS)
 @per_value("regexp_match", (TEXT, TEXT), TEXTS)
 def regexp_match(value: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
@@ -144,14 +139,15 @@ def regexp_replace(value: str, pattern: str, new: str, flags: str = "") -> str:
     out: list[str] = []
     at = 0
     for found in compiled.find_all(value):
-        out += (value[at : found.start()], _expand(new, found.group(0), found.groups()))
+        out += (value[at : found.start()], expanded(new, found.group(0), found.groups()))
         at = found.end()
         if not every:
             break
     return "".join(out) + value[at:]
 
 
-def _expand(template: str, whole: str, groups: tuple[str | None, ...]) -> str:
+def expanded(template: str, whole: str, groups: tuple[str | None, ...]) -> str:
+    """A replacement text, with \\& and \\1 to \\9 for what matched."""
     out: list[str] = []
     letters = iter(template)
     for c in letters:
@@ -171,15 +167,10 @@ def _expand(template: str, whole: str, groups: tuple[str | None, ...]) -> str:
     return "".join(out)
 
 
-@per_value("regexp_count", (TEXT, TEXT), INT4)
-def regexp_count(value: str, pattern: str) -> int:
-    return sum(1 for _ in regex(pattern).find_all(value))
-
-
 @per_value("regexp_like", (TEXT, TEXT, TEXT), BOOL)
 @per_value("regexp_like", (TEXT, TEXT), BOOL)
-def regexp_like(value: str, pattern: str, flags: str = "") -> bool:
-    return _compiled(pattern, flags, "regexp_like()")[0].matches(value)
+def regexpmatches_like(value: str, pattern: str, flags: str = "") -> bool:
+    return _compiled(pattern, flags, "regexpmatches_like()")[0].matches(value)
 
 
 def regexp_split(value: str, pattern: str, flags: str = "") -> list[str]:

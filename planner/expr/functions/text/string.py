@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Callable
 from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
@@ -234,32 +235,21 @@ def md5_bytes(value: bytes) -> str:
     return hashlib.md5(value, usedforsecurity=False).hexdigest()
 
 
-per_value("sha224", (BYTEA,), BYTEA)(lambda value: hashlib.sha224(value).digest())
-per_value("sha256", (BYTEA,), BYTEA)(lambda value: hashlib.sha256(value).digest())
-per_value("sha512", (BYTEA,), BYTEA)(lambda value: hashlib.sha512(value).digest())
+def _digits(base: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
+    return lambda value: format(value % 2**32, base), lambda value: format(value % 2**64, base)
 
 
-@per_value("to_hex", (INT4,), TEXT)
-def to_hex4(value: int) -> str:
-    return f"{value % 2**32:x}"
+for _name, _base in (("to_hex", "x"), ("to_oct", "o"), ("to_bin", "b")):
+    for _type, _function in zip((INT4, INT8), _digits(_base), strict=True):
+        per_value(_name, (_type,), TEXT)(_function)
 
 
-@per_value("to_hex", (INT8,), TEXT)
-def to_hex8(value: int) -> str:
-    return f"{value % 2**64:x}"
-
-
+@per_value("overlay", (BYTEA, BYTEA, INT4, INT4), BYTEA)
+@per_value("overlay", (BYTEA, BYTEA, INT4), BYTEA)
 @per_value("overlay", (TEXT, TEXT, INT4, INT4), TEXT)
 @per_value("overlay", (TEXT, TEXT, INT4), TEXT)
-def overlay(value: str, new: str, start: int, count: int | None = None) -> str:
+def overlay(value: AnyStr, new: AnyStr, start: int, count: int | None = None) -> AnyStr:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
     rest = start - 1 + (len(new) if count is None else count)
     return value[: start - 1] + new + value[max(rest, 0) :]
-
-
-@per_value("get_byte", (BYTEA, INT4), INT4)
-def get_byte(value: bytes, at: int) -> int:
-    if not 0 <= at < len(value):
-        raise SqlError("2202E", f"index {at} out of valid range, 0..{len(value) - 1}")
-    return value[at]
