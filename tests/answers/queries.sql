@@ -396,3 +396,5 @@ SELECT array_length(NULL, 1)
 SELECT 'a'::"char" || 'b'
 SELECT quote_literal('a'::"char")
 SELECT pg_typeof(nullif('a'::char(3), 'b'::text))::text, pg_typeof(nullif('a'::varchar(3), 'b'))::text, pg_typeof(nullif(date '2024-01-01', timestamp '2024-01-02'))::text
+CREATE TEMP TABLE q (a int[]); INSERT INTO q VALUES ('{1}'); UPDATE q SET a[2147483647] = 1
+CREATE TEMP TABLE q (a int[]); INSERT INTO q VALUES ('{1}'); UPDATE q SET a[1:2147483647] = '{1}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
@@ -21,6 +21,10 @@ from storage.types.arrays import shape
 from storage.types.order import canonical
 
 Array = tuple[Any, ...]
+
+
+_LONGEST: Final = 134_217_727
+"""The most elements that Postgres allows in an array."""
 
 
 def _element(type_: SqlType) -> SqlType:
@@ -71,7 +75,14 @@ def _bound_of_one(place: int | None) -> int:
         raise SqlError("22004", "array subscript in assignment must not be null")
     if place < 1:
         raise unsupported("an array whose lower bound is not 1")
+    _check_size(place)
     return place
+
+
+def _check_size(length: int) -> None:
+    """54000: an array longer than Postgres's."""
+    if length > _LONGEST:
+        raise SqlError("54000", f"array size exceeds the maximum allowed ({_LONGEST})")
 
 
 @per_value("array_assign", (ANYARRAY, ANYELEMENT, INT4), ANYARRAY, strict=False, variadic=True, needs_site=True)
@@ -108,6 +119,7 @@ def array_assign_slice(
     first = _bound_of_one(low)
     if high is None:
         raise SqlError("22004", "array subscript in assignment must not be null")
+    _check_size(high)
     if given is None:
         return array
     own = array or ()
