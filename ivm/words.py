@@ -17,7 +17,7 @@ bit ``i % 64`` of null word ``i // 64`` is set when column i is NULL, and the co
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -56,7 +56,16 @@ class Kind(Enum):
     REGTYPE = "regtype"
     REGPROC = "regproc"
     REGNAMESPACE = "regnamespace"
+    TIMETZ = "timetz"
+    INET = "inet"
+    CIDR = "cidr"
+    MACADDR = "macaddr"
+    MACADDR8 = "macaddr8"
+    BIT = "bit"
+    VARBIT = "varbit"
     ENUM = "enum"
+    RANGE = "range"
+    MULTIRANGE = "multirange"
     ARRAY = "array"
     UNKNOWN = "unknown"
     RECORD = "record"
@@ -71,12 +80,44 @@ class Storage(Enum):
     INTERNED = "interned"
 
 
-_INTERNED: Final = frozenset(
+_DIRECT: Final = frozenset(
     {
-        Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.BYTEA, Kind.INTERVAL, Kind.UUID, Kind.JSON,
-        Kind.JSONB, Kind.JSONPATH, Kind.ARRAY, Kind.UNKNOWN, Kind.RECORD,
+        Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.CHAR1, Kind.DATE, Kind.TIME,
+        Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMETZ, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC,
+        Kind.REGNAMESPACE, Kind.ENUM, Kind.VOID,
     }
 )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NamedType:
+    """What tells a type from others of its kind: of a range, composite or domain, built in or a user's.
+
+    Invariant: types are the same if their oids are. ``shown`` is the name as SQL text.
+    """
+
+    oid: int
+    array_oid: int
+    name: str
+    shown: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedType) and self.oid == other.oid
+
+    def __hash__(self) -> int:
+        return self.oid
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.oid})"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RangeType(NamedType):
+    """A range type. ``multirange``: its multirange type. ``discrete``: a value's neighbours are known, so that ranges
+    have the canonical form ``[)``."""
+
+    multirange: NamedType
+    discrete: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -112,6 +153,8 @@ class SqlType:
     ``precision``: digits of a numeric, characters of varchar/bpchar, fractional digits of times; ``scale`` of a
     numeric, or of an interval its fields (``storage/types/interval_fields.py``); ``element`` of an array. None means
     unconstrained. ``fields``: names and types of a row (RECORD), empty for rows of any type; ``enum``: of an ENUM.
+    ``subtype``: of a RANGE's bounds; of a MULTIRANGE, its range type. ``named``: which range, multirange or composite
+    type it is.
     """
 
     kind: Kind
@@ -120,6 +163,16 @@ class SqlType:
     element: SqlType | None = None
     fields: tuple[tuple[str, SqlType], ...] = ()
     enum: EnumType | None = None
+    subtype: SqlType | None = None
+    named: NamedType | None = None
+
+    @property
+    def plain(self) -> SqlType:
+        """The type without modifiers."""
+        if self.precision is None and self.element is None:
+            return self
+        element = None if self.element is None else self.element.plain
+        return replace(self, precision=None, scale=None, element=element)
 
     @property
     def storage(self) -> Storage:
@@ -127,14 +180,14 @@ class SqlType:
         if self.kind is Kind.NUMERIC:
             direct = self.precision is not None and self.precision <= DIRECT_NUMERIC_DIGITS
             return Storage.DIRECT if direct else Storage.NUMERIC
-        return Storage.INTERNED if self.kind in _INTERNED else Storage.DIRECT
+        return Storage.DIRECT if self.kind in _DIRECT else Storage.INTERNED
 
     @property
     def has_equality_class(self) -> bool:
         """Whether equal values may have different words (1.0 and 1.00, -0 and 0, '1 mon' and '30 days')."""
         return self.storage is Storage.NUMERIC or self.kind in (
             Kind.FLOAT4, Kind.FLOAT8, Kind.INTERVAL, Kind.BPCHAR, Kind.JSONB,
-        ) or (self.element is not None and self.element.has_equality_class) or any(
+        ) or any(part is not None and part.has_equality_class for part in (self.element, self.subtype)) or any(
             type_.has_equality_class for _, type_ in self.fields
         )  # fmt: skip
 

@@ -83,9 +83,22 @@ from planner.aggregates.function import (
     NullResult,
     ResultRule,
 )  # fmt: skip
+from planner.expr.functions import ranges
 from planner.expr.functions.boolean import IS_NOT_NULL
-from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, ArgumentType, function_key
+from planner.expr.functions.table import (
+    ANY,
+    ANYARRAY,
+    ANYELEMENT,
+    ANYENUM,
+    ANYMULTIRANGE,
+    ANYNONARRAY,
+    ANYRANGE,
+    ArgumentType,
+    function_key,
+)  # fmt: skip
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar
+from storage.types.definitions import DEFINITIONS
+from storage.types.range_values import multirange_of, range_type_of
 
 COUNT_ROWS: Final = "count(*)"
 COUNT_VALUES: Final = "count(any)"
@@ -149,9 +162,14 @@ def _array(args: Sequence[SqlType]) -> SqlType:
     return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
 
 
+def _multirange(args: Sequence[SqlType]) -> SqlType:
+    return multirange_of(range_type_of(args[0]))
+
+
 _NUMBERS: Final = (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)
 _COMPARED: Final[tuple[ArgumentType, ...]] = (
     *_NUMBERS, TEXT, SqlType(Kind.BPCHAR), DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, OID,
+    *(SqlType(own.kind) for own in DEFINITIONS.values() if own.extremes),
 )  # fmt: skip
 _FLOATS: Final = SqlType(Kind.ARRAY, element=FLOAT8)
 _INTERVALS: Final = SqlType(Kind.ARRAY, element=INTERVAL)
@@ -275,7 +293,19 @@ def _basic() -> list[AggregateFunction]:
         )
         for a in (ANYNONARRAY, ANYARRAY)
     ]  # fmt: skip
-    return [*strings, *arrays]
+    return [*strings, *arrays, *_of_ranges()]
+
+
+def _of_ranges() -> list[AggregateFunction]:
+    return [
+        AggregateFunction(
+            function_key(name, (a,)), name, (a,), result, AggregateKind.BASIC, can_fail=False, fold=fold
+        )
+        for name, result, fold in (
+            ("range_agg", _multirange, ranges.merged), ("range_intersect_agg", _own, ranges.intersected)
+        )
+        for a in (ANYRANGE, ANYMULTIRANGE)
+    ]  # fmt: skip
 
 
 def _ordered_sets() -> list[AggregateFunction]:

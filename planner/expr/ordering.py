@@ -15,10 +15,8 @@ from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types.codec import decode, encode, float_to_word
 from storage.types.numeric import POWERS, inline_parts, inline_words, is_interned
-from storage.types.order import NOTHING, canonical, order_parts, sort_key
+from storage.types.order import BYTE_ORDERED, NOTHING, canonical, order_parts, sort_key
 
-BYTE_ORDERED: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID})
-"""Interned types whose bytes compare as the values do, and equal only themselves."""
 _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 _NEGATIVE_ZERO: Final = -1
 _MEMO_LIMIT: Final = 1 << 16

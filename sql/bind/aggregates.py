@@ -11,7 +11,7 @@ from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, re
 from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
 from planner.logical.levels import unlift
-from sql.bind.coerce import cast_arguments, plain, resolve_unknown, to_boolean
+from sql.bind.coerce import cast_arguments, resolve_unknown, to_boolean
 from sql.bind.comparable import check_equality
 from sql.bind.environment import Binder, Environment
 from sql.bind.order_by import sort_key
@@ -121,7 +121,7 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
     types = tuple(a.type for a in bound)
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
     python = None if overload is None else python_function(overload)
-    result = plain(function.result_type(types) if python is None else python.result)
+    result = (function.result_type(types) if python is None else python.result).plain
     return Aggregate(function.key, bound, result, nullable, node.distinct, filter_, order, python)
 
 

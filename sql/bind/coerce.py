@@ -27,7 +27,7 @@ def type_name(type_: SqlType) -> str:
 
 def same_family(a: SqlType, b: SqlType) -> bool:
     """Whether two types differ in modifiers at most."""
-    if a.kind is not b.kind or a.enum is not b.enum:
+    if a.kind is not b.kind or a.enum is not b.enum or a.named != b.named:
         return False
     if a.element is not None and b.element is not None:
         return same_family(a.element, b.element)
@@ -152,7 +152,7 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
         return TEXT
     if all(t == known[0] for t in types):
         return known[0]
-    chosen = plain(known[0])
+    chosen = known[0].plain
     for i, type_ in enumerate(types):
         if type_.kind is Kind.UNKNOWN or same_family(type_, chosen):
             continue
@@ -163,17 +163,11 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
             and cast_context(chosen, type_) == "implicit"
             and cast_context(type_, chosen) != "implicit"
         ):
-            chosen = plain(type_)
+            chosen = type_.plain
     for i, type_ in enumerate(types):
         if not castable(type_, chosen, "implicit"):
             return i
     return chosen
-
-
-def plain(type_: SqlType) -> SqlType:
-    """The type without modifiers."""
-    element = None if type_.element is None else plain(type_.element)
-    return SqlType(type_.kind, element=element, fields=type_.fields, enum=type_.enum)
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:

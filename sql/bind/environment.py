@@ -46,17 +46,12 @@ class Parameters:
         """The parameter's type, which becomes ``type_`` if it has none yet."""
         known = self.types[index - 1]
         if known is None:
-            known = self.types[index - 1] = _plain(type_)
+            known = self.types[index - 1] = type_.plain
         return known
 
     def finished(self) -> tuple[SqlType, ...]:
         """All types once the statement is bound; text where none was inferred."""
         return tuple(t or TEXT for t in self.types)
-
-
-def _plain(type_: SqlType) -> SqlType:
-    """A type without modifiers, as Postgres gives to parameters."""
-    return SqlType(type_.kind, element=type_.element, fields=type_.fields, enum=type_.enum)
 
 
 @dataclass(frozen=True, slots=True)

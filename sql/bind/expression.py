@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, UNKNOWN, Kind
+from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
-from sql.bind.literals import number
+from sql.bind.literals import number, typed_literal
 from sql.bind.operators import negate, operator
 from sql.bind.positions import position
 from sql.bind.scalar_functions import apply_function
@@ -42,6 +42,8 @@ class ExpressionBinder:
                 return number(expr.text)
             case nodes.String():
                 return self.env.untyped(expr.value, expr.at)
+            case nodes.Bits():
+                return typed_literal(expr.value, SqlType(Kind.BIT), "explicit", expr.at)
             case nodes.Null():
                 return Literal(None, UNKNOWN)
             case nodes.Boolean():

@@ -16,7 +16,16 @@ from planner.expr.scalar import Call, Literal, Scalar
 from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(
-    {Kind.TIMESTAMPTZ, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.RECORD, Kind.VOID}
+    {
+        Kind.TIMESTAMPTZ,
+        Kind.TIMETZ,
+        Kind.REGCLASS,
+        Kind.REGTYPE,
+        Kind.REGPROC,
+        Kind.REGNAMESPACE,
+        Kind.RECORD,
+        Kind.VOID,
+    }
 )
 """Kinds whose text form depends on the session (time zone, search path): parsed when the plan runs."""
 _CLOCK_KINDS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP})
@@ -43,11 +52,10 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     if value is None:
         return Literal(None, target)
     assert isinstance(value, str)
-    element = target.element or target
-    deferred = element.kind in _SESSION_KINDS or (element.kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
+    kind = _innermost(target).kind
+    deferred = kind in _SESSION_KINDS or (kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
     # the fields of an interval decide what its text means
-    of = element if element.kind is Kind.INTERVAL else SqlType(element.kind, enum=element.enum)
-    base = of if target.element is None else SqlType(target.kind, element=of)
+    base = target if kind is Kind.INTERVAL else target.plain
     style = _STYLE.get()
     _note(base, value, style)
     if deferred or attempt:
@@ -62,6 +70,12 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     if target == base:
         return literal
     return Call("assignment_cast" if context == "assignment" else "cast", (literal,), target, False)
+
+
+def _innermost(type_: SqlType) -> SqlType:
+    """The type that decides how a literal is read: of an array's elements, of a range's bounds."""
+    inner = type_.element or type_.subtype
+    return type_ if inner is None else _innermost(inner)
 
 
 _STYLE: Final[ContextVar[TextStyle]] = ContextVar("style", default=DEFAULT_STYLE)
@@ -86,7 +100,7 @@ def _note(type_: SqlType, text: str, style: TextStyle) -> None:
     found = _FOUND.get()
     if found is None or (style.formats == DEFAULT_STYLE.formats and style.timezone == DEFAULT_STYLE.timezone):
         return
-    if (type_.element or type_).kind not in _STYLED_KINDS:
+    if _innermost(type_).kind not in _STYLED_KINDS:
         return
     readings: list[object] = []
     for each in (style, DEFAULT_STYLE):

@@ -25,7 +25,7 @@ from planner.expr.scalar import (
 )  # fmt: skip
 from sql.bind import hypothetical
 from sql.bind.aggregates import aggregate
-from sql.bind.coerce import cast, castable, plain, resolve_unknown
+from sql.bind.coerce import cast, castable, resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function, resolve, result_type
 from sql.bind.walk import has_subquery
@@ -69,10 +69,10 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
 def _within(name: str, gathered: Aggregate, fractions: list[Scalar]) -> Aggregate:
     """The ordered-set aggregate of what array_agg would gather."""
     args = (*gathered.args, *fractions)
-    value = plain(args[0].type)
+    value = args[0].type.plain
     many = len(args) > 1 and args[1].type.kind is Kind.ARRAY
     first: ArgumentType = value if name == "percentile_cont" else ANYELEMENT
-    direct = tuple(plain(a.type) for a in fractions)
+    direct = tuple(a.type.plain for a in fractions)
     function = next(f for f in AGGREGATES.values() if f.name == name and f.args == (first, *direct))
     return replace(gathered, function=function.key, args=args, type=array_of(value) if many else value, nullable=True)
 

@@ -16,12 +16,15 @@ from planner.expr.functions.table import (
     ANYCOMPATIBLEARRAY,
     ANYELEMENT,
     ANYENUM,
+    ANYMULTIRANGE,
     ANYNONARRAY,
+    ANYRANGE,
     ArgumentType,
     Polymorphic,
 )
-from sql.bind.coerce import plain, same_family, try_common_type, type_name
+from sql.bind.coerce import same_family, try_common_type, type_name
 from sql.catalog.column_types import array_of
+from storage.types.range_values import multirange_of, range_type_of, subtype_of
 from storage.types.type_names import is_preferred, type_category
 
 
@@ -53,11 +56,12 @@ class Candidate(Generic[OverloadT]):
 @dataclass(frozen=True, slots=True)
 class Resolution(Generic[OverloadT]):
     """The chosen overload. ``args``: the types to cast the arguments to; ``element``: what its polymorphic types stand
-    for."""
+    for; ``range``: the range type that anyrange stands for."""
 
     overload: OverloadT
     args: tuple[SqlType, ...]
     element: SqlType | None
+    range: SqlType | None = None
 
 
 Search = Callable[[Sequence[OverloadT], tuple[SqlType, ...]], Resolution[OverloadT] | None]
@@ -186,7 +190,12 @@ def _fits(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> bool:
     if not any(isinstance(a, Polymorphic) for a in candidate.args):
         return True
     element = _element(candidate.args, types)
+    if any(a in _RANGES for a in candidate.args) and _range(candidate.args, types) is None:
+        return False
     return element is not None and (element.kind is Kind.ENUM or ANYENUM not in candidate.args)
+
+
+_RANGES: Final = {ANYRANGE: Kind.RANGE, ANYMULTIRANGE: Kind.MULTIRANGE}
 
 
 def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
@@ -197,6 +206,8 @@ def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
         return is_array
     if declared is ANYENUM:
         return given.kind is Kind.ENUM
+    if declared in _RANGES:
+        return given.kind is _RANGES[declared]
     return not is_array if declared is ANYNONARRAY else True
 
 
@@ -209,6 +220,8 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
             continue
         array = declared in (ANYARRAY, ANYCOMPATIBLEARRAY)
         type_ = given.element if array and given.element is not None else given
+        if declared in _RANGES:
+            type_ = subtype_of(given)
         (loose if declared in (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY) else strict).append(type_)
     if strict and not all(same_family(t, strict[0]) for t in strict):
         return None
@@ -216,7 +229,14 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
         return try_common_type(loose)
     if not strict:
         return UNKNOWN
-    return strict[0] if all(t == strict[0] for t in strict) else plain(strict[0])
+    return strict[0] if all(t == strict[0] for t in strict) else strict[0].plain
+
+
+def _range(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlType | None:
+    """The range type that anyrange and anymultirange stand for; None where the arguments disagree or do not say."""
+    pairs = zip(args, types, strict=True)
+    found = {range_type_of(t) for a, t in pairs if a in _RANGES and t.kind is not Kind.UNKNOWN}
+    return found.pop() if len(found) == 1 else None
 
 
 def _best(candidates: list[Candidate[OverloadT]], scores: list[int]) -> list[Candidate[OverloadT]]:
@@ -297,11 +317,12 @@ def _resolution(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> 
         if _STRICT.intersection(candidate.args):
             raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
         element = TEXT
-    args = tuple(_concrete(d, t, element) for d, t in zip(candidate.args, types, strict=True))
-    return Resolution(candidate.overload, args, element)
+    range_ = _range(candidate.args, types)
+    args = tuple(_concrete(d, t, element, range_) for d, t in zip(candidate.args, types, strict=True))
+    return Resolution(candidate.overload, args, element, range_)
 
 
-def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None) -> SqlType:
+def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None, range_: SqlType | None) -> SqlType:
     """The type to cast an argument to: its own if it differs in modifiers only."""
     if isinstance(declared, SqlType):
         return given if same_family(declared, given) else declared
@@ -309,6 +330,9 @@ def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None) -
         return TEXT if given.kind is Kind.UNKNOWN else given
     assert element is not None
     wanted = array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
+    if declared in _RANGES:
+        assert range_ is not None
+        wanted = range_ if declared is ANYRANGE else multirange_of(range_)
     return given if same_family(wanted, given) else wanted
 
 
@@ -318,7 +342,10 @@ def result_type(declared: ArgumentType, choice: Resolution[OverloadT]) -> SqlTyp
         return declared
     if declared is ANY:
         return choice.args[0] if choice.args else TEXT
-    element = plain(choice.element or TEXT)
+    if declared in _RANGES:
+        assert choice.range is not None
+        return choice.range if declared is ANYRANGE else multirange_of(choice.range)
+    element = (choice.element or TEXT).plain
     return array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
 
 

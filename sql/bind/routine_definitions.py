@@ -11,7 +11,7 @@ from ivm.words import Kind, SqlType
 from planner.expr.python_function import check_body
 from planner.expr.python_values import is_known
 from sql.bind.aggregates import python_function
-from sql.bind.coerce import plain, type_name
+from sql.bind.coerce import type_name
 from sql.bind.environment import Environment, Parameters
 from sql.bind.routines import RoutineOverload, bind_body, signature
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
@@ -134,7 +134,7 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateFunctionStatem
 
 def _known(env: Environment, name: nodes.TypeName) -> SqlType:
     """A type whose values Python gets. Raises 0A000 for any other."""
-    type_ = plain(env.type(name))
+    type_ = env.type(name).plain
     if not is_known(type_):
         raise unsupported(f"a Python aggregate with type {type_name(type_)}", position=name.at + 1)
     return type_

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, OID, Kind, SqlType
 from planner.expr.scalar import Call, Case, Literal, Scalar
-from sql.bind.coerce import plain, resolve_unknown, same_family, type_name
+from sql.bind.coerce import resolve_unknown, same_family, type_name
 from sql.bind.environment import Binder
 from sql.bind.namespace import Range, at_level
 from sql.bind.scope import NameScope, find_range, note_columns
@@ -26,7 +26,7 @@ class MarkerNeeded(Exception):
 
 def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
     """A row of these values, which is not NULL itself."""
-    fields = tuple((name, plain(value.type)) for name, value in zip(names, values, strict=True))
+    fields = tuple((name, value.type.plain) for name, value in zip(names, values, strict=True))
     type_ = SqlType(Kind.RECORD, fields=fields)
     return Call("row", tuple(values), type_, False) if values else Literal((), type_)
 

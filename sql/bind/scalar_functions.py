@@ -7,7 +7,7 @@ from ivm.words import Kind
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind import operator_functions, sequences
-from sql.bind.coerce import cast, cast_arguments, castable, plain
+from sql.bind.coerce import cast, cast_arguments, castable
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
 from sql.bind.overloads import no_function, not_resolved, resolve, result_type
@@ -59,4 +59,4 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
         return None  # pg_cast has a function for them, of another name
     if source.kind is not Kind.UNKNOWN and not castable(source, target, "explicit"):
         return None
-    return cast(env, args[0], plain(target), "explicit", at)
+    return cast(env, args[0], target.plain, "explicit", at)

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
+from storage.types.definitions import DEFINITIONS, FAMILIES
 from storage.types.interval_fields import ALL_DIGITS, FIELDS
 
 _ALIASES: Final[dict[str, Kind]] = {
@@ -26,17 +27,18 @@ _ALIASES: Final[dict[str, Kind]] = {
     "time": Kind.TIME, "time without time zone": Kind.TIME,
     "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,
     "timestamptz": Kind.TIMESTAMPTZ, "timestamp with time zone": Kind.TIMESTAMPTZ,
-    "interval": Kind.INTERVAL, "uuid": Kind.UUID, "json": Kind.JSON, "jsonb": Kind.JSONB,
-    "jsonpath": Kind.JSONPATH, "oid": Kind.OID,
+    "interval": Kind.INTERVAL, "json": Kind.JSON, "jsonb": Kind.JSONB, "jsonpath": Kind.JSONPATH, "oid": Kind.OID,
     "regclass": Kind.REGCLASS, "regtype": Kind.REGTYPE, "regproc": Kind.REGPROC, "regnamespace": Kind.REGNAMESPACE,
     "unknown": Kind.UNKNOWN, "record": Kind.RECORD, "void": Kind.VOID,
+    **{name: own.kind for own in DEFINITIONS.values() if not own.family for name in (own.label, *own.names)},
 }  # fmt: skip
+_FAMILIES: Final = {type_.named.name: type_ for type_ in FAMILIES if type_.named is not None}
 
+_VECTORS: Final = ("int2vector", "oidvector")
 _KNOWN_UNSUPPORTED: Final = frozenset(
     {
-        "xml", "money", "timetz", "time with time zone", "bit", "varbit", "bit varying", "inet", "cidr",
-        "macaddr", "macaddr8", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
-        "int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange", "nchar", "national character",
+        "xml", "money", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
+        "nchar", "national character",
         "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",
         "regrole", "regconfig", "regdictionary", "regcollation",
     }
@@ -62,7 +64,8 @@ def is_type_name(name: str) -> bool:
     """Whether a (folded) name is one of Postgres's own types."""
     if name.startswith("interval "):
         return name[9:] in FIELDS
-    return name in _ALIASES or name.removeprefix("_") in _ALIASES or name in ("int2vector", "oidvector")
+    bare = name.removeprefix("_")
+    return any(n in known for n in (name, bare) for known in (_ALIASES, _FAMILIES)) or name in _VECTORS
 
 
 def parse_type(text: str, position: int | None = None) -> SqlType:
@@ -88,16 +91,22 @@ def type_from_name(name: str, args: Sequence[int] = (), position: int | None = N
     name = name.removeprefix("pg_catalog.")
     if name.endswith("[]"):
         return array_of(type_from_name(name[:-2].rstrip(), args, position))
-    if name in ("int2vector", "oidvector"):
+    if name in _VECTORS:
         return array_of(SqlType(Kind.INT2 if name == "int2vector" else Kind.OID))
-    if name.startswith("_") and name[1:] in _ALIASES:
+    if name.startswith("_") and (name[1:] in _ALIASES or name[1:] in _FAMILIES):
         return array_of(type_from_name("bpchar" if name == "_bpchar" else name[1:], args, position))
+    if name == '"bit"':
+        return SqlType(Kind.BIT)
     if len(name) > 2 and name[0] == name[-1] == '"' and name != '"char"':
         name = name[1:-1]
     if name.startswith("interval ") and name[9:] in FIELDS:
         digits = _modified(Kind.INTERVAL, "interval", args, position).precision
         return SqlType(Kind.INTERVAL, ALL_DIGITS if digits is None else digits, FIELDS[name[9:]])
     kind = _ALIASES.get(name)
+    if kind is None and (found := _FAMILIES.get(name)) is not None:
+        if args:
+            raise SqlError("42601", f'type modifier is not allowed for type "{name}"', position=position)
+        return found
     if kind is None:
         if name in _KNOWN_UNSUPPORTED:
             raise unsupported(f"type {name}", position=position)
@@ -118,6 +127,13 @@ def _modified(kind: Kind, name: str, args: Sequence[int], position: int | None) 
         if args[0] < 0:
             raise SqlError("22023", f"{name}({args[0]}) precision must not be negative", position=position)
         return SqlType(kind, min(args[0], 6))
+    own = DEFINITIONS.get(kind)
+    if own is not None and own.modified is not None:
+        try:
+            return own.modified(name, args)
+        except SqlError as error:
+            error.position = position
+            raise
     if args:
         raise SqlError("42601", f'type modifier is not allowed for type "{name}"', position=position)
     return SqlType(kind)

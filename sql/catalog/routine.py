@@ -8,6 +8,7 @@ from typing import Any
 
 from ivm.words import Kind, SqlType
 from sql.catalog.enumeration import Enumeration
+from storage.types.type_names import type_from_oid
 
 Enums = Mapping[int, Enumeration]
 
@@ -69,12 +70,15 @@ def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
 def type_to_json(type_: SqlType) -> list[object]:
     """The inverse of ``type_from_json``."""
     element = None if type_.element is None else type_to_json(type_.element)
-    enum = () if type_.enum is None else (type_.enum.oid,)
-    return [type_.kind.value, type_.precision, type_.scale, element, *enum]
+    named = type_.enum or type_.named
+    oid = () if named is None else (named.oid,)
+    return [type_.kind.value, type_.precision, type_.scale, element, *oid]
 
 
 def type_from_json(data: Sequence[Any], enums: Enums) -> SqlType:
     """``enums``: the users' types, by oid."""
-    kind, precision, scale, element, *enum = data
+    kind, precision, scale, element, *oid = data
     of = None if element is None else type_from_json(element, enums)
-    return SqlType(Kind(kind), precision, scale, of, enum=enums[enum[0]].type if enum else None)
+    if oid and (built_in := type_from_oid(oid[0])) is not None:
+        return built_in
+    return SqlType(Kind(kind), precision, scale, of, enum=enums[oid[0]].type if oid else None)

@@ -10,7 +10,10 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
 from sql.pgwire.messages import sized
 from storage.types.arrays import elements, shape
+from storage.types.definition import Inside
+from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import from_parts, mantissa_of, scale_of
+from storage.types.order import sort_key
 from storage.types.text import format_datum, parse_datum
 from storage.types.text_number import fit_numeric
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -45,7 +48,7 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
     match kind:
         case Kind.BOOL:
             return b"\x01" if datum else b"\x00"
-        case Kind.BYTEA | Kind.UUID:
+        case Kind.BYTEA:
             return bytes(datum)
         case Kind.JSONB | Kind.JSONPATH:
             return b"\x01" + datum.encode()  # type: ignore[no-any-return]
@@ -63,6 +66,8 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
             return _encode_row(type_, datum)
         case Kind.VOID:
             return b""
+        case _ if (own := DEFINITIONS.get(kind)) is not None:
+            return own.send(type_, datum, encode_binary)
         case _:
             raise unsupported(f"binary output of type {format_type(type_)}")
 
@@ -83,8 +88,6 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return data != b"\x00"
             case Kind.BYTEA:
                 return data
-            case Kind.UUID if len(data) == 16:
-                return data
             case Kind.JSONB | Kind.JSONPATH if data[:1] == b"\x01":
                 return parse_datum(type_, data[1:].decode(), style)
             case Kind.DATE:
@@ -96,11 +99,13 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return fit_numeric(_decode_numeric(data), type_.precision, type_.scale)
             case Kind.ARRAY:
                 return _decode_array(type_, data, style)
+            case _ if (own := DEFINITIONS.get(kind)) is not None:
+                return own.receive(type_, data, Inside(lambda part, of: decode_binary(part, of, style), sort_key))
             case _:
                 pass
     except UnicodeDecodeError:
         raise SqlError("22021", 'invalid byte sequence for encoding "UTF8"') from None
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ValueError):
         pass
     raise SqlError("22P03", f"incorrect binary data format for type {format_type(type_)}")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-TYPES: Final = """
+from storage.types.definitions import DEFINITIONS
+
+_TYPES: Final = """
 16 bool 1 t b B t 0 1000 bool - c p 0
 17 bytea -1 f b U f 0 1001 bytea - i x 0
 18 char 1 t b Z f 0 1002 char - c p 0
@@ -62,8 +64,6 @@ TYPES: Final = """
 2278 void 4 t p P f 0 0 void_ - i p 0
 2283 anyelement 4 t p P f 0 0 anyelement_ - i p 0
 2287 _record -1 f p P f 2249 0 array_ - d x 0
-2950 uuid 16 f b U f 0 2951 uuid_ - c p 0
-2951 _uuid -1 f b A f 2950 0 array_ - i x 0
 3802 jsonb -1 f b U f 0 3807 jsonb_ - i x 0
 3807 _jsonb -1 f b A f 3802 0 array_ - i x 0
 4072 jsonpath -1 f b U f 0 4073 jsonpath_ - i x 0
@@ -73,9 +73,10 @@ TYPES: Final = """
 """
 """One type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, the prefix
 of its input and output functions' names (``bool``: boolin, boolout, boolrecv, boolsend), the same for its typmod
-functions, typalign, typstorage, typcollation."""
+functions, typalign, typstorage, typcollation. Types with a definition of their own (``storage.types.definitions``) are
+not listed here."""
 
-FUNCTIONS: Final = """
+_FUNCTIONS: Final = """
 3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin
 41:int2vectorout 42:int4in 43:int4out 44:regprocin 45:regprocout 46:textin 47:textout 54:oidvectorin 55:oidvectorout
 109:unknownin 110:unknownout 200:float4in 201:float4out 214:float8in 215:float8out 321:json_in 322:json_out
@@ -96,10 +97,24 @@ FUNCTIONS: Final = """
 2502:anyarray_recv 2503:anyarray_send 2903:intervaltypmodin 2904:intervaltypmodout 2905:timestamptypmodin
 2906:timestamptypmodout 2907:timestamptztypmodin 2908:timestamptztypmodout 2909:timetypmodin 2910:timetypmodout
 2913:bpchartypmodin 2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin
-2918:numerictypmodout 2952:uuid_in 2953:uuid_out 2961:uuid_recv 2962:uuid_send 3120:void_recv 3121:void_send
+2918:numerictypmodout 3120:void_recv 3121:void_send
 3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 3803:jsonb_send 3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in
 4001:jsonpath_in 4002:jsonpath_recv 4003:jsonpath_out 4004:jsonpath_send 4084:regnamespacein 4085:regnamespaceout
 4087:regnamespacerecv 4088:regnamespacesend 6098:jsonb_subscript_handler 6179:array_subscript_handler
 6180:raw_array_subscript_handler
 """
 """Functions by oid: those that regproc columns of pg_type and pg_am refer to."""
+
+
+def _with_array(line: str) -> str:
+    """A type's line, and that of its array type."""
+    oid, name, *_, array, _, modifier, align, _, collation = line.split()
+    return (
+        f"{line}\n{array} _{name} -1 f b A f {oid} 0 array_ {modifier} {'d' if align == 'd' else 'i'} x {collation}\n"
+    )
+
+
+TYPES: Final = _TYPES + "".join(
+    _with_array(line) for own in DEFINITIONS.values() for line in own.catalog.strip().splitlines()
+)
+FUNCTIONS: Final = " ".join((_FUNCTIONS, *(own.functions for own in DEFINITIONS.values())))

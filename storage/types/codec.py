@@ -2,9 +2,9 @@
 
 Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days and times as int µs
 since 2000-01-01 (with ``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY``); interval (months, days, µs); uuid as 16 bytes;
-json, jsonb and jsonpath as their text (canonical but for json);
-"char" as a str of at most one character with a code below 256; an array as a tuple (nested
-for more dimensions). float4's datum is a double that a real can represent.
+json, jsonb and jsonpath as their text (canonical but for json); types with a definition of their own
+(``storage.types.definitions``) as that says; "char" as a str of at most one character with a code below 256; an array
+as a tuple (nested for more dimensions). float4's datum is a double that a real can represent.
 
 Bytes of interned types: strings and jsonb as UTF-8; bytea and uuid unchanged; interval as three big-endian int64
 (months, days, µs); for numerics see ``storage.types.numeric``, for arrays ``storage.types.arrays``.
@@ -24,6 +24,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types.arrays import array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
+from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
 
 INTERVAL: Final = struct.Struct(">qqq")
@@ -67,7 +68,7 @@ def to_bytes(type: SqlType, datum: Any) -> bytes:
     match type.kind:
         case kind if kind in _TEXTS:
             return datum.encode()  # type: ignore[no-any-return]
-        case Kind.BYTEA | Kind.UUID:
+        case Kind.BYTEA:
             return bytes(datum)
         case Kind.RECORD:
             pairs = zip(type.fields, datum, strict=True)
@@ -80,6 +81,8 @@ def to_bytes(type: SqlType, datum: Any) -> bytes:
             return array_to_bytes(datum, lambda part: to_bytes(element, part), element.kind is Kind.INTERVAL)
         case Kind.NUMERIC:
             return numeric_text(datum).encode()
+        case kind if (own := DEFINITIONS.get(kind)) is not None and own.pack is not None:
+            return own.pack(type, datum, to_bytes)
         case _:
             return _WORD.pack(_direct_encoder(type)(datum))
 
@@ -89,7 +92,7 @@ def from_bytes(type: SqlType, data: bytes) -> Any:
     match type.kind:
         case kind if kind in _TEXTS:
             return data.decode()
-        case Kind.BYTEA | Kind.UUID:
+        case Kind.BYTEA:
             return data
         case Kind.RECORD:
             parts = zip(type.fields, fields_from_bytes(data), strict=True)
@@ -102,6 +105,8 @@ def from_bytes(type: SqlType, data: bytes) -> Any:
             return array_from_bytes(data, lambda part: from_bytes(element, part))
         case Kind.NUMERIC:
             return Decimal(data.decode())
+        case kind if (own := DEFINITIONS.get(kind)) is not None and own.unpack is not None:
+            return own.unpack(type, data, from_bytes)
         case _:
             return _direct_decoder(type)(_WORD.unpack(data)[0])
 

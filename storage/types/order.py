@@ -17,6 +17,7 @@ from ivm.words import Kind, SqlType
 from storage.types.arrays import elements, nest, shape
 from storage.types.calendar import DAY
 from storage.types.codec import encode_one_direct, to_bytes
+from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import WIDE
 from storage.types.text_json import format_json, load_json
 
@@ -24,10 +25,11 @@ NOTHING: Final = b"\x80"
 """The tie-breaker of a value that its prefix determines."""
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
-_STRINGS: Final = (
-    Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.UUID, Kind.JSON, Kind.JSONPATH,
-)  # fmt: skip
-"""Types ordered by their bytes; json and jsonpath so only where SQL sees no order."""
+BYTE_ORDERED: Final = frozenset(
+    {Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.JSON, Kind.JSONPATH}
+) | {kind for kind, own in DEFINITIONS.items() if own.is_byte_ordered}
+"""Interned types whose bytes compare as the values do, and equal only themselves; json and jsonpath so only where SQL
+sees no order."""
 _FLOAT8: Final = SqlType(Kind.FLOAT8)
 
 
@@ -60,6 +62,8 @@ def canonical(type: SqlType, datum: Any) -> Any:
         case Kind.RECORD:
             pairs = zip(type.fields, datum, strict=True)
             return tuple(None if v is None else canonical(t, v) for (_, t), v in pairs)
+        case kind if (own := DEFINITIONS.get(kind)) is not None and own.canonical is not None:
+            return own.canonical(type, datum, canonical)
         case _:
             return datum
 
@@ -98,8 +102,10 @@ def sort_key(type: SqlType, datum: Any) -> bytes:
             return b"".join(b"\x02" if v is None else b"\x01" + _delimited(sort_key(t, v)) for (_, t), v in pairs)
         case Kind.BPCHAR:
             return bytes(datum.rstrip(" ").encode())
-        case kind if kind in _STRINGS:
+        case kind if kind in BYTE_ORDERED:
             return to_bytes(type, datum)
+        case kind if (own := DEFINITIONS.get(kind)) is not None and own.key is not None:
+            return own.key(type, datum, sort_key)
         case _:
             return _word(encode_one_direct(type, canonical(type, datum)))
 

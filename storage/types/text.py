@@ -18,8 +18,11 @@ from ivm.rows import Mask, Vector
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types import codec
+from storage.types.definition import Inside
+from storage.types.definitions import DEFINITIONS
 from storage.types.interval_output import format_interval
 from storage.types.numeric import numeric_text
+from storage.types.order import sort_key
 from storage.types.text_array import format_array, leaf_test, parse_array, parse_plain_array
 from storage.types.text_bulk import format_bulk, parse_bulk
 from storage.types.text_char import format_char1, parse_char1
@@ -134,6 +137,9 @@ def parse_datum(type_: SqlType, text: str, style: TextStyle = DEFAULT_STYLE) -> 
         if plain is not None:
             return plain
         return parse_array(text, lambda part: parse_datum(element, part, style), leaf_test(element.kind))
+    own = DEFINITIONS.get(kind)
+    if own is not None:
+        return own.parse(type_, text, style, Inside(lambda part, of: parse_datum(part, of, style), sort_key))
     parser = _PARSERS.get(kind)
     if parser is None:
         raise SqlError("0A000", f"cannot accept a value of type {format_type(type_)}")
@@ -147,6 +153,9 @@ def format_datum(type_: SqlType, datum: object, style: TextStyle = DEFAULT_STYLE
         assert type_.element is not None
         element = type_.element
         return format_array(datum, lambda part: format_datum(element, part, style), leaf_test(element.kind))
+    own = DEFINITIONS.get(kind)
+    if own is not None:
+        return own.write(type_, datum, style, lambda part, of: format_datum(part, of, style))
     writer = _WRITERS.get(kind)
     if writer is None:
         raise unsupported(f"text output of type {format_type(type_)}")
@@ -210,21 +219,6 @@ def _escaped_bytea(text: str) -> bytes:
         else:
             raise SqlError("22P02", "invalid input syntax for type bytea")
     return bytes(out)
-
-
-def _uuid(type_: SqlType, text: str, style: TextStyle) -> bytes:
-    body = text[1:-1] if text[:1] == "{" and text[-1:] == "}" else text
-    digits = body.replace("-", "")
-    groups = body.split("-")
-    legal = len(digits) == 32 and all(len(g) % 4 == 0 and g for g in groups)
-    if not legal or any(c not in "0123456789abcdefABCDEF" for c in digits):
-        raise SqlError("22P02", f'invalid input syntax for type uuid: "{text}"')
-    return bytes.fromhex(digits)
-
-
-def _format_uuid(type_: SqlType, datum: bytes, style: TextStyle) -> str:
-    digits = datum.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def _enum_in(type_: SqlType, text: str, style: TextStyle) -> int:
@@ -293,7 +287,6 @@ _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.INTERVAL: lambda type_, text, style: parse_interval(
         text, type_.precision, style.formats.interval == "sql_standard", type_.scale
     ),
-    Kind.UUID: _uuid,
     Kind.JSON: lambda type_, text, style: check_json(text),
     Kind.JSONB: lambda type_, text, style: canonical_json(text),
     Kind.OID: lambda type_, text, style: parse_oid(text),
@@ -327,7 +320,6 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.TIMESTAMP: lambda type_, datum, style: format_timestamp(datum, style.formats),
     Kind.TIMESTAMPTZ: lambda type_, datum, style: format_timestamptz(datum, style.timezone, style.formats),
     Kind.INTERVAL: lambda type_, datum, style: format_interval(datum, style.formats.interval),
-    Kind.UUID: _format_uuid,
     **dict.fromkeys(_REGS, _reg_out),
     Kind.RECORD: _row_out,
     Kind.VOID: lambda type_, datum, style: "",

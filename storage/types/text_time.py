@@ -28,7 +28,7 @@ from storage.types.calendar import (
 from storage.types.text_style import TextStyle
 from storage.types.time_output import round_micros
 from storage.types.zone_abbreviations import FIXED
-from storage.types.zones import is_zone, local_offset_meant, parse_iso_offset, to_local, to_utc
+from storage.types.zones import is_zone, local_offset_meant, parse_iso_offset, to_local, to_utc, utc_offset
 
 _MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                   "november", "december")  # fmt: skip
@@ -127,6 +127,26 @@ def parse_timestamptz(text: str, precision: int | None, style: TextStyle) -> int
         meant = fields.zone_name
         stamp = local - local_offset_meant(local, meant) * SECOND if meant else to_utc(local, style.timezone)
     return _checked(round_micros(stamp, precision), text)
+
+
+def parse_timetz(text: str, precision: int | None, style: TextStyle) -> tuple[int, int]:
+    """A time as µs since midnight, and its zone in seconds east of Greenwich; by default the session's zone of now."""
+    fields = _parse(text, "time with time zone", style)
+    if fields.special == "now" and fields.time is None:
+        micros = _special_stamp("now", style, True) % DAY
+    elif fields.time is None or (fields.zone_name is not None and fields.year is None):
+        raise _syntax("time with time zone", text)
+    else:
+        micros = fields.time
+    if micros > DAY:
+        raise out_of_range(text)
+    if fields.offset is not None:
+        east = fields.offset
+    elif fields.year is not None:
+        east = local_offset_meant(_date(fields) * DAY + micros, fields.zone_name or style.timezone)
+    else:
+        east = utc_offset(style.now, style.timezone)
+    return round_micros(micros, precision), east
 
 
 def parse_time(text: str, precision: int | None, style: TextStyle) -> int:
@@ -411,4 +431,4 @@ def _date(fields: _Fields) -> int:
     return days_from_civil(year, month, day)
 
 
-__all__ = ["parse_date", "parse_time", "parse_timestamp", "parse_timestamptz", "round_micros"]
+__all__ = ["parse_date", "parse_time", "parse_timestamp", "parse_timestamptz", "parse_timetz", "round_micros"]

@@ -6,26 +6,12 @@ It is in this low layer because error messages of text input and ``pg_typeof`` n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from ivm.words import Kind, SqlType
+from storage.types.definition import TypeInfo
+from storage.types.definitions import DEFINITIONS, FAMILIES
 from storage.types.interval_fields import ALL_DIGITS, NAMES
-
-
-@dataclass(frozen=True, slots=True)
-class TypeInfo:
-    """A row of pg_type: ``length`` is typlen (-1 variable), ``category`` typcategory, ``label`` the SQL name."""
-
-    kind: Kind
-    oid: int
-    array_oid: int
-    length: int
-    category: str
-    label: str
-    preferred: bool = False
-    alignment: str = "i"
-
 
 TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.BOOL, 16, 1000, 1, "B", "boolean", True, "c"),
@@ -54,25 +40,33 @@ TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.REGTYPE, 2206, 2211, 4, "N", "regtype", True),
     TypeInfo(Kind.RECORD, 2249, 2287, -1, "P", "record", False, "d"),
     TypeInfo(Kind.VOID, 2278, 0, 4, "P", "void"),
-    TypeInfo(Kind.UUID, 2950, 2951, 16, "U", "uuid", False, "c"),
     TypeInfo(Kind.JSONB, 3802, 3807, -1, "U", "jsonb"),
     TypeInfo(Kind.JSONPATH, 4072, 4073, -1, "U", "jsonpath"),
     TypeInfo(Kind.REGNAMESPACE, 4089, 4090, 4, "N", "regnamespace", True),
 )
 
-INFO: Final[dict[Kind, TypeInfo]] = {info.kind: info for info in TYPE_INFOS}
-_BY_OID: Final = {info.oid: SqlType(info.kind) for info in TYPE_INFOS}
-_ARRAY_BY_OID: Final = {info.array_oid: SqlType(info.kind) for info in TYPE_INFOS if info.array_oid}
-_TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_DEFINED: Final = tuple(d.info for d in DEFINITIONS.values() if not d.family)
+INFO: Final[dict[Kind, TypeInfo]] = {info.kind: info for info in (*TYPE_INFOS, *_DEFINED)}
+_BY_OID: Final = {info.oid: SqlType(info.kind) for info in INFO.values()} | {
+    t.named.oid: t for t in FAMILIES if t.named
+}
+_ARRAY_BY_OID: Final = {info.array_oid: SqlType(info.kind) for info in INFO.values() if info.array_oid} | {
+    t.named.array_oid: t for t in FAMILIES if t.named
+}
+_FAMILY_CATEGORIES: Final = {Kind.RANGE: "R", Kind.MULTIRANGE: "R", Kind.RECORD: "C"}
+_TIMES: Final = (Kind.TIME, Kind.TIMETZ, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_COUNTED: Final = (Kind.BIT, Kind.VARBIT)
 _FULL_RANGE: Final = 0x7FFF
 
 
 def info(type_: SqlType) -> TypeInfo:
     """The metadata of a type that is not an array."""
-    enum = type_.enum
-    if enum is None:
-        return INFO[type_.kind]
-    return TypeInfo(Kind.ENUM, enum.oid, enum.array_oid, 4, "E", enum.shown)
+    enum, named = type_.enum, type_.named
+    if enum is not None:
+        return TypeInfo(Kind.ENUM, enum.oid, enum.array_oid, 4, "E", enum.shown)
+    if named is not None:
+        return TypeInfo(type_.kind, named.oid, named.array_oid, -1, _FAMILY_CATEGORIES[type_.kind], named.shown)
+    return INFO[type_.kind]
 
 
 def type_oid(type_: SqlType) -> int:
@@ -104,7 +98,7 @@ def typmod(type_: SqlType) -> int:
         return type_.precision + 4
     if type_.kind is Kind.INTERVAL:
         return (_FULL_RANGE if type_.scale is None else type_.scale) << 16 | type_.precision
-    return type_.precision if type_.kind in _TIMES else -1
+    return type_.precision if type_.kind in _TIMES or type_.kind in _COUNTED else -1
 
 
 def with_typmod(type_: SqlType, modifier: int) -> SqlType:
@@ -119,7 +113,7 @@ def with_typmod(type_: SqlType, modifier: int) -> SqlType:
         return SqlType(Kind.NUMERIC, packed >> 16, scale - 0x800 if scale & 0x400 else scale)
     if type_.kind in (Kind.VARCHAR, Kind.BPCHAR) and modifier > 4:
         return SqlType(type_.kind, modifier - 4)
-    if type_.kind in _TIMES:
+    if type_.kind in _TIMES or type_.kind in _COUNTED:
         return SqlType(type_.kind, modifier)
     if type_.kind is Kind.INTERVAL and (modifier >> 16 in NAMES or modifier & ALL_DIGITS <= 6):
         return SqlType(type_.kind, modifier & ALL_DIGITS, modifier >> 16 if modifier >> 16 in NAMES else None)
@@ -145,7 +139,8 @@ def internal_name(type_: SqlType) -> str:
     """pg_type.typname: int4, _text, …"""
     if type_.kind is Kind.ARRAY:
         return "_" + (internal_name(type_.element) if type_.element is not None else "")
-    return str(type_.kind.value) if type_.enum is None else type_.enum.name
+    named = type_.enum or type_.named
+    return str(type_.kind.value) if named is None else named.name
 
 
 def format_type(type_: SqlType, modifier: bool = True) -> str:
@@ -163,7 +158,7 @@ def format_type(type_: SqlType, modifier: bool = True) -> str:
     if type_.kind in _TIMES:
         head, _, tail = label.partition(" ")
         return f"{head}({type_.precision}) {tail}"
-    if type_.kind in (Kind.VARCHAR, Kind.BPCHAR, Kind.INTERVAL):
+    if type_.kind in (Kind.VARCHAR, Kind.BPCHAR, Kind.INTERVAL) or type_.kind in _COUNTED:
         fields = "" if type_.scale is None else f" {NAMES[type_.scale]}"
         return f"{label}{fields}" + ("" if type_.precision == ALL_DIGITS else f"({type_.precision})")
     return label

@@ -37,10 +37,29 @@ from ivm.words import (
 )  # fmt: skip
 from planner.expr.functions.row import ROW
 from planner.expr.functions.table import Function, Polymorphic
+from storage.types.range_values import multirange_of, range_type_of, subtype_of
+from storage.types.ranges import BUILT_IN
+from storage.types.text import parse_datum
 
 ENUM = SqlType(Kind.ENUM, enum=EnumType(70001, 70002, "level", "level", {1: "low", 2: "high"}, {"low": 1, "high": 2}))
 BPCHAR, VARCHAR, JSONB = SqlType(Kind.BPCHAR), SqlType(Kind.VARCHAR), SqlType(Kind.JSONB)
 RECORD = SqlType(Kind.RECORD, fields=(("a", INT4), ("b", TEXT)))
+INT4RANGE, NUMRANGE = BUILT_IN[0], BUILT_IN[1]
+BIT, VARBIT = SqlType(Kind.BIT), SqlType(Kind.VARBIT)
+TEXTS: dict[SqlType, tuple[str, ...]] = {
+    **dict.fromkeys(BUILT_IN, ("empty", "(,)")), **{multirange_of(type_): ("{}", "{(,)}") for type_ in BUILT_IN},
+    SqlType(Kind.TIMETZ): ("00:00:00+15:59:59", "24:00:00-15:59:59", "04:05:06.789-08"),
+    SqlType(Kind.INET): ("0.0.0.0/0", "255.255.255.255", "10.1.2.3/8", "::/0", "ffff::ffff"),
+    SqlType(Kind.CIDR): ("0.0.0.0/0", "10.0.0.0/8", "::/0", "::1"),
+    SqlType(Kind.MACADDR): ("00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"),
+    SqlType(Kind.MACADDR8): ("00:00:00:00:00:00:00:00", "12:34:56:ff:fe:78:90:ab"),
+    BIT: ("", "1", "0", "10" * 20), VARBIT: ("", "1", "0", "10" * 20),
+    INT4RANGE: ("empty", "(,)", "[-2147483648,2147483647)", "[1,1]", "(,5)"),
+    NUMRANGE: ("empty", "[1.0,2)", "(1.00,2.00]", "[NaN,]"),
+    multirange_of(INT4RANGE): ("{}", "{(,1),[3,)}", "{[1,2),[3,4)}"),
+    multirange_of(NUMRANGE): ("{}", "{(,1.0),[3,)}", "{[1.00,2.0),(2.0,4)}"),
+}  # fmt: skip
+"""The types whose extremes are given as text."""
 STRINGS = ("", " ", "a", "A ß\\", "%_\\", "ŉİ" * 3, "x" * 100)
 STAMPS = (NEGATIVE_INFINITY, -211813488000000000, -1, 0, 9223371331199999999, POSITIVE_INFINITY)
 FLOATS = (float("-inf"), -1.7976931348623157e308, -0.0, 0.0, 5e-324, 1.5, float("inf"), float("nan"))
@@ -62,6 +81,7 @@ EXTREMES: dict[SqlType, tuple[Any, ...]] = {
     TIMESTAMP: STAMPS, TIMESTAMPTZ: STAMPS,
     INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
     UUID: (bytes(16), b"\xff" * 16),
+    **{type_: tuple(parse_datum(type_, text) for text in texts) for type_, texts in TEXTS.items()},
     SqlType(Kind.JSON): ("null", " 1.50 ", '"\\u00e9"', '{"a": 1, "a":[2 ]}'),
     JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
     OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),
@@ -107,6 +127,10 @@ def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
     if not polymorphic:
         yield tuple(RECORD if t.kind is Kind.RECORD else t for t in declared)  # type: ignore[union-attr]
         return
+    if polymorphic & {Polymorphic.ANYRANGE, Polymorphic.ANYMULTIRANGE}:
+        for base in (INT4RANGE, NUMRANGE):
+            yield tuple(_of_range(a, base) for a in declared)
+        return
     bases: tuple[SqlType, ...] = (ENUM,) if Polymorphic.ANYENUM in polymorphic else ELEMENTS
     if Polymorphic.ANY in polymorphic or Polymorphic.ANYCOMPATIBLE in polymorphic:
         bases = (*bases, array_of(INT4), array_of(TEXT), RECORD)
@@ -114,6 +138,14 @@ def signatures(function: Function) -> Iterator[tuple[SqlType, ...]]:
         if (base.element is not None or base == RECORD) and any("array" in p.value for p in polymorphic):
             continue
         yield tuple(_concrete(a, base) for a in declared)
+
+
+def _of_range(declared: SqlType | Polymorphic, base: SqlType) -> SqlType:
+    if isinstance(declared, SqlType):
+        return declared
+    if declared is Polymorphic.ANYELEMENT:
+        return subtype_of(base)
+    return base if declared is Polymorphic.ANYRANGE else multirange_of(base)
 
 
 def _concrete(declared: SqlType | Polymorphic, base: SqlType) -> SqlType:
@@ -128,6 +160,9 @@ def result_type(function: Function, types: tuple[SqlType, ...]) -> SqlType:
         return SqlType(Kind.RECORD, fields=tuple((f"f{i}", t) for i, t in enumerate(types)))
     if isinstance(function.result, SqlType):
         return function.result
+    ranges = [t for t in types if t.kind in (Kind.RANGE, Kind.MULTIRANGE)]
+    if ranges and {Polymorphic.ANYRANGE, Polymorphic.ANYMULTIRANGE}.intersection(function.args):
+        return _of_range(function.result, range_type_of(ranges[0]))
     if function.result in function.args:
         return types[function.args.index(function.result)]
     given = types[0]

@@ -28,7 +28,6 @@ from ivm.words import (
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
-    UUID,
     Kind,
     SqlType,
     Storage,
@@ -41,12 +40,15 @@ from planner.expr.functions.table import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYENUM,
+    ANYMULTIRANGE,
+    ANYRANGE,
     ArgumentType,
     CallSite,
     Raises,
     vectorised,
 )
 from planner.expr.ordering import is_its_own_order
+from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import SCALE_BITS, aligned, inline_parts
 
 DISTINCT: Final = "is distinct from"
@@ -59,8 +61,9 @@ RECORD: Final = SqlType(Kind.RECORD)
 _INTEGERS: Final = (INT2, INT4, INT8)
 _FLOATS: Final = (FLOAT4, FLOAT8)
 _OTHERS: Final[tuple[ArgumentType, ...]] = (
-    BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, UUID, JSONB, OID,
-    ANYARRAY, ANYENUM, RECORD,
+    BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, JSONB, OID,
+    ANYARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE, RECORD,
+    *(SqlType(own.kind) for own in DEFINITIONS.values() if not own.family),
 )  # fmt: skip
 _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     *((a, b) for a in _INTEGERS for b in _INTEGERS),

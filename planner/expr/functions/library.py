@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final, TypeGuard
 
 from planner.expr.comparison import Comparison
-from planner.expr.functions import array, boolean, compare, enum, ordered_set, row, uuid, values
+from planner.expr.functions import array, bits, boolean, compare, enum, network, ordered_set, ranges, row, uuid, values
 from planner.expr.functions.casts import json as json_casts
 from planner.expr.functions.casts import numbers as number_casts
 from planner.expr.functions.casts import registry as casts
 from planner.expr.functions.casts import text as text_casts
 from planner.expr.functions.casts import times as time_casts
 from planner.expr.functions.casts.registry import ASSIGNMENT_CAST, CAST, CASTS, RAISING_CASTS, TRY, TRY_CAST, find_cast
-from planner.expr.functions.datetime import clock, construction, overlaps, zones
+from planner.expr.functions.datetime import clock, construction, overlaps, timetz, zones
 from planner.expr.functions.datetime import operators as time_operators
 from planner.expr.functions.formatting import to_char
 from planner.expr.functions.internal import recursion, subquery
@@ -48,11 +48,11 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
-    array, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees, encoding,
-    enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, locks,
-    number_casts, numeric, ordered_set, overlaps, privileges, recursion, regex, regex_parts, row, sequence, server,
-    session, sizes, string, subquery, text_casts, time_casts, time_operators, to_char, unicode, uuid, values,
-    visibility, zones,
+    array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees,
+    encoding, enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, locks,
+    network, number_casts, numeric, ordered_set, overlaps, privileges, ranges, recursion, regex, regex_parts, row,
+    sequence, server, session, sizes, string, subquery, text_casts, time_casts, time_operators, timetz, to_char,
+    unicode, uuid, values, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 

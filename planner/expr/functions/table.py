@@ -76,6 +76,8 @@ class Polymorphic(Enum):
     ANYENUM = "anyenum"
     ANYCOMPATIBLE = "anycompatible"
     ANYCOMPATIBLEARRAY = "anycompatiblearray"
+    ANYRANGE = "anyrange"
+    ANYMULTIRANGE = "anymultirange"
 
 
 ANY: Final = Polymorphic.ANY
@@ -85,6 +87,8 @@ ANYNONARRAY: Final = Polymorphic.ANYNONARRAY
 ANYENUM: Final = Polymorphic.ANYENUM
 ANYCOMPATIBLE: Final = Polymorphic.ANYCOMPATIBLE
 ANYCOMPATIBLEARRAY: Final = Polymorphic.ANYCOMPATIBLEARRAY
+ANYRANGE: Final = Polymorphic.ANYRANGE
+ANYMULTIRANGE: Final = Polymorphic.ANYMULTIRANGE
 
 ArgumentType = SqlType | Polymorphic
 Volatility = Literal["immutable", "settings", "stable", "volatile"]
@@ -218,7 +222,7 @@ def type_key(type: ArgumentType) -> str:
         return type.value
     if type.element is not None:
         return f"{type_key(type.element)}[]"
-    return type.kind.value
+    return type.kind.value if type.named is None else type.named.name
 
 
 def function_key(name: str, args: tuple[ArgumentType, ...]) -> str:

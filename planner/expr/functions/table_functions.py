@@ -41,13 +41,14 @@ from planner.expr.functions.expansion import (
     table_overloads,
 )
 from planner.expr.functions.json import sets as json_sets
-from planner.expr.functions.table import ANYARRAY
+from planner.expr.functions.table import ANYARRAY, ANYMULTIRANGE
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
 from storage.types import codec
 from storage.types.arrays import shape
 from storage.types.numeric import WIDE
 from storage.types.order import interval_total
+from storage.types.range_values import Multirange
 
 __all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
@@ -123,7 +124,9 @@ def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
 
 
 def _elements(types: Sequence[SqlType]) -> Sequence[SqlType]:
-    return [type_.element for type_ in types if type_.element is not None]
+    """Of arrays their elements, of multiranges their ranges."""
+    parts = (type_.subtype if type_.element is None else type_.element for type_ in types)
+    return [part for part in parts if part is not None]
 
 
 def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
@@ -151,6 +154,15 @@ def _unnest(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, c
         datums = [d for items, n in zip(column, sizes, strict=True) for d in (*items, *([None] * (n - len(items))))]
         columns.append(codec.encode(type_.element, datums, context.dictionary))
     return Expansion(source, columns)
+
+
+def _unnest_ranges(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
+    assert types[0].subtype is not None
+
+    def compute(context: Context, value: Multirange) -> Sequence[Any]:
+        return value.ranges
+
+    return each(types[0].subtype, compute)(vectors, types, count, context)
 
 
 def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: int, context: Context) -> Expansion:
@@ -186,6 +198,7 @@ def _register() -> None:
         series = each(type_, _stamp_series(type_.kind is Kind.TIMESTAMPTZ))
         add("generate_series", (type_, type_, INTERVAL), type_, series)
     add("unnest", (ANYARRAY,), _elements, _unnest, nullable=True, key="unnest")
+    add("unnest", (ANYMULTIRANGE,), _elements, _unnest_ranges, nullable=True)
     add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
     add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts)
     for count in (2, 3):

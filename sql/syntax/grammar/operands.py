@@ -20,6 +20,7 @@ _NO_PARENTHESES: Final = frozenset(
 _LITERALS: Final[dict[TokenKind, Callable[[str, int], nodes.Expr]]] = {
     TokenKind.NUMBER: nodes.Number,
     TokenKind.STRING: nodes.String,
+    TokenKind.BITS: nodes.Bits,
     TokenKind.PARAMETER: lambda text, at: nodes.Param(int(text), at),
 }
 _CONSTANTS: Final[dict[str, Callable[[int], nodes.Expr]]] = {

@@ -120,7 +120,7 @@ class TypeGrammar(TokenCursor):
     def _type_part(self) -> str:
         quoted = self.token.kind is TokenKind.QUOTED
         name = self.label()
-        return '"char"' if quoted and name == "char" else name
+        return f'"{name}"' if quoted and name in ("char", "bit") else name
 
     def _type_arguments(self) -> tuple[int, ...]:
         return self.enclosed(self._signed_integer) if self.is_symbol("(") else ()

@@ -19,6 +19,7 @@ class TokenKind(Enum):
     QUOTED = "quoted"
     NUMBER = "number"
     STRING = "string"
+    BITS = "bits"
     PARAMETER = "parameter"
     SYMBOL = "symbol"
     END = "end"
@@ -187,9 +188,11 @@ def _prefixed(text: str, at: int, body: int) -> Token:
     prefix = text[at].lower()
     if prefix == "n":
         return _string(text, at, body)
-    if prefix != "e":
-        what = {"b": "bit string literals", "x": "bit string literals", "u": "U& strings and identifiers"}[prefix]
-        raise unsupported(what, position=at + 1)
+    if prefix in "bx":
+        token = _string(text, at, body)
+        return token._replace(kind=TokenKind.BITS, value=prefix + token.value)
+    if prefix == "u":
+        raise unsupported("U& strings and identifiers", position=at + 1)
     match = _ESCAPE_BODY.match(text, body)
     assert match is not None
     if match.end() >= len(text) or text[match.end()] != "'":

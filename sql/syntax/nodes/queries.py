@@ -38,6 +38,14 @@ class String:
 
 
 @dataclass(frozen=True, slots=True)
+class Bits:
+    """``B'101'`` or ``X'1F'``; ``value`` begins with b or x."""
+
+    value: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Null:
     at: int
 
@@ -286,7 +294,7 @@ class Default:
 
 
 Expr = (
-    Name | Star | Number | String | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
+    Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
     | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
     | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | Collate | Default
 )  # fmt: skip

@@ -73,6 +73,12 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return "implicit" if not target.fields or _same_types(source, target) else None
     if a is b is Kind.ENUM:
         return "implicit" if source.enum is target.enum else None
+    if a is b and source.named != target.named:
+        return None
+    if a is Kind.RANGE and b is Kind.MULTIRANGE and target.subtype != source:
+        return None
+    if (declared := _DECLARED.get((a, b))) is not None:
+        return declared
     if a is b or (a is Kind.UNKNOWN and b is not Kind.RECORD) or b in _IMPLICIT.get(a, _NONE):
         return "implicit"
     if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):
@@ -90,6 +96,8 @@ def _same_types(a: SqlType, b: SqlType) -> bool:
 
 
 CASTS: Final[dict[tuple[Kind, Kind], Function]] = {}
+_DECLARED: Final[dict[tuple[Kind, Kind], CastContext]] = {}
+"""The contexts of casts declared with one."""
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
 
@@ -99,9 +107,15 @@ def cast_per_value(
     *,
     needs_site: bool = False,
     needs_assignment: bool = False,
+    context: CastContext | None = None,
     **facts: Unpack[Facts],
 ) -> Callable[[_Implementation], _Implementation]:
-    """Adds a cast of datums from each source to each target. It never gives NULL unless declared to."""
+    """Adds a cast of datums from each source to each target. It never gives NULL unless declared to.
+
+    ``context``: the weakest one in which Postgres applies it; None: this module's tables say so.
+    """
+    if context is not None:
+        _DECLARED.update(dict.fromkeys(((a, b) for a in sources for b in targets), context))
     own = {"convention": CallingConvention.PER_VALUE, "needs_site": needs_site or needs_assignment}
     return _adding(sources, targets, own | {"needs_assignment": needs_assignment}, facts)
 

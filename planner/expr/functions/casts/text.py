@@ -12,6 +12,8 @@ from ivm.rows import Vector, Words
 from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.table import CallSite, Raises, Volatility
+from storage.types.codec import decode
+from storage.types.definitions import DEFINITIONS
 from storage.types.text import TextStyle, fit_string, format_text, parse_rows
 from storage.types.text_char import format_char1, parse_char1
 
@@ -20,10 +22,18 @@ _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
 _OTHERS: Final = (
     Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
-    Kind.UUID, Kind.JSON, Kind.JSONB, Kind.JSONPATH, Kind.OID,
+    Kind.JSON, Kind.JSONB, Kind.JSONPATH, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
 )  # fmt: skip
 # the text forms of these types depend on the time zone, the current time, or the catalog
-_BY_SETTINGS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL, Kind.ARRAY)
+_BY_SETTINGS: Final = (
+    Kind.DATE,
+    Kind.TIME,
+    Kind.TIMESTAMP,
+    Kind.TIMESTAMPTZ,
+    Kind.INTERVAL,
+    Kind.ARRAY,
+    *(kind for kind, own in DEFINITIONS.items() if own.by_settings),
+)
 _BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
 
 
@@ -69,6 +79,10 @@ def _output(site: CallSite, words: Words, assignment: bool) -> Words:
         # the cast gives true and false, the output function t and f
         yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
         return _strings(site, [yes if w else no for w in words.tolist()], assignment)
+    own = DEFINITIONS.get(source.kind)
+    if own is not None and own.cast_text is not None:
+        datums = decode(source, Vector(words), site.context.dictionary)
+        return _strings(site, [own.cast_text(datum).encode() for datum in datums], assignment)
     texts = format_text(source, Vector(words), site.context.dictionary, style_of(site))
     return _strings(site, texts, assignment)
 

@@ -1,0 +1,103 @@
+-- One case a line; make_queries.py asks PostgreSQL for the answers. Types: text, operators, functions, casts, errors.
+
+-- bit strings
+SELECT B'10', X'1F', b'', B'101' & B'110', B'100' | B'001', B'11' # B'01', ~ B'10', B'1' || B'0', B'101' << 1, B'101' >> 1
+SELECT B'101' << 5, B'101' >> 5, B'101' << -1, B'101' >> -2
+SELECT substring(B'11010' from 2 for 3), substring(B'1101', 0, 3), substring(B'1101' for 2), substring(B'1101' from 3)
+SELECT substring(B'1101', 1, -1)
+SELECT position(B'01' in B'1101'), position(B'11' in B'000'), overlay(B'11111' placing B'00' from 2), overlay(B'11111' placing B'00' from 2 for 1)
+SELECT get_bit(B'101', 1), set_bit(B'101', 1, 1), length(B'101'), bit_length(B'101'), octet_length(B'101010101'), bit_count(B'1101')
+SELECT get_bit(B'101', 3)
+SELECT set_bit(B'101', 0, 2)
+SELECT B'10' & B'101'
+SELECT 5::bit(4), (-5)::bit(8), 5::bit(40), (-5)::bit(40), 44::bit(10), cast(-44 as bit(12)), 5::bit, 5::bigint::bit(70)
+SELECT B'101'::int, B'11111111111111111111111111111111'::int, B'1111'::bigint
+SELECT B'111111111111111111111111111111111'::int
+SELECT B'10' = '10', B'10' < B'101', B'1' < B'01', B'0' < B'00', B'1011'::bit(2), B'10'::bit(4), B'1011'::varbit(2), 'x1F'::varbit
+SELECT B'12'
+SELECT X'1G'
+CREATE TABLE b (a bit(3), v bit varying(5)); INSERT INTO b VALUES (B'11', B'1')
+CREATE TABLE b (a bit(3), v bit varying(5)); INSERT INTO b VALUES (B'111', B'111111')
+CREATE TABLE b (a bit(0))
+CREATE TABLE b (a bit(3), v varbit(5), u bit varying, w bit); SELECT attname, format_type(atttypid, atttypmod), attlen FROM pg_attribute WHERE attrelid = 'b'::regclass AND attnum > 0
+SELECT v FROM (VALUES (B'1'), (B'01'), (B'0'), (B''), (B'10'), (B'0000000000'), (NULL)) t(v) ORDER BY v
+SELECT v, count(*) FROM (VALUES (B'1'), (B'01'), (B'1'), (NULL), (NULL)) t(v) GROUP BY v ORDER BY v
+
+-- network addresses
+SELECT inet '10.1.2.3/8', cidr '10/8', inet '10.0.0.1'::text, host('10.1.2.3/8'), text(inet '1.2.3.4'), abbrev(cidr '10.1/16'), abbrev(inet '10.1.0.0/16')
+SELECT family('::1'), broadcast('192.168.1.5/24'), netmask('192.168.1.5/24'), hostmask('192.168.1.5/24'), network('192.168.1.5/24'), masklen('192.168.1.5/24')
+SELECT set_masklen('192.168.1.5/24', 16), set_masklen(cidr '192.168.1.0/24', 16), inet_merge('192.168.1.5/24', '192.168.2.5/24'), inet_same_family('1.2.3.4', '::1'), set_masklen(inet '1.2.3.4/8', -1)
+SELECT set_masklen(inet '1.2.3.4', 33)
+SELECT inet_merge('1.2.3.4', '::1')
+SELECT inet '192.168.1/24' >> inet '192.168.1.5', inet '192.168.1.5' << inet '192.168.1/24', inet '192.168.1/24' && inet '192.168.1.80/28', cidr '10/8' >>= '10.1.1.1', inet '10.0.0.1/8' <<= inet '10.0.0.2/8', inet '1.2.3.4' << inet '::/0'
+SELECT inet '1.2.3.4' + 5, 5 + inet '1.2.3.4', inet '1.2.3.4' - 5, inet '1.2.3.4' - inet '1.2.3.0', ~ inet '192.168.1.6', inet '192.168.1.6' & inet '0.0.0.255', inet '192.168.1.6' | inet '0.0.0.255', cidr '10/8' = inet '10.0.0.0/8'
+SELECT inet '255.255.255.255' + 1
+SELECT inet '1.2.3.4' & inet '::1'
+SELECT inet 'ffff::' - inet '::1'
+SELECT inet '::ffff:1.2.3.4', inet '::1.2.3.4/128', inet '::', inet '2001:db8::ff00:42:8329', inet '1:0:0:2::3/64', cidr '10:23::/32', cidr '128.1', cidr '192.1', cidr '224.1', cidr '240.1'
+SELECT '1.2.3.4'::text::inet, cidr(inet '10.1.2.3/8'), '10.1.2.3/8'::inet::cidr, '{1.2.3.4,::1}'::inet[]
+SELECT '10.1.2.3/8'::cidr
+SELECT '1.2.3'::inet
+SELECT '1.2.3.256'::inet
+SELECT '1.2.3.4/33'::inet
+SELECT 'abc'::cidr
+SELECT v FROM (VALUES (inet '192.168.1.0/24'), ('192.168.1.0/25'), ('192.168.1.255/24'), ('192.168.1.0/32'), ('10.1.2.3/8'), ('::1'), ('::/0'), ('9.1.2.3/8'), (NULL)) t(v) ORDER BY v
+SELECT min(v), max(v), count(DISTINCT v) FROM (VALUES (inet '192.168.1.0/24'), ('192.168.1.0/25'), ('::1'), (NULL)) t(v)
+SELECT macaddr '08-00-2b-01-02-03', macaddr '08002b:010203', macaddr '0800.2b01.0203', macaddr '08002b010203', macaddr8 '08:00:2b:01:02:03:04:05', macaddr8 '08002b0102030405'
+SELECT macaddr '08:00:2b:01:02:03'::macaddr8, macaddr8 '08:00:2b:ff:fe:01:02:03'::macaddr, trunc(macaddr '12:34:56:78:90:ab'), ~ macaddr '12:34:56:78:90:ab', macaddr8_set7bit('00:34:56:ab:cd:ef'), macaddr '12:34:56:78:90:ab' & 'ff:ff:ff:00:00:00'
+SELECT macaddr8 '08:00:2b:01:02:03:04:05'::macaddr
+SELECT '12:34'::macaddr
+SELECT '12:34:56:78:90:100'::macaddr
+SELECT '12:34:56:78:90:ab:cd'::macaddr8
+
+-- time with time zone
+SELECT timetz '04:05:06.789-08:30', timetz '04:05 PST', timetz(2) '04:05:06.789+03', '04:05'::time::timetz, timetz '23:59:59+01' + interval '2 minutes', date '2020-01-01' + timetz '04:05-08', timetz '04:05:06-08'::time
+SELECT extract(hour from timetz '04:05:06-08'), extract(timezone_hour from timetz '04:05:06-08:30'), extract(timezone_minute from timetz '04:05:06-08:30'), extract(timezone from timetz '04:05:06+01'), extract(epoch from timetz '04:05:06-08'), date_part('second', timetz '04:05:06.5-08')
+SELECT timetz '04:05:06-08' AT TIME ZONE 'UTC', timetz '04:05:06-08' AT TIME ZONE interval '2 hours', timetz '23:05:06-08' AT TIME ZONE '+05'
+SELECT extract(day from timetz '04:05-08')
+SELECT timetz '2003-04-12 04:05:06 America/New_York', timestamptz '2020-01-01 04:05:06-08'::timetz
+SELECT timetz '04:05:06 America/New_York'
+SELECT v FROM (VALUES (timetz '04:05-08'), ('04:05-07'), ('05:05-07'), ('12:05+00'), ('24:00+00'), ('00:00+00'), (NULL)) t(v) ORDER BY v
+SELECT min(v), max(v) FROM (VALUES (timetz '04:05-08'), ('04:05-07'), ('12:05+00')) t(v)
+
+-- ranges
+SELECT '(1,5]'::int4range, int4range(1, 5), 'empty'::int4range, int4range(3, 3, '[]'), int4range(3, 3), '[2,)'::int8range, daterange('2020-01-01', '2020-02-01', '[]'), numrange(1.0, 2.00) = numrange(1, 2), int4range(NULL, 5), ' [ 1 , 2 ) '::int4range
+SELECT '["a b",]'::text, '["2020-01-01 00:00","2020-02-01")'::tsrange, '[2020-01-01,]'::tstzrange, '[-infinity,infinity]'::daterange, '(,)'::numrange
+SELECT int4range(1, 5) @> 3, 3 <@ int4range(1, 5), int4range(1, 5) @> int4range(2, 3), int4range(1, 5) && int4range(4, 7), int4range(1, 5) << int4range(5, 7), int4range(1, 5) >> int4range(0, 1), int4range(1, 5) &< int4range(0, 5), int4range(1, 5) &> int4range(0, 5), int4range(1, 5) -|- int4range(5, 7), 'empty' -|- int4range(5, 7)
+SELECT int4range(1, 5) + int4range(5, 7), int4range(1, 5) * int4range(3, 7), int4range(1, 5) - int4range(3, 7), int4range(1, 5) * int4range(6, 7), int4range(1, 5) - int4range(0, 9), range_merge(int4range(1, 2), int4range(6, 7)), numrange(1, 5) - numrange(3, 7), numrange(1, 5, '[]') - numrange(1, 2)
+SELECT int4range(1, 5) + int4range(6, 7)
+SELECT int4range(1, 9) - int4range(6, 7)
+SELECT int4range(5, 1)
+SELECT int4range(1, 2, '[[')
+SELECT int4range(1, 2, NULL)
+SELECT int4range(1, 2147483647, '[]')
+SELECT '[1'::int4range
+SELECT '1,2)'::int4range
+SELECT '[1,2,3)'::int4range
+SELECT '[1,2) x'::int4range
+SELECT 'empty x'::int4range
+SELECT '[a,2)'::int4range
+SELECT lower(int4range(1, 5)), upper('[2020-01-01,2020-02-01]'::daterange), lower('empty'::int4range), isempty('empty'::numrange), lower_inc(numrange(1, 2)), upper_inc(numrange(1, 2, '[]')), lower_inf('(,1)'::int8range), upper_inf('[1,)'::int8range), lower_inf('empty'::int4range)
+SELECT r FROM (VALUES (int4range(1, 5)), ('empty'), ('(,)'), ('(,3)'), ('[1,)'), ('[1,3)'), ('[2,3)'), (NULL)) t(r) ORDER BY r
+SELECT upper_inc(r), isempty(r), count(*) FROM (VALUES (numrange(1.0, 2)), (numrange(1, 2.00)), (numrange(1, 2, '(]')), ('empty'), ('[1,1)')) t(r) GROUP BY r ORDER BY 1, 2
+SELECT range_agg(r), range_intersect_agg(r) FROM (VALUES (int4range(1, 5)), (int4range(3, 9)), (int4range(4, 20)), (NULL)) t(r)
+SELECT range_agg(r), range_intersect_agg(r) FROM (VALUES (int4range(1, 5))) t(r) WHERE false
+SELECT a.r, b.r FROM (VALUES (numrange(1.0, 2)), ('empty')) a(r) JOIN (VALUES (numrange(1, 2.00)), ('empty')) b(r) ON a.r = b.r ORDER BY 1
+SELECT array_agg(r ORDER BY r), ARRAY[int4range(1, 2), NULL] FROM (VALUES (int4range(1, 5)), ('empty')) t(r)
+SELECT 5 <@ numrange(1, 9)
+SELECT int4range(1, 2) = int8range(1, 2)
+SELECT pg_typeof(int4range(1, 2)) = 'int4range'::regtype, oid, typarray, typtype, typcategory, typlen FROM pg_type WHERE typname = 'int4range'
+SELECT oid, typname, typtype, typelem, typarray FROM pg_type WHERE typname IN ('inet', '_inet', 'cidr', 'macaddr', 'macaddr8', 'bit', 'varbit', 'timetz', '_timetz', 'tstzmultirange', '_tstzmultirange', 'uuid', '_uuid') ORDER BY oid
+
+-- multiranges
+SELECT '{[1,3),[2,5),empty}'::int4multirange, '{}'::nummultirange, int4multirange(int4range(1, 2), int4range(4, 5)), multirange(int4range(1, 2)), int4multirange(), int4range(1, 2)::int4multirange, ' { [1,2) , [3,4) } '::int4multirange
+SELECT '{[1,3),[5,9)}'::int4multirange @> 4, '{[1,3),[5,9)}'::int4multirange @> int4range(6, 7), int4range(6, 7) <@ '{[1,3),[5,9)}'::int4multirange, '{[1,3),[5,9)}'::int4multirange && int4range(3, 5), '{[1,3),[5,9)}'::int4multirange << int4range(9, 10), '{[1,3)}'::int4multirange -|- int4range(3, 5)
+SELECT '{[1,3),[5,9)}'::int4multirange + '{[3,4)}'::int4multirange, '{[1,3),[5,9)}'::int4multirange - '{[2,6)}'::int4multirange, '{[1,3),[5,9)}'::int4multirange * '{[2,6)}'::int4multirange
+SELECT lower('{[1,3),[5,9)}'::int4multirange), upper('{[1,3),[5,)}'::int4multirange), isempty('{}'::int4multirange), range_merge('{[1,3),[5,9)}'::int4multirange), upper_inf('{[1,3),[5,)}'::int4multirange), lower_inc('{[1,3)}'::int4multirange)
+SELECT r FROM unnest('{[1,3),[5,9)}'::int4multirange) r
+SELECT range_agg(m), range_intersect_agg(m) FROM (VALUES ('{[1,3),[5,9)}'::int4multirange), ('{[2,6)}')) t(m)
+SELECT m FROM (VALUES ('{[1,3),[5,9)}'::int4multirange), ('{}'), ('{[1,3)}'), ('{[1,4)}'), ('{(,1)}')) t(m) ORDER BY m
+SELECT '{[1,2)'::int4multirange
+SELECT '{[1,2) [3,4)}'::int4multirange
+SELECT '[1,2)'::int4multirange
+SELECT int4multirange(int4range(1, 2), NULL)
