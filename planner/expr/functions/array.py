@@ -13,6 +13,7 @@ from planner.expr.functions.table import (
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
     ANYELEMENT,
+    ANYNONARRAY,
     CallSite,
     per_value,
 )
@@ -248,8 +249,8 @@ _INTS = SqlType(Kind.ARRAY, element=INT4)
 _LARGEST = 134_217_727
 
 
-@per_value("array_fill", (ANYELEMENT, _INTS), ANYARRAY, strict=False)
-@per_value("array_fill", (ANYELEMENT, _INTS, _INTS), ANYARRAY, strict=False)
+@per_value("array_fill", (ANYNONARRAY, _INTS), ANYARRAY, strict=False)
+@per_value("array_fill", (ANYNONARRAY, _INTS, _INTS), ANYARRAY, strict=False)
 def array_fill(item: Any, lengths: Array | None, lower: Array | None = (1,)) -> Array:
     """An array of one value. Raises 0A000 for lower bounds other than 1."""
     if lengths is None or lower is None:
