@@ -190,7 +190,7 @@ def refusals() -> list[tuple[str, str]]:
     view = "CREATE MATERIALIZED VIEW v WITH (HYDRATE = spark) AS"
     return [
         ("22023", "CREATE MATERIALIZED VIEW v WITH (HYDRATE = duck) AS SELECT k FROM t"),
-        ("0A000", "CREATE VIEW v WITH (HYDRATE = spark) AS SELECT k FROM t"),
+        ("22023", "CREATE VIEW v WITH (HYDRATE = spark) AS SELECT k FROM t"),
         ("0A000", "CREATE TABLE v WITH (HYDRATE = spark) AS SELECT k FROM t"),
         ("25001", f"BEGIN; {view} SELECT k FROM t"),
         ("0A000", f"{view} SELECT t.id, u.name FROM t JOIN u FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k"),

@@ -272,7 +272,7 @@ def test_transactions(client: Client) -> None:
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = duck) AS SELECT 1", "22023", "invalid value for MAINTAIN"),
     ("CREATE MATERIALIZED VIEW w WITH (PARTITIONS = 3) AS SELECT 1", "22023", "PARTITIONS is for views that Spark"),
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark, PARTITIONS = 0) AS SELECT 1", "22023", "between 1 and"),
-    ("CREATE VIEW w WITH (MAINTAIN = spark) AS SELECT 1", "0A000", 'option "maintain"'),
+    ("CREATE VIEW w WITH (MAINTAIN = spark) AS SELECT 1", "22023", 'parameter "maintain"'),
     ("CREATE INDEX ON v (city)", "0A000", "an index on a materialized view that Spark maintains"),
     ("INSERT INTO people SELECT 999, city FROM v LIMIT 1", "0A000", "Spark maintains, in a statement that writes"),
     ("CREATE MATERIALIZED VIEW w WITH (MAINTAIN = spark, HYDRATE = local) AS SELECT 1", "22023", "HYDRATE is for"),
