@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.memory import HEAD, L_COUNT, LAYER_WORDS
+from ivm.kernels.memory import B_ROWS, HEAD, L_COUNT, LAYER_WORDS
 from ivm.kernels.ordered import layer_rows, ranks_of, rows_of, side_of, spots_of, starts_of, total_of
 from ivm.rows import Words
 from ivm.trace.batch import Batch, Block
@@ -86,7 +86,7 @@ class Ordered:
         counts = np.empty(room, np.int64)
         if not room or first >= self.size:
             return rows[:0, self.key_width :], counts[:0], first
-        key = int(self._delta.rows.ctypes.data) + 8 * self._spine.width * self._first
+        key = int(self._delta.d[B_ROWS]) + 8 * self._spine.width * self._first
         found, begin = rows_of(
             self._trace, *self._side, key, first, last, rows.reshape(-1), counts, self._stats
         )  # fmt: skip
