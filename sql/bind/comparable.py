@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from storage.types.type_names import format_type
 
-_INCOMPARABLE: Final = (Kind.JSON, Kind.JSONPATH)
+_INCOMPARABLE: Final = (Kind.JSON,)
 
 
 def _incomparable(type_: SqlType) -> bool:

@@ -27,7 +27,7 @@ _ALIASES: Final[dict[str, Kind]] = {
     "time": Kind.TIME, "time without time zone": Kind.TIME,
     "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,
     "timestamptz": Kind.TIMESTAMPTZ, "timestamp with time zone": Kind.TIMESTAMPTZ,
-    "interval": Kind.INTERVAL, "json": Kind.JSON, "jsonb": Kind.JSONB, "jsonpath": Kind.JSONPATH, "oid": Kind.OID,
+    "interval": Kind.INTERVAL, "json": Kind.JSON, "jsonb": Kind.JSONB, "oid": Kind.OID,
     "regclass": Kind.REGCLASS, "regtype": Kind.REGTYPE, "regproc": Kind.REGPROC, "regnamespace": Kind.REGNAMESPACE,
     "unknown": Kind.UNKNOWN, "record": Kind.RECORD, "void": Kind.VOID,
     **{name: own.kind for own in DEFINITIONS.values() if not own.family for name in (own.label, *own.names)},
@@ -37,7 +37,7 @@ _FAMILIES: Final = {type_.named.name: type_ for type_ in FAMILIES if type_.named
 _VECTORS: Final = ("int2vector", "oidvector")
 _KNOWN_UNSUPPORTED: Final = frozenset(
     {
-        "xml", "money", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
+        "xml", "money", "point", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery", "jsonpath",
         "nchar", "national character",
         "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",
         "regrole", "regconfig", "regdictionary", "regcollation",

@@ -50,7 +50,7 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
             return b"\x01" if datum else b"\x00"
         case Kind.BYTEA:
             return bytes(datum)
-        case Kind.JSONB | Kind.JSONPATH:
+        case Kind.JSONB:
             return b"\x01" + datum.encode()  # type: ignore[no-any-return]
         case Kind.DATE:
             return _INT4.pack(max(-_MAX_INT4 - 1, min(_MAX_INT4, datum)))
@@ -88,7 +88,7 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return data != b"\x00"
             case Kind.BYTEA:
                 return data
-            case Kind.JSONB | Kind.JSONPATH if data[:1] == b"\x01":
+            case Kind.JSONB if data[:1] == b"\x01":
                 return parse_datum(type_, data[1:].decode(), style)
             case Kind.DATE:
                 return _decode_date(_INT4.unpack(data)[0])

@@ -66,8 +66,6 @@ _TYPES: Final = """
 2287 _record -1 f p P f 2249 0 array_ - d x 0
 3802 jsonb -1 f b U f 0 3807 jsonb_ - i x 0
 3807 _jsonb -1 f b A f 3802 0 array_ - i x 0
-4072 jsonpath -1 f b U f 0 4073 jsonpath_ - i x 0
-4073 _jsonpath -1 f b A f 4072 0 array_ - i x 0
 4089 regnamespace 4 t b N f 0 4090 regnamespace - i p 0
 4090 _regnamespace -1 f b A f 4089 0 array_ - i x 0
 """
@@ -99,7 +97,7 @@ _FUNCTIONS: Final = """
 2913:bpchartypmodin 2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin
 2918:numerictypmodout 3120:void_recv 3121:void_send
 3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 3803:jsonb_send 3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in
-4001:jsonpath_in 4002:jsonpath_recv 4003:jsonpath_out 4004:jsonpath_send 4084:regnamespacein 4085:regnamespaceout
+4084:regnamespacein 4085:regnamespaceout
 4087:regnamespacerecv 4088:regnamespacesend 6098:jsonb_subscript_handler 6179:array_subscript_handler
 6180:raw_array_subscript_handler
 """

@@ -38,7 +38,7 @@ _LIMITS: Final = {
 }
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
-_PARSED: Final = (Kind.UUID, Kind.JSON, Kind.JSONB, Kind.JSONPATH, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
+_PARSED: Final = (Kind.UUID, Kind.JSON, Kind.JSONB, Kind.ENUM, Kind.ARRAY, Kind.INTERVAL)
 """Types that files store as strings, having none of their own for them."""
 
 

@@ -36,7 +36,7 @@ _PLAIN: Final = {
     Kind.TIMESTAMP: pa.timestamp("us"), Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"), Kind.BYTEA: pa.large_binary(),
 }  # fmt: skip
 _BYTES_ARE_TEXT: Final = (
-    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSON, Kind.JSONB, Kind.JSONPATH,
+    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSON, Kind.JSONB,
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; dates as int days and times as int µs
 since 2000-01-01 (with ``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY``); interval (months, days, µs); uuid as 16 bytes;
-json, jsonb and jsonpath as their text (canonical but for json); types with a definition of their own
+json and jsonb as their text (canonical but for json); types with a definition of their own
 (``storage.types.definitions``) as that says; "char" as a str of at most one character with a code below 256; an array
 as a tuple (nested for more dimensions). float4's datum is a double that a real can represent.
 
@@ -35,7 +35,7 @@ _NAN_WORD: Final = 0x7FF8000000000000
 _SIGN: Final = 2**63 - 1
 _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 _TEXTS: Final = (
-    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSONB, Kind.JSON, Kind.JSONPATH,
+    Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSONB, Kind.JSON,
 )  # fmt: skip
 
 

@@ -25,10 +25,10 @@ NOTHING: Final = b"\x80"
 """The tie-breaker of a value that its prefix determines."""
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
-BYTE_ORDERED: Final = frozenset(
-    {Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.JSON, Kind.JSONPATH}
-) | {kind for kind, own in DEFINITIONS.items() if own.is_byte_ordered}
-"""Interned types whose bytes compare as the values do, and equal only themselves; json and jsonpath so only where SQL
+BYTE_ORDERED: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME, Kind.UNKNOWN, Kind.BYTEA, Kind.JSON}) | {
+    kind for kind, own in DEFINITIONS.items() if own.is_byte_ordered
+}
+"""Interned types whose bytes compare as the values do, and equal only themselves; json so only where SQL
 sees no order."""
 _FLOAT8: Final = SqlType(Kind.FLOAT8)
 

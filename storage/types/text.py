@@ -312,7 +312,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
     Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
     Kind.NUMERIC: lambda type_, datum, style: numeric_text(datum),
-    **dict.fromkeys((*_STRINGS, Kind.JSON, Kind.JSONB, Kind.JSONPATH), _as_is),
+    **dict.fromkeys((*_STRINGS, Kind.JSON, Kind.JSONB), _as_is),
     Kind.CHAR1: lambda type_, datum, style: format_char1(datum),
     Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
     Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),

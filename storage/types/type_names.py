@@ -41,7 +41,6 @@ TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.RECORD, 2249, 2287, -1, "P", "record", False, "d"),
     TypeInfo(Kind.VOID, 2278, 0, 4, "P", "void"),
     TypeInfo(Kind.JSONB, 3802, 3807, -1, "U", "jsonb"),
-    TypeInfo(Kind.JSONPATH, 4072, 4073, -1, "U", "jsonpath"),
     TypeInfo(Kind.REGNAMESPACE, 4089, 4090, 4, "N", "regnamespace", True),
 )
 

@@ -22,7 +22,7 @@ _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
 _OTHERS: Final = (
     Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
-    Kind.JSON, Kind.JSONB, Kind.JSONPATH, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
+    Kind.JSON, Kind.JSONB, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
 )  # fmt: skip
 # the text forms of these types depend on the time zone, the current time, or the catalog
 _BY_SETTINGS: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Encoding:
 
 
 _CODECS: Final[dict[str, str | None]] = {
-    "UTF8": "utf-8", "SQL_ASCII": None, "EUC_JP": "euc_jp", "EUC_CN": "gb2312", "EUC_KR": "euc_kr", "EUC_TW": "big5",
+    "UTF8": "utf-8", "SQL_ASCII": None, "EUC_JP": "euc_jp", "EUC_CN": "gb2312", "EUC_KR": "euc_kr",
     "LATIN1": "iso8859-1", "LATIN2": "iso8859-2", "LATIN3": "iso8859-3", "LATIN4": "iso8859-4", "LATIN5": "iso8859-9",
     "LATIN6": "iso8859-10", "LATIN7": "iso8859-13", "LATIN8": "iso8859-14", "LATIN9": "iso8859-15",
     "LATIN10": "iso8859-16", "WIN1256": "cp1256", "WIN1258": "cp1258", "WIN866": "cp866", "WIN874": "cp874",
@@ -40,6 +40,8 @@ def encoding_of(name: str, role: str = "") -> Encoding:
     """The encoding of a name; case and punctuation do not count. ``role``: source or destination. Raises 22023."""
     plain = "".join(c for c in name.lower() if c.isalnum())
     known = _BY_NAME.get(plain) or _BY_NAME.get(plain.replace("windows", "win"))
+    if plain == "euctw":
+        raise unsupported("encoding EUC_TW")
     if known is None:
         raise SqlError("22023", f'invalid {role} encoding name "{name}"' if role else f'invalid encoding name "{name}"')
     return Encoding(known, _CODECS[known])
