@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from itertools import product
+from math import prod
+from random import Random
 from typing import Any
 
 from ivm.words import (
@@ -113,6 +115,20 @@ def extremes(type_: SqlType) -> tuple[Any, ...]:
 def combinations(types: tuple[SqlType, ...]) -> list[tuple[Any, ...]]:
     """Rows of all combinations of the types' extremes. A path into jsonb has one dimension."""
     rows = product(*map(extremes, types))
+    return [row for row in rows if JSONB not in types or not any(map(_is_nested, row))]
+
+
+def drawn(types: tuple[SqlType, ...], count: int, seed: str) -> list[tuple[Any, ...]]:
+    """At most ``count`` of the combinations, drawn evenly without making all of them."""
+    values = [extremes(type_) for type_ in types]
+    total = prod(map(len, values))
+    rows = []
+    for drawn_place in Random(seed).sample(range(total), min(total, count)):
+        place, row = drawn_place, []
+        for choices in values:
+            place, at = divmod(place, len(choices))
+            row.append(choices[at])
+        rows.append(tuple(row))
     return [row for row in rows if JSONB not in types or not any(map(_is_nested, row))]
 
 
