@@ -95,6 +95,8 @@ class AggregateFunction:
     """BASIC: its result (``planner.aggregates.folds``); None: a user's function."""
     skips_nulls: bool = True
     """BASIC: rows whose first argument is NULL do not count."""
+    beside: str | None = None
+    """BASIC: the scalar function of the arguments that gives one more, last argument, by which no rows are ordered."""
     interpolates: bool = False
     """RANKED: a result between two values."""
 

@@ -330,7 +330,7 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     keys = list(aggregate.order)
     named = {key.expr for key in keys}
     # ties, and groups without ORDER BY, are ordered by the arguments' values, never by ids
-    keys += [SortKey(arg) for arg in aggregate.args if arg not in named]
+    keys += [SortKey(arg) for arg in _ordering(aggregate) if arg not in named]
     words = [word for key in keys for word in order_words(key)]
     exprs = [counts_not(aggregate), *(expr for expr, _ in words)]
     order = [Order.WORD, *(order for _, order in words)]
@@ -340,6 +340,11 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     types = tuple(arg.type for arg in aggregate.args)
     reducer = Basic(aggregate.function, types, len(words), aggregate.distinct, dictionary, aggregate.python)
     return GroupLayout(tuple(exprs), tuple(order), reducer)
+
+
+def _ordering(aggregate: Aggregate) -> tuple[Scalar, ...]:
+    """The arguments that order rows."""
+    return aggregate.args if AGGREGATES[aggregate.function].beside is None else aggregate.args[:-1]
 
 
 def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:

@@ -64,6 +64,8 @@ from ivm.words import (
     INT4,
     INT8,
     INTERVAL,
+    JSON,
+    JSONB,
     NUMERIC,
     OID,
     TEXT,
@@ -73,12 +75,13 @@ from ivm.words import (
     Kind,
     SqlType,
 )  # fmt: skip
-from planner.aggregates import folds, moments, result_formulas, results
+from planner.aggregates import folds, json_folds, moments, result_formulas, results
 from planner.aggregates.function import (
     Addends,
     AggregateFunction,
     AggregateKind,
     Extreme,
+    FoldRule,
     FormulaRule,
     NullResult,
     ResultRule,
@@ -293,7 +296,33 @@ def _basic() -> list[AggregateFunction]:
         )
         for a in (ANYNONARRAY, ANYARRAY)
     ]  # fmt: skip
-    return [*strings, *arrays, *_of_ranges()]
+    return [*strings, *arrays, *_of_ranges(), *_of_json()]
+
+
+def _of_json() -> list[AggregateFunction]:
+    """json_agg, json_object_agg and their kind. What they gather is JSON text, which a function writes row by row."""
+    made = []
+    for type_, array, merged in (
+        (JSON, json_folds.json_array, json_folds.json_object), (JSONB, json_folds.jsonb_array, json_folds.jsonb_object)
+    ):  # fmt: skip
+        prefix = type_.kind.value
+        for strict in (False, True):
+            suffix = "_strict" if strict else ""
+            made.append(_gathered(f"{prefix}_agg{suffix}", (ANYELEMENT,), type_, f"{prefix}_element", array(strict)))
+            for unique in (False, True):
+                name = f"{prefix}_object_agg{'_unique' if unique else ''}{suffix}"
+                fold = merged(strict, unique)
+                made.append(_gathered(name, (ANY, ANY), type_, f"{prefix}_member{suffix}", fold))
+    return made
+
+
+def _gathered(
+    name: str, args: tuple[ArgumentType, ...], result: SqlType, beside: str, fold: FoldRule
+) -> AggregateFunction:
+    return AggregateFunction(
+        function_key(name, args), name, args, result, AggregateKind.BASIC, NullResult.NO_ROWS, fold=fold,
+        skips_nulls=False, beside=function_key(beside, args),
+    )  # fmt: skip
 
 
 def _of_ranges() -> list[AggregateFunction]:

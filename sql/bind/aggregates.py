@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT4, INT8
+from ivm.words import INT4, INT8, TEXT
 from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
-from planner.expr.scalar import Aggregate, Column, OuterColumn, Scalar
+from planner.expr.scalar import Aggregate, Call, Case, Column, Literal, OuterColumn, Scalar
 from planner.logical.levels import unlift
 from sql.bind.coerce import cast_arguments, resolve_unknown, to_boolean
 from sql.bind.comparable import check_equality
@@ -119,10 +119,18 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
     keys = [bound[args.index(k)] if k in args else resolve_unknown(b.env, k, node.at) for k in keys]
     order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
     types = tuple(a.type for a in bound)
+    if function.beside is not None:
+        bound = (*bound, _beside(function.beside, bound, filter_))
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
     python = None if overload is None else python_function(overload)
     result = (function.result_type(types) if python is None else python.result).plain
     return Aggregate(function.key, bound, result, nullable, node.distinct, filter_, order, python)
+
+
+def _beside(key: str, args: tuple[Scalar, ...], filter_: Scalar | None) -> Scalar:
+    """An aggregate's last argument, computed from the others on the rows that pass its FILTER."""
+    call = Call(key, args, TEXT, True)
+    return call if filter_ is None else Case(((filter_, call),), Literal(None, TEXT), TEXT)
 
 
 def python_function(overload: RoutineOverload) -> PythonFunction:

@@ -142,3 +142,40 @@ SELECT json_array_elements('1')
 SELECT jsonb_object_keys('{"b":1,"a":2}'), json_object_keys('{"b":1,"a":2,"b":3}')
 SELECT json_object_keys('[]')
 SELECT v.x, e.value FROM (VALUES ('[1,2]'::jsonb), ('[]'), ('[3]')) v(x), jsonb_array_elements(v.x) WITH ORDINALITY AS e(value, n) ORDER BY 1, 2
+
+-- aggregates
+SELECT json_agg(x ORDER BY x DESC), jsonb_agg(x ORDER BY x), json_agg(x) FILTER (WHERE x > 9) FROM (VALUES (1), (NULL), (3)) v(x)
+SELECT json_agg(DISTINCT x), jsonb_agg(DISTINCT x ORDER BY x DESC) FROM (VALUES (1.0), (1.5), (1.0), (NULL)) v(x)
+SELECT json_agg(x ORDER BY x), jsonb_agg(x ORDER BY x) FROM (VALUES (ARRAY[1]), (NULL), (ARRAY[2, NULL])) v(x)
+SELECT json_agg(v ORDER BY a), jsonb_agg(v ORDER BY a) FROM (VALUES (1, 'x'), (2, NULL)) v(a, b)
+SELECT json_agg(x ORDER BY n), jsonb_agg(x ORDER BY n) FROM (VALUES (1, '{"a":1}'::json), (2, ' [1, 2]')) v(n, x)
+SELECT json_agg(x), jsonb_agg(x) FROM (VALUES (timestamp '2020-01-02 03:04:05'), ('infinity')) v(x)
+SELECT json_object_agg(k, v ORDER BY k DESC, v), jsonb_object_agg(k, v ORDER BY v) FROM (VALUES ('a', 1), ('bb', 2), ('a', NULL), ('a', 3)) v(k, v)
+SELECT json_object_agg(x, x ORDER BY x), jsonb_object_agg(x, x) FROM (VALUES (true), (false)) v(x)
+SELECT json_object_agg(k, 1) FROM (VALUES ('a'), (NULL)) v(k)
+SELECT jsonb_object_agg(k, 1) FROM (VALUES ('a'), (NULL)) v(k)
+SELECT json_object_agg(k, 1) FILTER (WHERE k IS NOT NULL) FROM (VALUES ('a'), (NULL)) v(k)
+SELECT json_object_agg(ARRAY[1], 1)
+SELECT jsonb_object_agg('{}'::jsonb, 1)
+SELECT json_agg(DISTINCT x) FROM (VALUES ('1'::json)) v(x)
+SELECT jsonb_agg('a')
+SELECT json_agg(1, 2)
+SELECT json_object_agg('a')
+SELECT x, json_agg(x) OVER (ORDER BY x), jsonb_object_agg(x, x) OVER (ORDER BY x ROWS 1 PRECEDING) FROM generate_series(1, 3) x
+SELECT x, json_agg(x) OVER () FROM generate_series(1, 2) x
+
+-- subscripts
+SELECT ('{"a": {"b": [1, [2]]}}'::jsonb)['a']['b'][1][-1], ('123'::jsonb)[0], ('[1]'::jsonb)['0'], ('[1]'::jsonb)['a'], ('{"0": 1}'::jsonb)[0], ('{}'::jsonb)[NULL]
+SELECT ('{"a": 1}'::jsonb)['a':'b']
+SELECT ('[1]'::jsonb)[1.5]
+SELECT ('[1]'::jsonb)[1::bigint]
+SELECT ('[1, 2, 3]'::json)[1]
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES (NULL), ('{}'), ('{"a": {"b": 1}}'); UPDATE t SET j['a']['c'][1] = '2', j['z'] = NULL; SELECT j['a'], j FROM t WHERE j['a'] IS NOT NULL ORDER BY j
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES (NULL), ('[0]'); UPDATE t SET j[3] = '1'; UPDATE t SET j[-2] = '"x"'; SELECT j FROM t ORDER BY 1
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('[0]'); UPDATE t SET j[-2] = '1'
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('[0]'); UPDATE t SET j['a'] = '1'
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{"a": 1}'); UPDATE t SET j['a']['b'] = '1'
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('1'); UPDATE t SET j['a'] = '1'
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j[NULL] = '1'
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j['a'] = 1
+CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j['a'] = to_jsonb(1), j['b'] = j; SELECT * FROM t

@@ -18,6 +18,10 @@ VIEWS = {
     "records": "SELECT t.k, x.* FROM t, jsonb_to_record(t.b) AS x(a jsonb, n numeric, s text)",
     "changed": "SELECT b - 'a' AS rest, b || '{\"n\": null}' AS more, jsonb_set(b, '{a,0}', 'true') AS first FROM t",
     "groups": "SELECT b -> 'n' AS n, count(*), min(b ->> 's') AS s FROM t GROUP BY b -> 'n'",
+    "gathered": "SELECT k, jsonb_agg(b ORDER BY b), json_agg(DISTINCT b -> 'n')::text AS n, jsonb_agg_strict(b) FILTER "
+    "(WHERE b ? 'a'), jsonb_object_agg(coalesce(b ->> 's', '-'), b -> 'n' ORDER BY b), "
+    "json_object_agg_strict(coalesce(k, 0), b -> 's')::text AS o FROM t GROUP BY k",
+    "beside": "SELECT k, jsonb_agg(k) OVER (ORDER BY k, b ROWS 1 PRECEDING) FROM t",
     "built": "SELECT json_build_object('k', k, 'b', b)::text AS o, row_to_json(t)::text AS r FROM t",
 }
 DOCUMENTS = (
