@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT4, Kind, SqlType
+from ivm.words import INT4, JSONB, TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
-from sql.bind.coerce import cast, common_type, resolve_unknown, type_name
+from sql.bind.coerce import cast, castable, common_type, resolve_unknown, type_name
 from sql.bind.environment import Binder
+from sql.bind.positions import position
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
 
@@ -63,16 +64,42 @@ def _shape(value: object) -> tuple[int, ...]:
     return (len(value), *(_shape(value[0]) if value else ()))
 
 
+def jsonb_key(
+    b: Binder, low: nodes.Expr | None, high: nodes.Expr | None, is_slice: bool, at: int
+) -> tuple[Scalar, bool]:  # fmt: skip
+    """A subscript of jsonb as text, and whether it is an integer (jsonb_subscript_transform). Raises 42804."""
+    given = high or low
+    if is_slice:
+        where = at if given is None else position(given)
+        raise SqlError("42804", "jsonb subscript does not support slices", position=where + 1)
+    assert given is not None, "only a slice leaves bounds out"
+    key = b.bind(given)
+    is_integer = key.type.kind is not Kind.UNKNOWN and castable(key.type, INT4, "implicit")
+    if key.type.kind is not Kind.UNKNOWN and is_integer is castable(key.type, TEXT, "implicit"):
+        which = "only one type" if is_integer else "either"
+        hint = f"jsonb subscript must be coercible to {which}{',' if is_integer else ''} integer or text."
+        message = f"subscript type {type_name(key.type)} is not supported"
+        raise SqlError("42804", message, hint=hint, position=position(given) + 1)
+    if is_integer:
+        key = cast(b.env, key, INT4, "implicit", position(given))
+    return cast(b.env, key, TEXT, "explicit", position(given)), is_integer
+
+
 def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
     """``a[i]``, ``a[i][j]`` and ``a[i:j]``. Raises 42804, 0A000."""
     chain = [node]
     while isinstance(inner := chain[-1].expr, nodes.Subscript) and not (inner.slice or node.slice):
         chain.append(inner)
-    if isinstance(inner, nodes.Subscript):
-        raise unsupported("array slices of several dimensions", position=node.at + 1)
+    several = isinstance(inner, nodes.Subscript)
+    while isinstance(inner := chain[-1].expr, nodes.Subscript):
+        chain.append(inner)
     base = resolve_unknown(b.env, b.bind(chain[-1].expr), node.at)
     if base.type.kind is Kind.JSONB:
-        raise unsupported("subscripts of jsonb", position=node.at + 1)
+        keys = [jsonb_key(b, one.low, one.high, one.slice, one.at)[0] for one in reversed(chain)]
+        (function, *_) = overloads("jsonb_subscript")
+        return Call(function.key, (base, *keys), JSONB, True)
+    if several:
+        raise unsupported("array slices of several dimensions", position=node.at + 1)
     if base.type.kind is not Kind.ARRAY or base.type.element is None:
         raise SqlError(
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",

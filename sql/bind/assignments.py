@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT4
+from ivm.words import BOOL, INT4, JSONB, Kind
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Column, Literal, Scalar, ScalarSubquery
 from planner.logical.nodes import Project, schema
-from sql.bind.coerce import assign, cast
+from sql.bind.arrays import jsonb_key
+from sql.bind.coerce import assign, cast, castable, type_name
 from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.bind.target import Target, column_positions
@@ -99,6 +100,8 @@ def _check_assigned(column: TableColumn) -> None:
 def _with_parts(binder: Binder, column: TableColumn, place: int, node: nodes.PartValues) -> Scalar:
     """The column's present value with new values of some of its elements. Raises 42804, 0A000, 428C9."""
     _check_assigned(column)
+    if column.type.kind is Kind.JSONB:
+        return _with_jsonb_parts(binder, column, place, node)
     element = column.type.element
     if element is None:
         message = f"cannot subscript type {format_type(column.type, False)} because it does not support subscripting"
@@ -112,6 +115,25 @@ def _with_parts(binder: Binder, column: TableColumn, place: int, node: nodes.Par
         bounds = _bounds(binder, parts[0], result) if sliced else [_index(binder, p.low) for p in parts]
         (function, *_) = overloads("array_assign_slice" if sliced else "array_assign")
         result = Call(function.key, (result, given, *bounds), column.type, True)
+    return result
+
+
+def _with_jsonb_parts(binder: Binder, column: TableColumn, place: int, node: nodes.PartValues) -> Scalar:
+    """The column's present value with new values at some subscripts. Raises 42804."""
+    result: Scalar = Column(place, column.type, True)
+    (function, *_) = overloads("jsonb_assign")
+    for parts, value in node.items:
+        new = binder.bind(value)
+        if new.type.kind is not Kind.UNKNOWN and not castable(new.type, JSONB, "assignment"):
+            raise SqlError(
+                "42804", f'subscripted assignment to "{column.name}" requires type jsonb but expression is of type '
+                f"{type_name(new.type)}", hint="You will need to rewrite or cast the expression.",
+                position=position(value) + 1,
+            )  # fmt: skip
+        new = cast(binder.env, new, JSONB, "assignment", position(value))
+        keys = [jsonb_key(binder, p.low, p.high, p.slice, p.at) for p in parts]
+        in_array = Literal(keys[0][1], BOOL)
+        result = Call(function.key, (result, new, in_array, *(key for key, _ in keys)), JSONB, False)
     return result
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, JSON, JSONB, TEXT
-from planner.expr.functions.json.set_path import PathChange, set_path
+from planner.expr.functions.json.set_path import PathChange, cannot_replace, set_path
 from planner.expr.functions.json.trees import JSON_TREE
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.regex import TEXTS
@@ -126,6 +126,17 @@ def jsonb_set_lax(
 @per_value("jsonb_insert", (JSONB, TEXTS, JSONB, BOOL), JSONB, makes_null=False)
 def jsonb_insert(value: str, path: tuple[str | None, ...], new: str, after: bool = False) -> str:
     return _changed(value, path, PathChange.INSERT_AFTER if after else PathChange.INSERT_BEFORE, load_json(new))
+
+
+@per_value("jsonb_assign", (JSONB, JSONB, BOOL, TEXT), JSONB, strict=False, variadic=True, internal=True)
+def jsonb_assign(value: str | None, new: str | None, is_array: bool, *keys: str | None) -> str:
+    """``value[key][key]… = new``. A value that is NULL becomes an array or an object."""
+    if None in keys:
+        raise SqlError("22004", "jsonb subscript in assignment must not be null")
+    found: Any = load_json(value) if value is not None else [] if is_array else {}
+    if not isinstance(found, dict | list):
+        raise cannot_replace()
+    return format_json(set_path(found, keys, PathChange.ASSIGN, None if new is None else load_json(new)))
 
 
 def _stripped(value: Any) -> Any:

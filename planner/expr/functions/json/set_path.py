@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from ivm.errors import SqlError
 from planner.expr.functions.json.access import index_of
@@ -23,8 +23,10 @@ class PathChange(Enum):
     """An assignment to a subscript: what is missing on the way is made, and gaps of arrays are filled with nulls."""
 
 
-_ADDS = (PathChange.CREATE, PathChange.INSERT_BEFORE, PathChange.INSERT_AFTER, PathChange.ASSIGN)
-_INSERTS = (PathChange.INSERT_BEFORE, PathChange.INSERT_AFTER)
+MAX_GAP: Final = 1_000_000
+"""The nulls that an assignment may add."""
+_ADDS: Final = (PathChange.CREATE, PathChange.INSERT_BEFORE, PathChange.INSERT_AFTER, PathChange.ASSIGN)
+_INSERTS: Final = (PathChange.INSERT_BEFORE, PathChange.INSERT_AFTER)
 
 
 def set_path(value: Any, path: Sequence[str | None], change: PathChange, new: Any, level: int = 0) -> Any:
@@ -48,7 +50,7 @@ def _in_object(
             return value | {key: _missing(path, level + 1, new)}
         return value | {key: new} if last and change in _ADDS else value
     if not last:
-        return value | {key: set_path(_assignable(value[key], change, path, level), path, change, new, level + 1)}
+        return value | {key: set_path(_assignable(value[key], change), path, change, new, level + 1)}
     if change in _INSERTS:
         hint = "Try using the function jsonb_set to replace key value."
         raise SqlError("22023", "cannot replace existing key", hint=hint)
@@ -65,17 +67,17 @@ def _in_array(
         raise SqlError("22P02", f'path element at position {level + 1} is not an integer: "{key}"')
     count, last = len(value), level == len(path) - 1
     if index < -count and change is PathChange.ASSIGN:
-        raise SqlError("22P02", f"path element at position {level + 1} is out of range: {index}")
+        raise SqlError("22023", f"path element at position {level + 1} is out of range: {index}")
     place = index + count if index < 0 else index
     if not 0 <= place < count:
         if change is PathChange.ASSIGN:
-            return value + [None] * (place - count) + [_missing(path, level + 1, new)]
+            return value + _nulls(place - count) + [_missing(path, level + 1, new)]
         if not last or change not in _ADDS:
             return value
         return [new, *value] if place < 0 else [*value, new]
     before, found, after = value[:place], value[place], value[place + 1 :]
     if not last:
-        found = _assignable(found, change, path, level)
+        found = _assignable(found, change)
         return [*before, set_path(found, path, change, new, level + 1), *after]
     match change:
         case PathChange.DELETE:
@@ -88,18 +90,18 @@ def _in_array(
             return [*before, new, *after]
 
 
-def _assignable(value: Any, change: PathChange, path: Sequence[str | None], level: int) -> Any:
+def _assignable(value: Any, change: PathChange) -> Any:
     """What an assignment goes on into. Raises 22023 for a scalar."""
     if change is not PathChange.ASSIGN or isinstance(value, dict | list):
         return value
-    raise cannot_replace(level + 1)
+    raise cannot_replace()
 
 
-def cannot_replace(level: int) -> SqlError:
+def cannot_replace() -> SqlError:
     """For an assignment to a part of a scalar."""
     return SqlError(
         "22023", "cannot replace existing key",
-        f"The path assumes key is a composite object, but it is a scalar value at level {level}.",
+        "The path assumes key is a composite object, but it is a scalar value.",
     )  # fmt: skip
 
 
@@ -114,4 +116,11 @@ def _missing(path: Sequence[str | None], level: int, new: Any) -> Any:
     inner = _missing(path, level + 1, new)
     if index is None:
         return {key: inner}
-    return [None] * max(index, 0) + [inner]
+    return [*_nulls(index), inner]
+
+
+def _nulls(count: int) -> list[None]:
+    """What fills an array's gap. Raises 54000."""
+    if count > MAX_GAP:
+        raise SqlError("54000", f"a gap of {count} jsonb array elements exceeds the maximum allowed ({MAX_GAP})")
+    return [None] * count
