@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.errors import SqlError
 from sql.coordination.prepared import Prepared
+from sql.session.cursors import FailedRows, Source
 from sql.session.portal import PortalRows
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.subscribing import subscribe
 from sql.session.subscription import Subscription
+from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result
 from sql.statements.statements import Close, Declare, Fetch, Subscribe
+
+OF_ROWS: Final = ("21", "22", "P0")
+"""The classes of errors that a row's expressions raise; others (cancels, limits, views that are down) end DECLARE."""
 
 
 async def declare(
@@ -22,14 +29,24 @@ async def declare(
     if not statement.hold and not session.in_any_block:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
     session.cursors.check_free(statement.name)
-    source: PortalRows | Subscription
+    source: Source
     if isinstance(statement.statement, Subscribe):
         source = await subscribe(session, reads, statement.statement, request)
     else:
-        result = await reads.query(statement.statement, prepared, request)
-        source = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
+        source = await _rows(reads, statement.statement, prepared, request)
     session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))
     return CommandResult("DECLARE CURSOR")
+
+
+async def _rows(reads: Reads, query: Query, prepared: Prepared, request: Request) -> PortalRows | FailedRows:
+    reading = await reads.reading(query, prepared, request)
+    try:
+        result = await reads.result(query, reading, request)
+    except SqlError as error:
+        if error.sqlstate[:2] not in OF_ROWS:
+            raise
+        return FailedRows(query.columns, reading.context.dictionary, error.with_traceback(None))
+    return PortalRows(result.columns, result.rows, result.dictionary, result.tag)
 
 
 async def fetch(session: SessionState, statement: Fetch, request: Request) -> Result:

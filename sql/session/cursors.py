@@ -12,6 +12,28 @@ from sql.session.subscription import Subscription
 from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
 from sql.statements.statements import Declare, Direction, Fetch
+from storage.dictionary import Dictionary
+
+
+@dataclass(slots=True, eq=False)
+class FailedRows:
+    """The source of a cursor whose query fails at one of its rows. Rows are computed at DECLARE; the error belongs to
+    the FETCH that meets them, so that a client may declare, look at the columns, and close."""
+
+    columns: tuple[OutputColumn, ...]
+    dictionary: Dictionary
+    error: SqlError
+    raised: bool = False
+
+    def fail(self, name: str) -> SqlError:
+        """What FETCH raises: the error, once; from then on 55000."""
+        if self.raised:
+            return SqlError("55000", f'portal "{name}" cannot be run')
+        self.raised = True
+        return self.error
+
+
+Source = PortalRows | Subscription | FailedRows
 
 
 @dataclass(slots=True, eq=False)
@@ -21,7 +43,7 @@ class Cursor:
 
     name: str
     text: str
-    source: PortalRows | Subscription
+    source: Source
     scroll: bool | None = None
     hold: bool = False
     depth: int = 0
@@ -41,6 +63,8 @@ class Cursor:
     async def fetch(self, fetch: Fetch) -> RowSet:
         """The next rows. 55000: the cursor does not move in that direction."""
         source = self.source
+        if isinstance(source, FailedRows):
+            raise source.fail(self.name)
         back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
         if isinstance(source, Subscription) or self.scroll is False:
             if back:
@@ -75,7 +99,7 @@ class Cursors:
         if name in self._open:
             raise SqlError("42P03", f'cursor "{name}" already exists')
 
-    def declare(self, statement: Declare, text: str, source: PortalRows | Subscription, depth: int) -> None:
+    def declare(self, statement: Declare, text: str, source: Source, depth: int) -> None:
         now = timestamp_now()
         self._open[statement.name] = Cursor(
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now
@@ -93,6 +117,11 @@ class Cursors:
 
     def all(self) -> list[Cursor]:
         return list(self._open.values())
+
+    def held_error(self) -> SqlError | None:
+        """The error of a cursor WITH HOLD that the transaction has declared: its rows are due at COMMIT."""
+        sources = (cursor.source for cursor in self._open.values() if cursor.hold and not cursor.kept)
+        return next((source.error for source in sources if isinstance(source, FailedRows)), None)
 
     def close(self, name: str) -> None:
         """Close the cursor of that name. 34000: there is none."""

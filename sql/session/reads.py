@@ -58,7 +58,10 @@ class Reads:
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """A SELECT's rows."""
-        reading = await self.reading(statement, prepared, request)
+        return await self.result(statement, await self.reading(statement, prepared, request), request)
+
+    async def result(self, statement: Query, reading: Reading, request: Request) -> RowsResult:
+        """The rows of a SELECT that is ready to run."""
         rows = await self.read(reading)
         if self._session.coordinator.engine.sequences.unmarked:  # a number a client has seen must never be issued again
             await self._session.coordinator.jobs.submit(lambda: None)

@@ -26,7 +26,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
 from sql.statements.queries import OutputColumn
-from sql.statements.results import EmptyResult, Result, RowsResult
+from sql.statements.results import CopyInResult, CopyOutResult, EmptyResult, Result, RowsResult
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
@@ -90,8 +90,12 @@ class Session:
             prepared = prepare(self.state, statement)
             if prepared.bound.parameters:
                 raise no_parameter(statement)
-            yield await self._run(prepared, Request(single=single))
-            if place == len(statements) - 1:
+            result = await self._run(prepared, Request(single=single))
+            last = place == len(statements) - 1
+            if last and not isinstance(result, CopyInResult | CopyOutResult):  # an error of the commit comes before it
+                await end_implicit(self.state)
+            yield result
+            if last:
                 await end_implicit(self.state)
         self._idle.start()
 

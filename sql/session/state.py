@@ -6,7 +6,7 @@ Everything that runs statements takes this state, and none of it knows ``Session
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -94,9 +94,9 @@ class SessionState:
         assert self.transaction is not None, "a statement runs in a transaction"
         return self.transaction
 
-    def new_transaction(self, extent: Extent) -> Transaction:
-        """Open a transaction, with the session's default modes."""
-        self.settings.begin()
+    def new_transaction(self, extent: Extent, modes: Mapping[str, str] | None = None) -> Transaction:
+        """Open a transaction, with these modes or the session's defaults."""
+        self.settings.begin(modes)
         read_only = self.settings.boolean("transaction_read_only")
         now = timestamp_now()
         self.transaction = Transaction(self.coordinator.jobs, now, extent, read_only)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from sql.coordination.transaction import Extent
-from sql.session.modes import set_modes, set_variable
+from sql.coordination.transaction import Extent, Transaction
+from sql.session.modes import set_modes
 from sql.session.state import SessionState
 from sql.settings.settings import MODES
 from sql.statements.results import CommandResult
@@ -58,15 +58,13 @@ async def _end_explicit(session: SessionState, statement: Commit | Rollback) -> 
     modes = {mode: session.settings.get(mode) for mode in MODES}
     session.transaction, session.failed = None, False
     try:
-        await (transaction.commit() if commit else transaction.rollback())
+        await (_commit(session, transaction) if commit else transaction.rollback())
     except SqlError:
         _after(session, committed=False)
         raise
     _after(session, commit)
     if statement.chain:
-        session.new_transaction(Extent.BLOCK)
-        for mode, value in modes.items():
-            set_variable(session, mode, value)
+        session.new_transaction(Extent.BLOCK, modes)
     return CommandResult("COMMIT" if commit else "ROLLBACK")
 
 
@@ -100,11 +98,20 @@ async def end_implicit(session: SessionState) -> None:
         return
     session.transaction = None
     try:
-        await transaction.commit()
+        await _commit(session, transaction)
     except SqlError:
         _after(session, committed=False)
         raise
     _after(session, committed=True)
+
+
+async def _commit(session: SessionState, transaction: Transaction) -> None:
+    """Commit, unless the rows of a cursor WITH HOLD fail."""
+    error = session.cursors.held_error()
+    if error is not None:
+        await transaction.rollback()
+        raise error
+    await transaction.commit()
 
 
 async def fail(session: SessionState) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -188,13 +188,14 @@ class Settings:
     def boolean(self, name: str) -> bool:
         return self.get(name) == "on"
 
-    def begin(self) -> None:
-        """Begins a transaction, whose modes are the session's defaults."""
+    def begin(self, modes: Mapping[str, str] | None = None) -> None:
+        """Begins a transaction. ``modes``: those of the transaction that it follows (AND CHAIN), to which its failure
+        returns too; None: the session's defaults."""
         self._kept = dict(self.values)
         for key in MODES:
-            default = self.get(f"default_{key}")
-            if default != _BY_NAME[key].default:
-                self.values[key] = default
+            value = self.get(f"default_{key}") if modes is None else modes[key]
+            if value != _BY_NAME[key].default:
+                self.values[key] = value
         self.savepoint()
 
     def end(self, committed: bool) -> None:

@@ -46,6 +46,7 @@ def statement(rng: random.Random) -> str:
     name = rng.choice(list(VALUES))
     value = rng.choice(VALUES[name])
     point = rng.choice(("p", "q"))
+    read = rng.choice(("id", "id", "id / 0"))
     return rng.choices(
         (
             f"SET {rng.choice(('', '', 'SESSION ', 'LOCAL ', 'LOCAL '))}{name} = {value}",
@@ -64,10 +65,18 @@ def statement(rng: random.Random) -> str:
             rng.choice(("SELECT 1/0", "SELECT missing", "SELECT * FROM missing", "SELEC 1")),
             f"INSERT INTO t VALUES ({rng.randrange(100)})",
             "SELECT count(*), sum(id) FROM t",
-            f"DECLARE {point} CURSOR {rng.choice(('', '', 'WITH HOLD '))}FOR SELECT id FROM t ORDER BY id",
+            f"DECLARE {point} CURSOR {rng.choice(('', '', 'WITH HOLD '))}FOR SELECT {read} FROM t ORDER BY id",
             f"FETCH FROM {point}",
             f"CLOSE {point}",
-            rng.choice(("DISCARD ALL", "CREATE TABLE made (a int)", "TRUNCATE t", "UPDATE t SET id = id WHERE id < 0")),
+            rng.choice(
+                (
+                    "DISCARD ALL",
+                    "VACUUM",
+                    "CREATE TABLE made (a int)",
+                    "CLOSE ALL; TRUNCATE t",
+                    "UPDATE t SET id = id WHERE id < 0",
+                )
+            ),
         ),
         (9, 5, 2, 2, 2, 6, 3, 2, 6, 2, 5, 3, 1, 2, 4, 3, 2, 2, 1, 1),
     )[0]

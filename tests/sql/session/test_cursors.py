@@ -153,3 +153,27 @@ def test_portals_are_cursors(client: Client) -> None:
     assert (text_rows(last), last.suspended) == ([("8",), ("9",)], False)
     client.run("CLOSE p")
     assert client.state("FETCH p") == "34000"
+
+
+def test_a_row_that_fails_is_an_error_of_its_fetch(client: Client) -> None:
+    client.run("BEGIN")
+    client.run("DECLARE a CURSOR FOR SELECT 1 / (x - 1) FROM generate_series(1, 3) x")
+    client.run("SAVEPOINT s")
+    assert client.error("MOVE a").sqlstate == "22012"
+    client.run("ROLLBACK TO s")
+    error = client.error("FETCH a")
+    assert (error.sqlstate, error.message) == ("55000", 'portal "a" cannot be run')
+    client.run("ROLLBACK TO s")
+    client.run("CLOSE a")
+    client.run("COMMIT")
+
+
+def test_a_held_cursor_fails_at_commit(client: Client) -> None:
+    client.run("CREATE TABLE t (x int)")
+    client.run("BEGIN")
+    client.run("INSERT INTO t VALUES (1)")
+    client.run("DECLARE a CURSOR WITH HOLD FOR SELECT 1 / (x - 1) FROM t")
+    assert client.error("COMMIT").sqlstate == "22012"
+    assert client.rows("SELECT count(*) FROM t") == [("0",)]
+    assert client.error("DECLARE a CURSOR WITH HOLD FOR SELECT 1 / 0").sqlstate == "22012"
+    assert client.error("FETCH a").sqlstate == "34000"
