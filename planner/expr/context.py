@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -99,6 +100,10 @@ class SessionFunctions(Protocol):
     def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool: ...
     def advisory_unlock(self, key: tuple[int, ...]) -> bool: ...
     def advisory_unlock_all(self) -> None: ...
+    def call_routine(self, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]:
+        """Runs a user's routine that is interpreted; the rows that it returns."""
+        ...
+
     def signal_backend(self, pid: int, terminate: bool) -> bool:
         """pg_cancel_backend, pg_terminate_backend: whether a session with that number exists."""
         ...

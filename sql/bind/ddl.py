@@ -222,6 +222,9 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
         what = "materialized views must not use" if node.materialized else "views must not contain"
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
     query = bind_stored(env, node.query)
+    if node.materialized and env.interpreted:
+        hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
+        raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)
     if env.parameters.types:
         what = "materialized views" if node.materialized else "views"
         raise SqlError("42P02", f"{what} may not be defined using bound parameters")

@@ -19,6 +19,7 @@ from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.logical.nodes import Rel
 from sql.bind.bound_query import BoundQuery, NamedRel
 from sql.bind.scope import NameScope
+from sql.bind.variables import Variables
 from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
 from sql.catalog.search_path import pinned
@@ -31,16 +32,40 @@ MAX_PARAMETERS = 65535
 class Parameters:
     """The types of ``$1, $2, …``: declared by the client, or inferred from the first use that determines one."""
 
-    def __init__(self, given: tuple[SqlType | None, ...] = ()) -> None:
+    def __init__(self, given: tuple[SqlType | None, ...] = (), variables: Variables | None = None) -> None:
+        """``variables``: what names mean in a routine's statement, whose numbered parameters are those ``given``."""
         self.types: list[SqlType | None] = [None if t is None or t.kind is Kind.UNKNOWN else t for t in given]
+        self._given = MAX_PARAMETERS if variables is None else len(given)
+        self._variables = variables
+        if variables is not None:
+            variables.used.clear()
 
     def reference(self, index: int, at: int) -> Parameter:
         """The parameter as an expression, of type UNKNOWN until its type is inferred. Raises 42P02."""
-        if not 1 <= index <= MAX_PARAMETERS:
+        if not 1 <= index <= self._given:
             raise SqlError("42P02", f"there is no parameter ${index}", position=at + 1)
         while len(self.types) < index:
             self.types.append(None)
         return Parameter(index, self.types[index - 1] or UNKNOWN)
+
+    def variable(self, name: tuple[str, ...]) -> Parameter | None:
+        """The parameter that stands for a variable; None if the name means none."""
+        variables = self._variables
+        type_ = None if variables is None else variables.type_of(name)
+        if variables is None or type_ is None:
+            return None
+        if name not in variables.used:
+            variables.used.append(name)
+            self.types.append(type_)
+        return Parameter(self._given + variables.used.index(name) + 1, type_)
+
+    def check_conflict(self, name: tuple[str, ...], at: int) -> None:
+        """42702: the name of a column means a variable too."""
+        variables = self._variables
+        if variables is not None and variables.conflicts and variables.type_of(name) is not None:
+            message = f'column reference "{name[-1]}" is ambiguous'
+            detail = "It could refer to either a PL/pgSQL variable or a table column."
+            raise SqlError("42702", message, detail, position=at + 1)
 
     def infer(self, index: int, type_: SqlType) -> SqlType:
         """The parameter's type, which becomes ``type_`` if it has none yet."""
@@ -118,6 +143,7 @@ class Environment:
     the error where it does not fit its type.
     ``marked``: the aliases of tables in FROM that get an extra column which only an outer join's padding makes NULL.
     ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
+    ``interpreted``: the routines called that an interpreter runs, as shown to users.
     ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
 
@@ -132,6 +158,7 @@ class Environment:
     top: nodes.With | None = None
     changes: list[tuple[int, DataChange]] = field(default_factory=list)
     oids: bool = False
+    interpreted: list[str] = field(default_factory=list)
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
         """A binder for a clause's expressions."""

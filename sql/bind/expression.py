@@ -110,11 +110,17 @@ class ExpressionBinder:
 
     def _name(self, expr: nodes.Name) -> Scalar:
         """A column, or a table's whole row where no column has the name. Raises 42702, 42703, 42P01."""
+        parameters = self.env.parameters
         try:
-            return find_column(self.scope, expr.parts, expr.at)
+            column = find_column(self.scope, expr.parts, expr.at)
+            parameters.check_conflict(expr.parts, expr.at)
+            return column
         except SqlError as error:
             if error.sqlstate not in ("42703", "42P01"):
                 raise
+            variable = parameters.variable(expr.parts)
+            if variable is not None:
+                return variable
             found = rows.whole_row(self.scope, expr.parts, expr.at)
             if found is None and expr.parts[-1] == "tableoid":
                 found = rows.table_oid(self.scope, expr.parts[:-1], expr.at)

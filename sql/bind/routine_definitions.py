@@ -13,6 +13,7 @@ from planner.expr.python_values import is_known
 from sql.bind.aggregates import python_function
 from sql.bind.coerce import type_name
 from sql.bind.environment import Environment, Parameters
+from sql.bind.routine_bodies import is_query
 from sql.bind.routines import RoutineOverload, bind_body, signature
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
@@ -39,6 +40,9 @@ def create_function(env: Environment, node: nodes_routines.CreateFunctionStateme
         0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, columns, definition=node.body,
         routine=routine,
     )  # fmt: skip
+    if not is_query(routine, node.body):
+        routine = replace(routine, statements=True)
+        return CreateFunction(replace(relation, routine=routine), node.replace)
     recorder = Recorder(env.catalog)
     inner = replace(env, catalog=recorder, ctes={}, parameters=Parameters(), top=None)
     try:
@@ -65,6 +69,8 @@ def _result_columns(env: Environment, node: nodes_routines.CreateFunctionStateme
     if node.columns is not None:
         return tuple(TableColumn(c.name or "", env.type(c.type)) for c in node.columns)
     assert node.result is not None, "the grammar asks for one"
+    if node.result.name == "void" and not node.returns_set:
+        return (TableColumn(node.name.name, SqlType(Kind.VOID)),)
     if node.result.name in ("void", "trigger", "record"):
         raise unsupported(f"functions that return {node.result.name}", position=node.result.at + 1)
     table = env.catalog.resolve(None, node.result.name) if node.returns_set else None

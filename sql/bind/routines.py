@@ -12,10 +12,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, UNKNOWN, ColumnType, Kind, SqlType
+from ivm.words import BOOL, INT8, UNKNOWN, ColumnType, Kind, Schema, SqlType
+from planner.expr.functions.routine import ROUTINE, ROUTINE_ROWS, STABLE_ROUTINE
 from planner.expr.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
 from planner.logical.levels import lift
-from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TopK, schema
+from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, schema
 from planner.logical.traversal import rewrite, walk
 from sql.bind.bound_query import UNIT, finished
 from sql.bind.coerce import cast, castable, type_name
@@ -155,6 +156,8 @@ def routine_value(b: Binder, call: RoutineCall, at: int) -> Scalar:
     routine = call.overload.routine
     if routine.table and len(call.overload.relation.columns) > 1:
         raise unsupported("a row as the value of a function", "Call it in FROM.", at + 1)
+    if routine.interpreted:
+        return _interpreted(b.env, call)
     rel = routine_body(b.env, call.overload)
     inlined = _inlined(rel, call)
     if inlined is not None:
@@ -201,7 +204,27 @@ def routine_rows(b: Binder, call: RoutineCall) -> tuple[Rel, list[str]]:
     names = [c.name for c in overload.relation.columns]
     if not overload.routine.returns_set:
         return Project(UNIT, (routine_value(b, call, 0),)), names
+    if overload.routine.interpreted:
+        return TableFunction(UNIT, *interpreted_rows(b.env, call)), names
     return lateral(routine_body(b.env, overload), overload.routine, call.args), names
+
+
+def _interpreted(env: Environment, call: RoutineCall) -> Scalar:
+    """The value of a routine that an interpreter runs."""
+    routine = call.overload.routine
+    env.interpreted.append(signature(routine.name, routine.types))
+    key = ROUTINE if routine.volatility == "volatile" else STABLE_ROUTINE
+    return Call(key, (Literal(call.overload.relation.oid, INT8), *call.args), routine.result, True)
+
+
+def interpreted_rows(env: Environment, call: RoutineCall) -> tuple[str, tuple[Scalar, ...], Schema]:
+    """The rows of a routine that an interpreter runs, as a table function: its key, arguments and columns."""
+    overload = call.overload
+    env.interpreted.append(signature(overload.name, overload.args))
+    columns = overload.relation.columns
+    row = Literal(None, SqlType(Kind.RECORD, fields=tuple((c.name, c.type) for c in columns)))
+    args = (row, Literal(overload.relation.oid, INT8), *call.args)
+    return ROUTINE_ROWS, args, tuple(ColumnType(c.type, True) for c in columns)
 
 
 def _inside(env: Environment, overload: RoutineOverload) -> Environment:

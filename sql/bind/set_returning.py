@@ -18,7 +18,7 @@ from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, Table
 from sql.bind import table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.environment import Binder
-from sql.bind.routines import RoutineCall, lateral, routine_body
+from sql.bind.routines import RoutineCall, interpreted_rows, lateral, routine_body
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, WINDOW_ARGUMENTS, SetReturning
 from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
@@ -49,6 +49,8 @@ def set_returning_routine(b: Binder, node: nodes.Apply, call: RoutineCall) -> Sc
     columns = overload.relation.columns
     if len(columns) != 1:
         raise unsupported("a row as the value of a function", "Call it in FROM.", node.at + 1)
+    if overload.routine.interpreted:
+        return _placeholder(functions, SetReturning(*interpreted_rows(b.env, call)))
     body = routine_body(b.env, overload)
     shown = (ColumnType(columns[0].type, True),)
     return _placeholder(functions, SetReturning(overload.key, call.args, shown, (overload.routine, body)))

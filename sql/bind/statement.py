@@ -32,6 +32,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import NameScope, OidNeeded
 from sql.bind.subscribe import subscribe
 from sql.bind.target import truncate_target
+from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import CatalogReader, Relation, RelationKind
 from sql.parse import StatementText, moved, parse
@@ -46,16 +47,18 @@ from sql.syntax.nodes.constraints import CreateIndexStatement
 
 
 def bind_statement(
-    text: StatementText | str, catalog: CatalogReader, parameter_types: tuple[SqlType | None, ...] = ()
-) -> bound.BoundStatement:
+    text: StatementText | str, catalog: CatalogReader, parameter_types: tuple[SqlType | None, ...] = (),
+    variables: Variables | None = None,
+) -> bound.BoundStatement:  # fmt: skip
     """Parses and binds one statement.
 
-    ``parameter_types``: those that the client declared for $1, $2, …; the others are inferred, or else text. Positions
-    in errors are relative to the whole query string. Raises SqlError.
+    ``parameter_types``: those that the client declared for $1, $2, …; the others are inferred, or else text.
+    ``variables``: what names mean in a routine's statement, which has no other parameters than those declared.
+    Positions in errors are relative to the whole query string. Raises SqlError.
     """
     if isinstance(text, str):
         text = StatementText(text)
-    return bind_tree(parse(text), text, catalog, parameter_types)
+    return bind_tree(parse(text), text, catalog, parameter_types, variables)
 
 
 def bind_tree(
@@ -63,13 +66,14 @@ def bind_tree(
     text: StatementText,
     catalog: CatalogReader,
     parameter_types: tuple[SqlType | None, ...] = (),
+    variables: Variables | None = None,
 ) -> bound.BoundStatement:
     """The same for a parsed statement; the tree may be bound again."""
     marked: frozenset[str] = frozenset()
     oids = False
     try:
         while True:
-            parameters = Parameters(parameter_types)
+            parameters = Parameters(parameter_types, variables)
             env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids)
             try:
                 statement = _with_changes(env, _statement(env, tree))
@@ -82,7 +86,7 @@ def bind_tree(
         raise moved(error, text.offset) from None
     except RecursionError:
         raise too_deep() from None
-    return bound.BoundStatement(statement, env.parameters.finished())
+    return bound.BoundStatement(statement, env.parameters.finished(), tuple(env.interpreted))
 
 
 def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:

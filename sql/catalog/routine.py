@@ -27,7 +27,7 @@ class Routine:
     """``result``: the type of a single column. With ``table`` (RETURNS TABLE) the columns are the relation's.
 
     ``aggregate``: the body is Python. ``expression``: the body is RETURN's expression, not a query. ``volatility``: as
-    declared, only displayed to clients.
+    declared. ``statements``: a body of LANGUAGE sql that is not one query of the caller's plan.
     """
 
     name: str
@@ -39,6 +39,18 @@ class Routine:
     strict: bool = False
     expression: bool = False
     aggregate: bool = False
+    language: str = "sql"
+    statements: bool = False
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether an interpreter runs its calls (``sql.session.routines``)."""
+        return self.statements or self.language not in ("sql", "python")
+
+    @property
+    def returns_nothing(self) -> bool:
+        """RETURNS void."""
+        return self.result.kind is Kind.VOID
 
     @property
     def types(self) -> tuple[SqlType, ...]:
@@ -57,7 +69,7 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
         "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
         "result": type_to_json(routine.result),
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
-                  routine.aggregate],
+                  routine.aggregate, routine.language, routine.statements],
     }  # fmt: skip
 
 

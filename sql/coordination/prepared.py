@@ -17,6 +17,7 @@ from planner.physical.nodes import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
+from sql.bind.variables import Variables
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
 from sql.engine.counts import counted_relation
@@ -57,6 +58,8 @@ class Prepared:
     """The relation whose rows the statement counts, if it does nothing else."""
     plain: bool = False
     """Whether the plan creates no new values: it only moves stored ones, or counts rows."""
+    names: tuple[tuple[str, ...], ...] = ()
+    """The variables that its last parameters stand for, in a routine's statement."""
     runs: int = 0
     planning: Planning = DEFAULT
     _arranged: int = -1
@@ -102,23 +105,32 @@ class Statements:
 
     def prepare(
         self, statement: StatementText, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...],
-        settings: Settings,
+        settings: Settings, variables: Variables | None = None,
     ) -> Prepared:  # fmt: skip
         """The bound statement. SqlError, with the position in the statement, if the text is wrong."""
         text = statement.text
         style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (text, catalog.version, path, types, style, settings.planning)
+        key = (
+            text,
+            catalog.version,
+            path,
+            types,
+            style,
+            settings.planning,
+            None if variables is None else variables.key,
+        )
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
             return found
         recorder = Recorder(SearchPathReader(catalog, path))
         with reading(style) as literals:
-            bound = bind_statement(StatementText(text, 0, statement.tokens, statement.tree), recorder, types)
+            bound = bind_statement(StatementText(text, 0, statement.tokens, statement.tree), recorder, types, variables)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
+        found.names = () if variables is None else tuple(variables.used)
         self._known[key] = found
         self._characters += len(text)
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):

@@ -26,6 +26,7 @@ from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
+from sql.ddl.routine_bodies import check_body
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.dml.row_changes import RowChanger
 from sql.engine.definition import view_rel
@@ -100,7 +101,9 @@ class Definer:
         found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
         if old is None:
             created = self.relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
-            self.writer.create(replace(found, id=created.id, created=created.created), None)
+            found = replace(found, id=created.id, created=created.created)
+            self.writer.create(found, None)
+            self._check_body(found)
             return
         assert old.routine is not None, "only functions have such names"
         if not statement.replace:
@@ -116,6 +119,11 @@ class Definer:
         if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:
             raise unsupported(f"the recursive function {old.name}")
         self.writer.redefine(replace(found, created=old.created))
+        self._check_body(found)
+
+    def _check_body(self, function: Relation) -> None:
+        if self.settings.boolean("check_function_bodies"):
+            check_body(function, SearchPathReader(self.writer.catalog, self.names.path))
 
     def drop_function(self, statement: DropFunction) -> None:
         """Drop functions, and with CASCADE the views that use them."""

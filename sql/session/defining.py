@@ -73,7 +73,7 @@ class Definitions:
                 return await self._scatter(statement, prepared, notify)
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
-        job = transaction.write(lambda writer: self._define_now(writer, statement, prepared, request, notify))
+        job = transaction.write(lambda writer: self.define_now(writer, statement, prepared, request, notify))
         if isinstance(statement, definitions.Drop):
             names = SearchPathReader(transaction.catalog, self._session.path(transaction.catalog))
             job = abandoning(self._session.coordinator.engine, going(statement, names), job)
@@ -106,10 +106,11 @@ class Definitions:
                 raise
         return CommandResult("CREATE MATERIALIZED VIEW")
 
-    def _define_now(
+    def define_now(
         self, writer: Writer, statement: definitions.Definition, prepared: Prepared, request: Request,
         notify: Notify,
     ) -> str:  # fmt: skip
+        """Run one definition on the engine thread; its tag."""
         prepared.check_current(writer.catalog)
         definer = self.definer(writer, prepared, notify)
         if isinstance(statement, TypeStatement):

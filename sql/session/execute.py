@@ -25,6 +25,8 @@ from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
 from sql.session.request import Request
+from sql.session.routines.calling import Calls
+from sql.session.routines.nested import Runners
 from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState
 from sql.session.vacuum import vacuum
@@ -47,6 +49,7 @@ class Executor:
         self._reads = Reads(session)
         self._writes = Writes(session, self._reads)
         self._definitions = Definitions(session, self._reads, self._writes)
+        session.routines = Calls(session, Runners(self._reads, self._writes, self._definitions))
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
         """The statement's result. It is bound again if another session has changed the catalog meanwhile."""
@@ -62,6 +65,8 @@ class Executor:
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
         match statement:
+            case Query() if prepared.bound.interpreted:
+                return await self._writes.query(statement, prepared, request)
             case Query():
                 return await reads.query(statement, prepared, request)
             case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():

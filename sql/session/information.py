@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.search_path import SearchPath
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
+from sql.engine.writer import Writer
 from sql.session.modes import set_variable
 from sql.session.own_relations import own_rows
 from sql.session.sequences import SequenceFunctions
@@ -27,9 +28,11 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
     """``planner.expr.context.SessionFunctions`` and ``sql.system.state.SystemState`` of one session, over one
     catalog."""
 
-    def __init__(self, session: SessionState, catalog: Catalog) -> None:
+    def __init__(self, session: SessionState, catalog: Catalog, writer: Writer | None = None) -> None:
+        """``writer``: of the transaction, on the engine thread; None where none may be used."""
         super().__init__(self, session.settings.find, session.backend_id)
         self.session = session
+        self.writer = writer
         self.catalog = catalog
 
     @property
@@ -104,6 +107,13 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
                 return True
         self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
         return False
+
+    def call_routine(self, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]:
+        if self.writer is None or self.session.routines is None:
+            known = self.catalog.by_id(oid)
+            shown = "a function" if known is None else f"function {known.name}"
+            raise unsupported(f"{shown}, which is interpreted, in this place", "Call it in SELECT, INSERT or UPDATE.")
+        return self.session.routines.call(self.writer, oid, arguments)
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
         set_variable(self.session, name, value, local)

@@ -52,7 +52,7 @@ class Reads:
 
     def writing(self, writer: Writer, request: Request) -> tuple[Context, SystemInformation]:
         """The same for a statement that writes, as of the newest commit."""
-        information = SystemInformation(self._session, writer.catalog)
+        information = SystemInformation(self._session, writer.catalog, writer)
         timeline = writer.engine.timeline
         return self.context(writer.engine.dictionary, request, timeline.epoch(timeline.last), information), information
 

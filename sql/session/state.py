@@ -6,9 +6,9 @@ Everything that runs statements takes this state, and none of it knows ``Session
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog
@@ -17,6 +17,7 @@ from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
 from sql.engine.clock import timestamp_now
+from sql.engine.writer import Writer
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
@@ -36,6 +37,12 @@ class SequenceNumbers:
 
     by_id: dict[int, int] = field(default_factory=dict)
     last: int = 0
+
+
+class RoutineCaller(Protocol):
+    """What runs interpreted routines (``sql.session.routines.calling``)."""
+
+    def call(self, writer: Writer, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]: ...
 
 
 class SessionState:
@@ -66,6 +73,8 @@ class SessionState:
         self.numbers = SequenceNumbers()
         self.backend_id = next(_BACKENDS)
         self.notifications = Notifications(coordinator.channels, self.backend_id)
+        self.routines: RoutineCaller | None = None
+        """Runs the routines that are interpreted."""
         self._started = timestamp_now()
         self._path: tuple[str, int, SearchPath] | None = None
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from ivm.errors import unsupported
 from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Rel, Values
@@ -41,9 +44,10 @@ class Writes:
         """Run INSERT, UPDATE, DELETE or MERGE."""
         transaction = self._session.running
         changed = await transaction.write(
-            lambda writer: self._apply(writer, statement, prepared, request), light=self._is_light(statement, request)
+            lambda writer: self.apply(writer, statement, prepared, request),
+            light=self._is_light(statement, request) and not prepared.bound.interpreted,
         )
-        return self._changed(statement, changed, request)
+        return self.changed(statement, changed, request)
 
     def _is_light(self, statement: DataChange, request: Request) -> bool:
         """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
@@ -55,7 +59,8 @@ class Writes:
         touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
         return _may_be_short(statement, request) and not touched
 
-    def _changed(self, statement: Query | DataChange, changed: Changed, request: Request) -> Result:
+    def changed(self, statement: Query | DataChange, changed: Changed, request: Request) -> Result:
+        """The result of a statement that has changed rows."""
         name = "SELECT" if isinstance(statement, Query) else type(statement).__name__.upper()
         tag = f"INSERT 0 {changed.count}" if name == "INSERT" else f"{name} {changed.count}"
         if changed.returning is None:
@@ -65,21 +70,38 @@ class Writes:
 
     async def compound(self, statement: Compound, prepared: Prepared, request: Request) -> Result:
         """Run a statement with data-modifying statements in its WITH."""
-        transaction = self._session.running
+        work = partial(self.compound_now, statement=statement, prepared=prepared, request=request)
+        return self.changed(statement.main, await self._session.running.write(work), request)
 
-        def work(writer: Writer) -> Changed:
-            prepared.check_current(writer.catalog)
-            writer.engine.check_room()
-            context, information = self._reads.writing(writer, request)
-            changer = Changer(writer, self._session.coordinator.keys, context)
-            bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
-            return CompoundRun(changer, self.snapshot(writer.snapshot(), context, information), context, bounds).run(
-                statement
-            )
+    def compound_now(self, writer: Writer, statement: Compound, prepared: Prepared, request: Request) -> Changed:
+        """The same on the engine thread."""
+        prepared.check_current(writer.catalog)
+        writer.engine.check_room()
+        context, information = self._reads.writing(writer, request)
+        changer = Changer(writer, self._session.coordinator.keys, context)
+        bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
+        snapshot = self.snapshot(writer.snapshot(), context, information)
+        return CompoundRun(changer, snapshot, context, bounds).run(statement)
 
-        return self._changed(statement.main, await transaction.write(work), request)
+    async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
+        """Run a query that calls interpreted routines, which may change rows."""
+        if statement.as_of is not None:
+            raise unsupported(f"AS OF in a query that calls function {prepared.bound.interpreted[0]}")
+        coordinator = self._session.coordinator
+        rows = await self._session.running.write(lambda writer: self.rows(writer, statement, prepared, request))
+        if coordinator.engine.sequences.unmarked:  # a number a client has seen must never be issued again
+            await coordinator.jobs.submit(lambda: None)
+        dictionary = coordinator.engine.dictionary
+        return RowsResult(statement.columns, rows, f"SELECT {len(rows)}", dictionary, formats=request.formats)
 
-    def _apply(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
+    def rows(self, writer: Writer, statement: Query, prepared: Prepared, request: Request) -> RowSet:
+        """On the engine thread: the rows of a query over the writer's own state, in their order."""
+        prepared.check_current(writer.catalog)
+        context, information = self._reads.writing(writer, request)
+        rows = self.source(writer, statement.rel, prepared, context, information)
+        return finish(rows, statement.finishing, context)
+
+    def apply(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
         """On the engine thread: run the source, check its rows and add them to the writer."""
         prepared.check_current(writer.catalog)
         engine = writer.engine
@@ -163,16 +185,15 @@ class Writes:
 
     async def truncate(self, statement: Truncate, prepared: Prepared) -> Result:
         """Run TRUNCATE."""
-        transaction = self._session.running
+        return await self._session.running.write(lambda writer: self.truncate_now(writer, statement, prepared))
 
-        def work(writer: Writer) -> None:
-            prepared.check_current(writer.catalog)
-            context = Context(writer.engine.dictionary)
-            tables = Changer(writer, self._session.coordinator.keys, context).truncate(statement)
-            if statement.restart:
-                restart_sequences(writer, tables)
-
-        await transaction.write(work)
+    def truncate_now(self, writer: Writer, statement: Truncate, prepared: Prepared) -> CommandResult:
+        """The same on the engine thread."""
+        prepared.check_current(writer.catalog)
+        context = Context(writer.engine.dictionary)
+        tables = Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+        if statement.restart:
+            restart_sequences(writer, tables)
         return CommandResult("TRUNCATE TABLE")
 
 

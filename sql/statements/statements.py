@@ -426,7 +426,9 @@ Statement = (
 
 @dataclass(frozen=True, slots=True)
 class BoundStatement:
-    """A statement with the types of its parameters ($1 first), inferred if the client gave none."""
+    """A statement with the types of its parameters ($1 first), inferred if the client gave none. ``interpreted``: the
+    routines that it calls and an interpreter runs, which needs the engine thread."""
 
     statement: Statement
     parameters: tuple[SqlType, ...] = ()
+    interpreted: tuple[str, ...] = ()

@@ -9,7 +9,20 @@ from __future__ import annotations
 from typing import Final, TypeGuard
 
 from planner.expr.comparison import Comparison
-from planner.expr.functions import array, bits, boolean, compare, enum, network, ordered_set, ranges, row, uuid, values
+from planner.expr.functions import (
+    array,
+    bits,
+    boolean,
+    compare,
+    enum,
+    network,
+    ordered_set,
+    ranges,
+    routine,
+    row,
+    uuid,
+    values,
+)
 from planner.expr.functions.casts import json as json_casts
 from planner.expr.functions.casts import numbers as number_casts
 from planner.expr.functions.casts import registry as casts
@@ -52,8 +65,8 @@ FAMILIES: Final = (
     array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees,
     encoding, enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment,
     json_members, locks, network, number_casts, numeric, ordered_set, overlaps, privileges, ranges, recursion, regex,
-    regex_parts, row, sequence, server, session, sizes, string, subquery, text_casts, time_casts, time_operators,
-    timetz, to_char, unicode, uuid, values, visibility, zones,
+    regex_parts, routine, row, sequence, server, session, sizes, string, subquery, text_casts, time_casts,
+    time_operators, timetz, to_char, unicode, uuid, values, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 

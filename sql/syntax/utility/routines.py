@@ -73,8 +73,7 @@ class _Parts:
         if self.aggregate and self.returns_set:
             raise SqlError("42P13", "aggregates cannot return sets")
         if not self.aggregate and self.language not in (None, "sql"):
-            hint = "Write the function in LANGUAGE sql, as one SELECT."
-            raise unsupported(f"LANGUAGE {self.language}", hint, self.at + 1)
+            raise unsupported(f"LANGUAGE {self.language}", "Write the function in LANGUAGE sql.", self.at + 1)
         if self.body is None:
             raise SqlError("42P13", "no function body specified")
         if self.result is None and self.columns is None:

@@ -87,8 +87,10 @@ def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) ->
         ("CREATE FUNCTION f(a int DEFAULT 1, b int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
          "input parameters after one with a default value must also have defaults"),
         ("CREATE FUNCTION f() RETURNS int AS 'SELECT 1'", "42P13", "no language specified"),
-        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'DELETE FROM t'", "0A000",
-         "a function whose body is no SELECT is not supported"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'DELETE FROM t'", "42P13",
+         "return type mismatch in function declared to return integer"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'DELETE FROM t; SELECT nope'", "42703",
+         'column "nope" does not exist'),
         ("CREATE FUNCTION add2(x int, y int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42723",
          'function "add2" already exists with same argument types'),
         ("CREATE OR REPLACE FUNCTION add2(a int, b int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'", "42P13",
@@ -200,3 +202,64 @@ def test_views_over_functions_are_maintained(tmp_path: Path) -> None:
         assert client.rows(f"VERIFY MATERIALIZED VIEW f.{name}") == []
     assert client.rows("SELECT f.inc(1), f.total('b')") == [("2", "33")]
     server.close()
+
+
+INTERPRETED = (
+    "CREATE TABLE log (id int PRIMARY KEY, note text)",
+    "CREATE FUNCTION note(i int, what text) RETURNS bigint LANGUAGE sql AS"
+    " 'INSERT INTO log VALUES (i, note.what); SELECT count(*) FROM log'",
+    "CREATE FUNCTION forget(least int) RETURNS SETOF text LANGUAGE sql AS"
+    " 'DELETE FROM log WHERE id < least; SELECT note FROM log ORDER BY id'",
+    "CREATE FUNCTION removed(i int) RETURNS TABLE (i int, n text) LANGUAGE sql AS"
+    " 'DELETE FROM log WHERE id = $1 RETURNING id, note'",
+    "CREATE FUNCTION clear() RETURNS void LANGUAGE sql AS 'DELETE FROM log'",
+    "CREATE FUNCTION factorial(n int) RETURNS numeric LANGUAGE sql AS"
+    " 'SELECT CASE WHEN n <= 1 THEN 1 ELSE n * factorial(n - 1) END'",
+    "CREATE FUNCTION endless(n int) RETURNS int LANGUAGE sql AS 'SELECT endless(n + 1)'",
+)
+
+
+@pytest.fixture
+def interpreted(client: Client) -> Iterator[Client]:
+    for text in INTERPRETED:
+        client.run(text)
+    yield client
+    client.run("ROLLBACK")
+    client.run("DROP TABLE log CASCADE")
+    for name in ("note", "forget", "removed", "clear", "factorial", "endless"):
+        client.run(f"DROP FUNCTION {name}")
+
+
+def test_statements_run_in_the_callers_transaction(interpreted: Client) -> None:
+    client = interpreted
+    assert client.rows("SELECT note(1, 'one'), note(2, 'two')") == [("1", "2")]
+    assert client.rows("SELECT note(x, 'n' || x) FROM generate_series(3, 5) x") == [("3",), ("4",), ("5",)]
+    assert client.rows("SELECT forget(4)") == [("n4",), ("n5",)]
+    assert client.rows("SELECT * FROM removed(5)") == [("5", "n5")]
+    assert client.rows("SELECT * FROM removed(5)") == []
+    client.run("BEGIN")
+    assert client.rows("SELECT note(7, NULL)") == [("2",)]
+    assert client.rows("SELECT clear(), 1") == [(None, "1")]
+    assert client.rows("SELECT count(*) FROM log") == [("0",)]
+    client.run("ROLLBACK")
+    assert client.rows("TABLE log") == [("4", "n4")]
+    assert client.state("SELECT note(x, 'again') FROM generate_series(6, 3, -1) x") == "23505"
+    assert client.rows("TABLE log") == [("4", "n4")]
+    client.run("INSERT INTO log SELECT 100, note(50, 'inside')::text")
+    assert client.rows("SELECT * FROM log ORDER BY id") == [("4", "n4"), ("50", "inside"), ("100", "2")]
+    client.run("BEGIN READ ONLY")
+    error = client.error("SELECT clear()")
+    assert (error.sqlstate, error.message) == ("25006", "cannot execute DELETE in a read-only transaction")
+
+
+def test_recursive_functions(interpreted: Client) -> None:
+    client = interpreted
+    assert client.rows("SELECT factorial(30)") == [("265252859812191058636308480000000",)]
+    assert client.state("SELECT endless(1)") == "54001"
+    client.run("CREATE VIEW factorials AS SELECT id, factorial(id) FROM t")
+    assert client.rows("SELECT max(factorial) FROM factorials") == [("24",)]
+    client.run("DROP VIEW factorials")
+    error = client.error("CREATE MATERIALIZED VIEW factorials AS SELECT id, factorial(id) FROM t")
+    message = "function factorial(integer), which is interpreted, in a materialized view is not supported"
+    assert (error.sqlstate, error.message) == ("0A000", message)
+    assert client.state("DECLARE c CURSOR FOR SELECT factorial(1)") == "25P01"

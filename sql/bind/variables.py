@@ -1,0 +1,26 @@
+"""Names that mean parameters: the arguments and variables of a routine whose statements an interpreter runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from ivm.words import SqlType
+
+Name = tuple[str, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Variables:
+    """What a statement of a routine may name besides columns.
+
+    ``type_of``: the type of the variable that a name (perhaps qualified) means, None if it means none. ``key``: tells
+    these variables from others in the cache of statements. ``conflicts``: a name that a column has too is ambiguous
+    (42702); otherwise it means the column. ``used``: the names that the statement uses, in the order of the parameters
+    that stand for them, which follow the numbered ones.
+    """
+
+    type_of: Callable[[Name], SqlType | None]
+    key: Hashable
+    conflicts: bool = False
+    used: list[Name] = field(default_factory=list)

@@ -1,0 +1,87 @@
+"""Calls of routines that are interpreted: finds the interpreter of the language, and limits how deep calls nest.
+
+``sql.bind.routines`` says which routines are: those whose body is not a part of the calling query's plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.catalog import Relation
+from sql.catalog.routine import Routine
+from sql.coordination.prepared import StaleError
+from sql.engine.state import TooLongHereError
+from sql.engine.writer import Writer
+from sql.session.routines.nested import Nested, Row, Runners
+from sql.session.routines.sql_body import run_sql
+from sql.session.state import SessionState
+
+DEEPEST: Final = 200
+"""Calls inside of calls; deeper 54001."""
+_TOGETHER: Final = 5
+"""Levels that one thread's stack takes: Python limits how deep each thread's calls nest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call: the routine, its arguments' datums (of the declared types, in the order of the declaration), and what
+    runs its statements."""
+
+    relation: Relation
+    arguments: tuple[object, ...]
+    nested: Nested
+
+    @property
+    def routine(self) -> Routine:
+        assert self.relation.routine is not None, "a routine"
+        return self.relation.routine
+
+
+Interpreter = Callable[[Invocation], Sequence[Row]]
+"""Runs one call. Its rows have the columns of the relation (one NULL for void); a routine that does not return a set
+gives at most one."""
+LANGUAGES: Final[Mapping[str, Interpreter]] = {
+    "sql": lambda call: run_sql(call.relation, call.arguments, call.nested),
+}
+
+
+class Calls:
+    """The routine calls of one session (a ``RoutineCaller``)."""
+
+    def __init__(self, session: SessionState, runners: Runners) -> None:
+        self._session = session
+        self._runners = runners
+        self._depth = 0
+
+    def call(self, writer: Writer, oid: int, arguments: Sequence[object]) -> Sequence[Row]:
+        """The rows that a routine returns. Raises what it raises, 54001 and 57014."""
+        if writer.engine.rests:
+            raise TooLongHereError  # the routine may change something before it needs the engine thread
+        relation = writer.catalog.by_id(oid)
+        if relation is None or relation.routine is None:
+            raise StaleError
+        routine = relation.routine
+        if routine.strict and any(a is None for a in arguments):
+            return () if routine.returns_set else [(None,) * len(relation.columns)]
+        return self.invoke(Invocation(relation, tuple(arguments), Nested(self._session, self._runners, writer)))
+
+    def invoke(self, call: Invocation) -> Sequence[Row]:
+        """Run a call by its language's interpreter. Raises what it raises, and 54001."""
+        if self._depth >= DEEPEST:
+            hint = "Calls of functions may be nested up to a depth of " + str(DEEPEST) + "."
+            raise SqlError("54001", "stack depth limit exceeded", hint=hint)
+        self._depth += 1
+        try:
+            run = partial(LANGUAGES[call.routine.language], call)
+            if self._depth % _TOGETHER:
+                return run()
+            with ThreadPoolExecutor(1, "routine") as thread:
+                return thread.submit(copy_context().run, run).result()
+        finally:
+            self._depth -= 1

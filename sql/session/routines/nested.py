@@ -1,0 +1,187 @@
+"""Statements that a routine runs inside of the statement that calls it.
+
+They run on the engine thread, in the session's transaction: over the writer's own state, each seeing the changes of
+those before it. Everything here is synchronous. An interpreter of a language (``sql.session.routines.calling`` names
+them) gets a ``Nested`` with each call::
+
+    variables = Variables(type_of, key)                        # what names mean besides columns
+    prepared = nested.prepare("SELECT x + n FROM t WHERE k = $1", (INT4,), variables)
+    outcome = nested.run(prepared, (arguments[0], *(values[name] for name in prepared.names)))
+    nested.check()                                             # in loops: 57014 if the statement has been cancelled
+    mark = nested.mark(); …; nested.rollback_to(mark)          # a subtransaction
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ivm.errors import SqlError, unsupported
+from ivm.rows import RowSet
+from ivm.words import SqlType
+from planner.expr.evaluate.evaluator import constant
+from planner.expr.functions.casts.registry import CastContext
+from planner.expr.scalar import Literal
+from sql.bind.coerce import cast
+from sql.bind.entry_points import empty_environment
+from sql.bind.variables import Variables
+from sql.catalog.catalog import Catalog
+from sql.coordination.prepared import Prepared
+from sql.engine.writer import Mark, Writer
+from sql.parse import StatementText
+from sql.session.control import run_control
+from sql.session.datum_rows import text_rows
+from sql.session.defining import Definitions
+from sql.session.explaining import explained
+from sql.session.modes import check_modes
+from sql.session.reads import Reads
+from sql.session.request import Request
+from sql.session.state import SessionState
+from sql.session.writes import Writes
+from sql.statements import statements as bound
+from sql.statements.connections import CreateSource
+from sql.statements.definitions import Definition
+from sql.statements.queries import OutputColumn, Query
+from sql.statements.results import Notice, Result, RowsResult
+from sql.statements.routines import CreateFunction
+from sql.statements.sinks import CreateSink
+from storage.dictionary import Dictionary
+from storage.types.codec import decode
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a statement has done: its tag, how many rows it changed or returned, and the rows, as datums; ``columns`` is
+    None if it returns none."""
+
+    tag: str
+    count: int
+    columns: tuple[OutputColumn, ...] | None = None
+    rows: Sequence[Row] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Runners:
+    """What runs the session's statements."""
+
+    reads: Reads
+    writes: Writes
+    definitions: Definitions
+
+
+class Nested:
+    """The statements of one call of a routine."""
+
+    def __init__(self, session: SessionState, runners: Runners, writer: Writer) -> None:
+        self._session = session
+        self._runners = runners
+        self.writer = writer
+
+    @property
+    def catalog(self) -> Catalog:
+        """The transaction's own catalog."""
+        return self.writer.catalog
+
+    def prepare(
+        self, text: StatementText | str, types: Sequence[SqlType] = (), variables: Variables | None = None
+    ) -> Prepared:
+        """Parse and bind a statement, or find it in the cache. ``types``: of $1, $2, …. Raises what binding raises."""
+        session, catalog = self._session, self.catalog
+        statement = StatementText(text) if isinstance(text, str) else text
+        given = variables or Variables(lambda name: None, None)
+        cache = session.coordinator.statements
+        return cache.prepare(statement, catalog, session.path(catalog), tuple(types), session.settings, given)
+
+    def run(self, prepared: Prepared, parameters: Sequence[object] = ()) -> Outcome:
+        """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. Raises its
+        errors, and 57014."""
+        self.check()
+        statement, request = prepared.bound.statement, Request(tuple(parameters))
+        check_modes(self._session, statement, prepared.text)
+        writer, runners = self.writer, self._runners
+        match statement:
+            case Query():
+                return self._query(statement, prepared, request)
+            case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
+                changed = runners.writes.apply(writer, statement, prepared, request)
+                return self._outcome(runners.writes.changed(statement, changed, request), changed.count)
+            case bound.Compound():
+                changed = runners.writes.compound_now(writer, statement, prepared, request)
+                return self._outcome(runners.writes.changed(statement.main, changed, request), changed.count)
+            case bound.Truncate():
+                return self._outcome(runners.writes.truncate_now(writer, statement, prepared))
+            case bound.Explain():
+                lines = explained(self._session, statement)
+                return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
+            case _ if isinstance(statement, Definition):
+                return self._define(statement, prepared, request)
+            case (
+                bound.SetVariable() | bound.SetTransaction() | bound.Show() | bound.Prepare() | bound.Deallocate()
+                | bound.Listen() | bound.Notify() | bound.NoOperation()
+            ):  # fmt: skip
+                return self._outcome(run_control(self._session, statement))
+            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
+                raise SqlError("2D000", "invalid transaction termination")
+            case _:
+                raise unsupported(f"{_command(prepared.text)} in a function")
+
+    def cast(self, value: object, type_: SqlType, wanted: SqlType, context: CastContext = "assignment") -> object:
+        """A datum of one type as one of another. Raises 42804, 22P02, ….."""
+        if type_ == wanted:
+            return value
+        expr = cast(empty_environment(), Literal(value, type_), wanted, context, 0)
+        return constant(expr, self._runners.reads.writing(self.writer, Request())[0])
+
+    def check(self) -> None:
+        """57014 if the calling statement has been cancelled."""
+        if self.writer.engine.dataflow.cancel.is_set():
+            raise SqlError("57014", "canceling statement due to user request")
+
+    def mark(self) -> Mark:
+        """The start of a subtransaction."""
+        return self.writer.mark()
+
+    def rollback_to(self, mark: Mark) -> None:
+        """Undo what was done since the mark. Raises 57014 where the statement has been cancelled: that cannot be
+        caught."""
+        self.check()
+        self.writer.rollback_to(mark)
+
+    def notice(self, notice: Notice) -> None:
+        """Send a message with the answer."""
+        self._session.notices.append(notice)
+
+    def _query(self, statement: Query, prepared: Prepared, request: Request) -> Outcome:
+        if statement.as_of is not None:
+            raise unsupported("AS OF in a function")
+        rows = self._runners.writes.rows(self.writer, statement, prepared, request)
+        found = datums(rows, self.writer.engine.dictionary)
+        return Outcome(f"SELECT {len(found)}", len(found), statement.columns, found)
+
+    def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Outcome:
+        if isinstance(statement, CreateSink | CreateSource) or (
+            isinstance(statement, CreateFunction) and statement.python is not None
+        ):
+            raise unsupported(f"{_command(prepared.text)} in a function")
+        definitions = self._runners.definitions
+        return Outcome(definitions.define_now(self.writer, statement, prepared, request, self.notice), 0)
+
+    def _outcome(self, result: Result, count: int = 0) -> Outcome:
+        if isinstance(result, RowsResult):
+            found = datums(result.rows, result.dictionary)
+            return Outcome(result.tag, count or len(found), result.columns, found)
+        return Outcome(getattr(result, "tag", ""), count)
+
+
+def datums(rows: RowSet, dictionary: Dictionary) -> list[Row]:
+    """Rows of words as rows of datums."""
+    if not rows.schema:
+        return [()] * len(rows)
+    columns = [decode(c.type, v, dictionary) for c, v in zip(rows.schema, rows.columns(), strict=True)]
+    return list(zip(*columns, strict=True))
+
+
+def _command(text: str) -> str:
+    return (text.split() or [""])[0].upper()

@@ -1,0 +1,35 @@
+"""LANGUAGE sql bodies that are not one query of the caller's plan: several statements, changes, recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ivm.errors import SqlError
+from sql.bind.routine_bodies import body_statements
+from sql.catalog.catalog import Relation
+from sql.ddl.routine_bodies import argument_names, argument_place
+from sql.session.routines.nested import Nested, Outcome, Row
+
+
+def run_sql(relation: Relation, arguments: Sequence[object], nested: Nested) -> Sequence[Row]:
+    """Run the statements one after the other; the rows of the last one. Raises their errors."""
+    routine = relation.routine
+    assert routine is not None, "a routine"
+    assert relation.definition is not None, "it has a body"
+    variables, types = argument_names(relation)
+    outcome = Outcome("", 0)
+    for statement in body_statements(routine, relation.definition):
+        prepared = nested.prepare(statement, types, variables)
+        places = [argument_place(relation, name) for name in prepared.names]
+        outcome = nested.run(prepared, (*arguments, *(arguments[place] for place in places if place is not None)))
+    if routine.returns_nothing:
+        return [(None,)]
+    if outcome.columns is None:
+        raise SqlError("42P13", f"the last statement of function {routine.name} returns no rows")
+    rows = outcome.rows if routine.returns_set else outcome.rows[:1]
+    wanted = [c.type for c in relation.columns]
+    given = [c.type for c in outcome.columns]
+    if given == wanted:
+        return rows
+    pairs = list(zip(given, wanted, strict=True))
+    return [tuple(nested.cast(v, have, want) for v, (have, want) in zip(row, pairs, strict=True)) for row in rows]
