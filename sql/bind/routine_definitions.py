@@ -18,6 +18,7 @@ from sql.bind.routines import RoutineOverload, bind_body, signature
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder
+from sql.statements.comments import Comment
 from sql.statements.routines import CreateFunction, DropFunction
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
@@ -102,6 +103,16 @@ def drop_function(env: Environment, node: nodes_routines.DropFunctionStatement) 
         if not known:
             missing.append(f"{kind} {shown} does not exist, skipping")
     return DropFunction(tuple(found), tuple(missing), node.cascade, f"DROP {kind.upper()}")
+
+
+def comment(env: Environment, node: nodes_routines.CommentStatement) -> Comment:
+    """COMMENT ON; functions are looked up here. Raises 42883, 42725, 42809."""
+    routine = None
+    if node.kind in ("function", "aggregate", "routine"):
+        named = ((node.name, node.types),)
+        statement = nodes_routines.DropFunctionStatement(named, False, False, node.kind == "aggregate")
+        routine = drop_function(env, statement).functions[0]
+    return Comment(node.kind, node.name.schema_name, node.name.name, node.text, node.part, routine)
 
 
 def _check_kind(found: Sequence[Relation], aggregate: bool, shown: str) -> None:

@@ -124,6 +124,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return create(env, tree)
         case nodes_routines.DropFunctionStatement():
             return routine_definitions.drop_function(env, tree)
+        case nodes_routines.CommentStatement():
+            return routine_definitions.comment(env, tree)
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes_statements.TruncateStatement():

@@ -285,6 +285,8 @@ class Catalog:
     system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system_ids: Mapping[int, Relation] = field(default_factory=dict)
     schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
+    comments: Mapping[tuple[int, int, int], str] = field(default_factory=dict)
+    """By the object's system catalog, its oid, and a column's number or 0; some on objects that are gone."""
 
     def find(self, schema_name: str, name: str) -> Relation | None:
         """The relation with that name in that schema."""
@@ -359,7 +361,8 @@ class Catalog:
     def exchanged(self, old: int, new: Relation, version: int) -> Catalog:
         """The catalog with ``old`` replaced by a relation with another id; its dependents then refer to the new one."""
         relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
-        return self._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
+        kept = replace(self, comments=_with_columns(self.comments, self.relations[old], new))
+        return kept._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
         """All relations outside ``ids`` that depend on one of them, transitively, in order of creation: views over
@@ -398,7 +401,7 @@ class Catalog:
         relations = [_relation_to_json(r) for r in sorted(self.relations.values(), key=lambda r: r.id)]
         body = {
             "format": 1, "next_id": self.next_id, "version": self.version, "schemas": dict(self.schemas),
-            "relations": relations,
+            "relations": relations, "comments": [[*key, text] for key, text in self.comments.items()],
         }  # fmt: skip
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -410,7 +413,8 @@ class Catalog:
         enums = {r["id"]: self._enum_from_json(r) for r in body["relations"] if "enum" in r}
         relations = {r.id: r for r in (_relation_from_json(each, enums) for each in body["relations"])}
         schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
-        return replace(self, schemas=schemas)._of(relations, body["next_id"], body["version"])
+        comments = {tuple(key): text for *key, text in body.get("comments", ())}
+        return replace(self, schemas=schemas, comments=comments)._of(relations, body["next_id"], body["version"])
 
     def _enum_from_json(self, data: Mapping[str, Any]) -> Enumeration:
         known = self.relations.get(data["id"])
@@ -448,6 +452,18 @@ def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
         if found != relation.children:
             changed[relation.id] = replace(relation, children=found)
     return {**relations, **changed} if changed else relations
+
+
+def _with_columns(
+    comments: Mapping[tuple[int, int, int], str], old: Relation, new: Relation
+) -> Mapping[tuple[int, int, int], str]:
+    """The comments, with those on a relation's columns at the columns' new places."""
+    places = {0: 0} | {i + 1: n + 1 for i, c in enumerate(old.columns) for n, d in enumerate(new.columns)
+                       if c.name == d.name}  # fmt: skip
+    if not comments:
+        return comments
+    moved = ((k if k[1] != old.oid else (k[0], k[1], places.get(k[2], -1)), text) for k, text in comments.items())
+    return {key: text for key, text in moved if key[2] >= 0}
 
 
 def _unlinked(relation: Relation, parents: set[int]) -> Relation:

@@ -7,6 +7,8 @@ from typing import Final
 
 INDEX_BASE: Final = 0x4000_0000
 """The offset of a primary key index's oid from its table's."""
+CONSTRAINT_BASE: Final = 0x5000_0000
+"""The offset of a constraint's oid from its index's."""
 NAME_BYTES: Final = 63
 """The maximum length of a name in Postgres, in bytes."""
 
@@ -34,6 +36,11 @@ class Index:
     included: tuple[int, ...] = ()
     deferrable: bool = False
     deferred: bool = False
+
+
+def constraint_oid(index: Index) -> int:
+    """The oid of the constraint behind an index."""
+    return index.id - INDEX_BASE + CONSTRAINT_BASE if index.primary else index.id + CONSTRAINT_BASE
 
 
 def object_name(relation: str, columns: str, label: str) -> str:

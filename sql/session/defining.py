@@ -15,6 +15,7 @@ from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared
 from sql.ddl.alter import Alterer
 from sql.ddl.attaching import attach, detach
+from sql.ddl.comments import comment_on
 from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
@@ -32,6 +33,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.writes import Writes
 from sql.statements import definitions
+from sql.statements.comments import Comment
 from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Renaming
@@ -169,6 +171,9 @@ class Definitions:
             case SetPaused():
                 set_paused(definer, statement)
                 return f"ALTER {statement.kind.name}"
+            case Comment():
+                comment_on(writer, definer.names, statement, self._session.database)
+                return "COMMENT"
             case definitions.CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
+from sql.catalog.comments import living
 from sql.catalog.search_path import SearchPath
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
@@ -55,6 +56,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def schemas(self) -> Mapping[str, int]:
         return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
+
+    def comments(self) -> Mapping[tuple[int, int, int], str]:
+        return living(self.catalog)
 
     @property
     def path(self) -> SearchPath:

@@ -110,6 +110,8 @@ def _command(text: str) -> str:
     words = [word for word in rest if word not in _BETWEEN]
     if words[:1] == ["materialized"]:
         return f"{verb} materialized view".upper()
+    if verb == "comment":
+        return "COMMENT"
     if verb not in ("create", "alter", "drop"):
         return "SELECT INTO"
     kind = "".join(takewhile(str.isalpha, words[0])) if words else ""

@@ -11,6 +11,7 @@ from sql.catalog.catalog import Relation, RelationKind, RelationReference, Table
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.catalog.sequence_options import SequenceOptions
+from sql.statements.comments import Comment
 from sql.statements.connections import ConnectionStatement
 from sql.statements.partitions import Attachment
 from sql.statements.queries import Query
@@ -320,8 +321,8 @@ class AlterView:
 
 
 Definition = (
-    AlterView | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable | AlterSequence
-    | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement | SinkStatement
-    | ConnectionStatement
+    AlterView | Comment | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable
+    | AlterSequence | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement
+    | SinkStatement | ConnectionStatement
 )  # fmt: skip
 """A statement that changes the catalog."""

@@ -11,8 +11,9 @@ from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.column_types import is_type_name, parse_type
+from sql.catalog.comments import CATALOGS
 from sql.catalog.enumeration import type_of_oid
-from sql.catalog.keys import Index
+from sql.catalog.keys import Index, constraint_oid
 from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions
 from sql.system import pg_routines
@@ -24,7 +25,7 @@ from sql.system.pg_relations import (
     index_definition,
 )
 from sql.system.pg_types import function_oids, functions, type_names
-from sql.system.state import OWNER, SystemState, constraint_oid, indexed
+from sql.system.state import OWNER, SystemState, indexed
 from sql.system.view_text import view_definition
 from storage.types.type_names import format_type, type_from_oid, type_oid
 
@@ -159,6 +160,13 @@ class SystemFunctions:
             found = known[found.parents[0]]
             result.append(found.oid)
         return result
+
+    def description(self, oid: int, number: int, catalog: str | None) -> str | None:
+        comments = self._state.comments()
+        if not comments:
+            return None
+        places = CATALOGS.values() if catalog is None else [CATALOGS.get(catalog, 0)]
+        return next((comments[place, oid, number] for place in places if (place, oid, number) in comments), None)
 
     def view_definition(self, oid: int) -> str | None:
         relation = self._relations().get(oid)

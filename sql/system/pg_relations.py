@@ -10,14 +10,13 @@ from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.partitions import bound_text
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.catalog.keys import Check, ForeignKey, Index
+from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
 from sql.system.state import (
     OWNER,
     SystemState,
     all_relations,
-    constraint_oid,
     defaults_of,
     indexed,
     relkind,

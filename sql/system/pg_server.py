@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from sql.catalog import comments
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.pg_routines import PYTHON_LANGUAGE
@@ -144,3 +145,15 @@ def pg_timezone_abbrevs(state: SystemState, row: Row) -> Iterator[Datums]:
     for word in sorted(FIXED | DYNAMIC):
         offset, daylight = FIXED[word] if word in FIXED else zone(DYNAMIC[word]).meaning(word, now)[:2]
         yield row(abbrev=word.upper(), utc_offset=(0, 0, offset * SECOND), is_dst=daylight)
+
+
+def pg_description(state: SystemState, row: Row) -> Iterator[Datums]:
+    for (catalog, oid, number), text in state.comments().items():
+        if catalog != comments.DATABASE:
+            yield row(objoid=oid, classoid=catalog, objsubid=number, description=text)
+
+
+def pg_shdescription(state: SystemState, row: Row) -> Iterator[Datums]:
+    for (catalog, oid, _), text in state.comments().items():
+        if catalog == comments.DATABASE:
+            yield row(objoid=oid, classoid=catalog, description=text)

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from ivm.words import SqlType
 from planner.identifiers import quoted
 from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
-from sql.catalog.keys import INDEX_BASE, Index
+from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPath
 from sql.catalog.system.definitions import definitions
 from sql.parse import parse_expression
@@ -18,7 +18,6 @@ from sql.syntax.nodes import queries as nodes
 OWNER: Final = 10
 """The oid of the only role: every user owns everything."""
 DATABASE: Final = 5
-CONSTRAINT_BASE: Final = 0x5000_0000
 DEFAULT_BASE: Final = 0x6000_0000
 
 
@@ -98,6 +97,10 @@ class SystemState(Protocol):
         """All schemas with their oids."""
         ...
 
+    def comments(self) -> Mapping[tuple[int, int, int], str]:
+        """The comments on objects, by the object's system catalog, its oid, and a column's number or 0."""
+        ...
+
     @property
     def path(self) -> SearchPath:
         """The session's search path."""
@@ -156,11 +159,6 @@ def indexed(state: SystemState) -> Iterator[tuple[Relation, Index]]:
     for relation in user_relations(state, RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW):
         for index in relation.all_indexes:
             yield relation, index
-
-
-def constraint_oid(index: Index) -> int:
-    """The oid of the constraint behind an index."""
-    return index.id - INDEX_BASE + CONSTRAINT_BASE if index.primary else index.id + CONSTRAINT_BASE
 
 
 def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:

@@ -36,6 +36,18 @@ class CreateFunctionStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentStatement:
+    """COMMENT ON. ``kind`` as written; ``part``: a column or a constraint of the named relation; ``types``: of a
+    function's arguments, if given. ``text`` None: the comment goes."""
+
+    kind: str
+    name: TableName
+    part: str
+    types: tuple[TypeName, ...] | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DropFunctionStatement:
     """Names with the types of their arguments, None where they were left out."""
 

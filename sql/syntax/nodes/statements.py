@@ -19,7 +19,7 @@ from sql.syntax.nodes.queries import (
     TypeName,
     UpdateStatement,
 )  # fmt: skip
-from sql.syntax.nodes.routines import CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.nodes.routines import CommentStatement, CreateFunctionStatement, DropFunctionStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,5 +178,5 @@ Statement = (
     | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility
+    | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility
 )  # fmt: skip

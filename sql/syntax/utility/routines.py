@@ -163,11 +163,11 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
 
 def _drop(cursor: DefinitionGrammar, aggregate: bool) -> DropFunctionStatement:
     exists = cursor.accept("if", "exists")
-    names = cursor.listed(partial(_signature, cursor, aggregate))
+    names = cursor.listed(partial(signature, cursor, aggregate))
     return DropFunctionStatement(names, exists, cursor.cascade(), aggregate)
 
 
-def _signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tuple[TypeName, ...] | None]:
+def signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tuple[TypeName, ...] | None]:
     """A name, and the types of its arguments if they are given."""
     name = cursor.table_name()
     if aggregate and not cursor.is_symbol("("):

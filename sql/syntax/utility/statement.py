@@ -16,6 +16,7 @@ from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.queries import Expr, Query
 from sql.syntax.utility.alter import AlterGrammar
+from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.routines import routine_statement
 from sql.syntax.utility.sequences import sequence_statement
@@ -29,7 +30,7 @@ _EXPLAIN_OPTIONS = frozenset(
 _LISTS: Final = ("datestyle", "search_path", "temp_tablespaces")
 """Settings that are lists."""
 _NOOPS = {
-    "analyze": "ANALYZE", "analyse": "ANALYZE", "comment": "COMMENT", "grant": "GRANT",
+    "analyze": "ANALYZE", "analyse": "ANALYZE", "grant": "GRANT",
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
@@ -73,6 +74,8 @@ class StatementGrammar(AlterGrammar):
         """A statement that neither changes rows nor defines anything."""
         word = self.token.value if self.token.kind is TokenKind.WORD else ""
         match word:
+            case "comment":
+                return comment_statement(self)
             case "copy":
                 return self.copy()
             case "subscribe":

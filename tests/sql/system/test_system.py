@@ -44,6 +44,9 @@ class State:
     def schemas(self) -> dict[str, int]:
         return {"public": 2200, **INTERNAL_SCHEMAS}
 
+    def comments(self) -> dict[tuple[int, int, int], str]:
+        return {(1259, TABLE.oid, 2): "of a column", (1262, 5, 0): "of the database"}
+
     path = DEFAULT_PATH
 
     def settings(self) -> list[tuple[str, str]]:

@@ -43,15 +43,23 @@ def registered(site: CallSite, name: str) -> int | None:
         raise
 
 
-@per_value("obj_description", (OID,), TEXT, volatility="stable")
-@per_value("obj_description", (OID, NAME), TEXT, volatility="stable")
-@per_value("shobj_description", (OID, NAME), TEXT, volatility="stable")
-@per_value("col_description", (OID, INT4), TEXT, volatility="stable")
+@per_value("obj_description", (OID,), TEXT, volatility="stable", needs_site=True)
+@per_value("obj_description", (OID, NAME), TEXT, volatility="stable", needs_site=True)
+@per_value("shobj_description", (OID, NAME), TEXT, volatility="stable", needs_site=True)
+def obj_description(site: CallSite, oid: int, catalog: str | None = None) -> str | None:
+    return session_of(site).description(oid, 0, catalog)
+
+
+@per_value("col_description", (OID, INT4), TEXT, volatility="stable", needs_site=True)
+def col_description(site: CallSite, oid: int, number: int) -> str | None:
+    return session_of(site).description(oid, number, "pg_class") if number else None
+
+
 @per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
 def no_description(*args: object) -> None:
-    """NULL: Freshet keeps no comments, rules, triggers or statistics."""
+    """NULL: Freshet keeps no rules, triggers or statistics."""
     return
 
 

@@ -1,0 +1,52 @@
+"""Comments on objects, as pg_description shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.catalog.keys import constraint_oid
+
+CLASS: Final = 1259
+TYPE: Final = 1247
+FUNCTION: Final = 1255
+CONSTRAINT: Final = 2606
+NAMESPACE: Final = 2615
+DATABASE: Final = 1262
+"""The oids of the system catalogs in which objects have their own oids: the first part of a comment's key."""
+CATALOGS: Final = {
+    "pg_class": CLASS, "pg_type": TYPE, "pg_proc": FUNCTION, "pg_constraint": CONSTRAINT, "pg_namespace": NAMESPACE,
+    "pg_database": DATABASE,
+}  # fmt: skip
+DATABASE_OID: Final = 5
+"""The oid of the only database."""
+_OWN: Final = {RelationKind.TYPE: TYPE, RelationKind.FUNCTION: FUNCTION}
+
+
+def own_catalog(relation: Relation) -> int:
+    """The system catalog in which a relation, type or function is listed."""
+    return _OWN.get(relation.kind, CLASS)
+
+
+def living(catalog: Catalog) -> dict[tuple[int, int, int], str]:
+    """The comments on objects that exist: by the object's catalog, its oid, and the number of a column or 0. Dropped
+    objects leave theirs behind, since oids are never given again."""
+    if not catalog.comments:
+        return {}
+    known = {key for relation in catalog.relations.values() for key in _objects(relation)}
+    known |= {(NAMESPACE, oid, 0) for oid in catalog.schemas.values()} | {(DATABASE, DATABASE_OID, 0)}
+    return {key: text for key, text in catalog.comments.items() if key in known}
+
+
+def _objects(relation: Relation) -> Iterator[tuple[int, int, int]]:
+    yield own_catalog(relation), relation.oid, 0
+    for number in range(len(relation.columns)):
+        yield CLASS, relation.oid, number + 1
+    for index in relation.all_indexes:
+        yield CLASS, index.id, 0
+        yield CONSTRAINT, constraint_oid(index), 0
+    for check in relation.checks:
+        yield CONSTRAINT, check.id, 0
+    for key in relation.foreign_keys:
+        yield CONSTRAINT, key.id, 0

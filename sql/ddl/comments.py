@@ -1,0 +1,100 @@
+"""COMMENT ON, as a change of the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.errors import SqlError, unsupported
+from sql.catalog.catalog import LABELS, Relation, RelationKind
+from sql.catalog.comments import CLASS, CONSTRAINT, DATABASE, DATABASE_OID, NAMESPACE, TYPE, living, own_catalog
+from sql.catalog.keys import constraint_oid
+from sql.catalog.search_path import SearchPathReader, no_schema
+from sql.ddl.indexes import index_named
+from sql.engine.writer import Writer
+from sql.statements.comments import Comment
+
+
+def comment_on(writer: Writer, names: SearchPathReader, statement: Comment, database: str) -> None:
+    """Set, replace or remove the comment. Raises the error of an object that is not there."""
+    key = _object(names, statement, database)
+    comments = {**living(writer.catalog)}
+    comments.pop(key, None)
+    if statement.text is not None:
+        comments[key] = statement.text
+    writer.catalog = replace(writer.catalog, comments=comments, version=writer.engine.next_version())
+
+
+def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple[int, int, int]:
+    """The key of the object's comment."""
+    name = statement.name
+    if statement.routine is not None:
+        return own_catalog(statement.routine), statement.routine.oid, 0
+    match statement.kind:
+        case "schema":
+            if not names.catalog.has_schema(names.schema(name)):
+                raise no_schema(name)
+            if names.schema(name) not in names.catalog.schemas:
+                raise unsupported("a comment on a schema of the system")
+            return NAMESPACE, names.catalog.schemas[names.schema(name)], 0
+        case "database":
+            if name != database:
+                raise SqlError("3D000", f'database "{name}" does not exist')
+            return DATABASE, DATABASE_OID, 0
+        case "role" | "tablespace" | "extension" | "language":
+            raise SqlError("42704", f'{statement.kind} "{name}" does not exist')
+        case "type" | "domain":
+            return TYPE, _type(names, statement).oid, 0
+        case "column":
+            return _column(_relation(names, statement), statement.part)
+        case "constraint":
+            return CONSTRAINT, _constraint(_relation(names, statement), statement.part), 0
+        case "domain constraint":
+            raise unsupported("a comment on a domain's constraint")
+        case "index":
+            found = index_named(names, statement.schema_name, name)
+            if found is None:
+                relation = _relation(names, statement)
+                raise SqlError("42809", f'"{relation.name}" is not an index')
+            return CLASS, found[1].id, 0
+    relation = _relation(names, statement)
+    if LABELS[relation.kind] != statement.kind:
+        raise SqlError("42809", f'"{relation.name}" is not a {statement.kind}')
+    return CLASS, relation.oid, 0
+
+
+def _relation(names: SearchPathReader, statement: Comment) -> Relation:
+    found = names.resolve(statement.schema_name, statement.name)
+    if found is None:
+        if statement.schema_name is not None and not names.catalog.has_schema(names.schema(statement.schema_name)):
+            raise no_schema(statement.schema_name)
+        shown = statement.name if statement.schema_name is None else f"{statement.schema_name}.{statement.name}"
+        raise SqlError("42P01", f'relation "{shown}" does not exist')
+    if found.kind is RelationKind.SYSTEM:
+        raise SqlError("42501", f'permission denied: "{found.name}" is a system catalog')
+    return found
+
+
+def _type(names: SearchPathReader, statement: Comment) -> Relation:
+    found = names.type(statement.schema_name, statement.name)
+    if found is None:
+        raise SqlError("42704", f'type "{statement.name}" does not exist')
+    return found
+
+
+def _column(relation: Relation, name: str) -> tuple[int, int, int]:
+    if relation.kind in (RelationKind.SEQUENCE, RelationKind.SOURCE, RelationKind.SINK):
+        detail = f"This operation is not supported for {LABELS[relation.kind]}s."
+        raise SqlError("42809", f'cannot set comment on relation "{relation.name}"', detail)
+    for place, column in enumerate(relation.columns):
+        if column.name == name:
+            return CLASS, relation.oid, place + 1
+    raise SqlError("42703", f'column "{name}" of relation "{relation.name}" does not exist')
+
+
+def _constraint(relation: Relation, name: str) -> int:
+    indexes = {i.name: constraint_oid(i) for i in relation.all_indexes if i.constraint}
+    checks = {c.name: c.id for c in relation.checks}
+    found = (indexes | checks | {k.name: k.id for k in relation.foreign_keys}).get(name)
+    if found is None:
+        raise SqlError("42704", f'constraint "{name}" for table "{relation.name}" does not exist')
+    return found
