@@ -33,12 +33,14 @@ class Planning:
     """The planning settings. A materialized view stores them and is always planned with them.
 
     ``joins``: how inner joins of three or more inputs are implemented. ``demanding``: recursions compute only what the
-    query demands. ``late``: late materialization.
+    query demands. ``late``: late materialization. ``rounds``: after how many a WITH RECURSIVE of a query that runs once
+    fails, 0 for any number; no view stores it.
     """
 
     joins: Joins = Joins.AUTO
     demanding: bool = True
     late: Late = Late.AUTO
+    rounds: int = 0
 
     @property
     def set(self) -> tuple[str, ...]:

@@ -113,11 +113,19 @@ class SessionFunctions(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class Cut:
+    """The rows after which a series may end, for a query that needs no more; ``reached``: whether one ended there."""
+
+    most: int
+    reached: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """``parameters``: the datums of $1, $2, …; ``now`` and ``statement_now``: the start of the transaction and of the
     statement, in µs since 2000-01-01 UTC; ``epoch``: the query's time, for mz_now(); ``hold``: keeps the values of the
-    ids obtained during the evaluation."""
+    ids obtained during the evaluation; ``cut``: where series may end, None if they are whole."""
 
     dictionary: Dictionary
     parameters: tuple[object, ...] = ()
@@ -128,6 +136,7 @@ class Context:
     session: SessionFunctions | None = None
     formats: DateFormats = DEFAULT_FORMATS
     hold: object = None
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)

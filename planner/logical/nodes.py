@@ -207,7 +207,7 @@ class Recursive:
 
     The node itself is the whole result; every reference outside the step uses the node. ``demanded``: conditions that
     have been pushed into it (``planner.transform.demand.recursion``): it then has the rows that meet them, and possibly
-    rows that these depend on. ``met``: the columns on which another relation restricts it.
+    rows that these depend on. ``met``: the columns on which another relation restricts it. ``name``: the query's.
     """
 
     binding: int
@@ -217,6 +217,7 @@ class Recursive:
     schema: Schema
     demanded: tuple[Scalar, ...] = ()
     met: tuple[int, ...] = ()
+    name: str = "the recursive query"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
 from planner.logical.fallibility import can_raise
+from planner.logical.growth import grows
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -48,7 +50,8 @@ def lower(rel: Rel, indexes: Indexes) -> Plan:
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:
-        return low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
+        plan = low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
+        return replace(plan, grows=True) if indexes.one_shot and grows(rel) else plan
     finally:
         low.rel = lambda _: _impossible()  # breaks a reference cycle: indexes hold a whole state of the engine
 

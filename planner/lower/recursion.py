@@ -120,10 +120,11 @@ def lower_recursive(low: Lowering, rel: Recursive) -> Flow:
     linear = use(rel.step, rel.binding, not rel.all and not has_classes(rel.schema)) is Use.LINEAR
     total, stepped = (_cheap if linear else _working_table)(low, loop, rel, base)
     out = loop.leave(total)
-    limit = loop.limit(None)
+    limit = loop.limit(low.indexes.planning.rounds or None if low.indexes.one_shot else None)
+    low.builder.scopes[loop.scope] = replace(low.builder.scopes[loop.scope], stoppable=True)
     loop.close(keep=not linear)
     if limit is not None:
-        note_divergence(low.builder, stepped, "the recursive query", limit)
+        note_divergence(low.builder, stepped, rel.name, limit, query=True)
     return out
 
 

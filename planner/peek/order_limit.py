@@ -34,6 +34,14 @@ def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
     return RowSet(moved, schema[: finishing.width])
 
 
+def rows_wanted(finishing: Finishing, context: Context) -> int | None:
+    """How many rows suffice for the result; None: all are needed. Raises the errors of LIMIT expressions."""
+    limit = slice_bound(finishing.limit, "LIMIT", context)
+    if limit is None or finishing.order:
+        return None
+    return limit + (slice_bound(finishing.offset, "OFFSET", context) or 0)
+
+
 def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> RowSet:
     """The expressions over every row. Raises their errors."""
     vectors, failures = evaluate(exprs, source.columns(), len(source), context)

@@ -18,6 +18,7 @@ from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
+from planner.peek.early import first_rows
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
 from planner.physical.nodes import Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
@@ -31,12 +32,21 @@ class NegativeCountError(SqlError):
                          hint="It will be filled anew; see freshet.view_errors.")  # fmt: skip
 
 
-def run(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None) -> RowSet:
+def run(
+    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None, wanted: int | None = None
+) -> RowSet:
     """The plan's rows. Raises the SqlError of its least error row, if any; 57014, 53200, 54001 from loops;
-    NegativeCountError."""
+    NegativeCountError. ``wanted``: how many rows suffice, if the plan grows; None: all."""
     bounds = bounds or Bounds()
-    direct = run_direct(plan, snapshot, context, bounds)
-    rows, diffs, errors = _dataflow(plan, snapshot, context, bounds) if direct is None else direct
+
+    def whole(plan: Plan, context: Context) -> tuple[Words, Words, Words | None]:
+        direct = run_direct(plan, snapshot, context, bounds)
+        return _dataflow(plan, snapshot, context, bounds) if direct is None else direct
+
+    if wanted is None or not plan.grows:
+        rows, diffs, errors = whole(plan, context)
+    else:
+        rows, diffs, errors = first_rows(whole, plan, context, wanted)
     if errors is not None and len(errors):
         raise first_error(errors, context.dictionary)
     return RowSet(written_out(rows, diffs, bounds), plan.schema)

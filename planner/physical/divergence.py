@@ -20,15 +20,22 @@ DEFAULT_LIMIT: Final = 1_000_000
 """The rounds of a WITH MUTUALLY RECURSIVE without a limit of its own."""
 SHOWN: Final = 3
 """The rows that the error shows; it counts the others."""
+_ENDLESS: Final = "did not end within"
+_BLOCK: Final = "Raise the limit, or take the state that stands then with RETURN AT RECURSION LIMIT."
+_QUERY: Final = "End it by a condition, UNION, CYCLE or LIMIT, or raise the setting recursion_limit."
 
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """Turns a binding's changes in its loop's last round, as one group, into one error (54001) and no row."""
+    """Turns a binding's changes in its loop's last round, as one group, into one error (54001) and no row.
+
+    ``query``: the binding is a query of WITH RECURSIVE.
+    """
 
     name: str
     limit: int
     schema: Schema
+    query: bool = False
     out_width: ClassVar[int] = 1
     can_fail: ClassVar[bool] = True
 
@@ -61,10 +68,10 @@ class DivergingReducer:
 
     def _error(self, rows: str) -> SqlError:
         fold = self.fold
+        what = f'recursive query "{fold.name}"' if fold.query else "recursion"
         return SqlError(
-            "54001", f"recursion did not end within {fold.limit} rounds",
-            f'Rows of "{fold.name}" still changing: {rows}.',
-            "Raise the limit, or take the state that stands then with RETURN AT RECURSION LIMIT.",
+            "54001", f"{what} {_ENDLESS} {fold.limit} rounds",
+            f'Rows of "{fold.name}" still changing: {rows}.', _QUERY if fold.query else _BLOCK,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
@@ -74,7 +81,12 @@ class DivergingReducer:
         return hash(self.fold)
 
 
-def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> None:
+def is_divergence(error: SqlError) -> bool:
+    """Whether an error says that a loop did not end."""
+    return error.sqlstate == "54001" and f" {_ENDLESS} " in error.message
+
+
+def note_divergence(builder: Builder, variable: Flow, name: str, limit: int, query: bool = False) -> None:
     """Notes the error of a variable that still changes in the last round.
 
     Call it outside of the loop, once that is closed.
@@ -84,4 +96,4 @@ def note_divergence(builder: Builder, variable: Flow, name: str, limit: int) -> 
     overflow = builder.add(Overflow(source), width)
     keyed = Gather((-1, *range(width)))
     arranged = builder.arrange(builder.raw(overflow), keyed, 1)
-    builder.group(arranged, 1, Diverging(name, limit, variable.schema))
+    builder.group(arranged, 1, Diverging(name, limit, variable.schema, query))

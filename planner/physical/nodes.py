@@ -139,6 +139,7 @@ class Scope:
     ``limit`` None: as many as times can distinguish; readers of the loop fail after that. With a limit, and without
     ``return_at_limit``, the variables' overflows report that the loop did not end. ``stride``: the rounds of each
     priority, 0 if there are none; with priorities the limit applies to each. ``shape``: that of the times inside.
+    ``stoppable``: it may stop after any round if the plan ``grows``.
     """
 
     parent: int | None
@@ -146,6 +147,7 @@ class Scope:
     return_at_limit: bool = False
     stride: int = 0
     shape: int = 0
+    stoppable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,8 @@ class Plan:
     """A physical plan. Node ``rows`` gives rows in ``schema``'s layout, node ``errors`` error rows (one word each).
 
     ``stored``: for each node, the (relation, key columns) of a stored relation's arrangement with the same layout, if
-    any.
+    any. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short
+    (``planner.logical.growth``).
     """
 
     nodes: tuple[Node, ...]
@@ -164,6 +167,7 @@ class Plan:
     errors: NodeId | None
     schema: Schema
     stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
+    grows: bool = False
 
 
 def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:

@@ -125,7 +125,8 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Name
         if widened == columns:
             break
         columns = widened
-    rel = Recursive(binding, with_schema(base_rel, columns), with_schema(step_rel, columns), union.all, columns)
+    base_rel, step_rel = with_schema(base_rel, columns), with_schema(step_rel, columns)
+    rel = Recursive(binding, base_rel, step_rel, union.all, columns, name=cte.name)
     return CteBinding(cte.name, names, rel, depth=_depth(outer))
 
 

@@ -13,7 +13,7 @@ from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Finishing
 from planner.peek.direct import is_short
-from planner.peek.order_limit import finish
+from planner.peek.order_limit import finish, rows_wanted
 from planner.peek.run import run
 from planner.physical.nodes import Map, Node, Plan
 from planner.physical.row_programs import MapFilter
@@ -67,7 +67,8 @@ class Reading:
         if self.count is not None:
             return finish(count_row(self.plan.schema, self.count), self.finishing, self.context)
         snapshot = self._snapshot()
-        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.budget))
+        wanted = rows_wanted(self.finishing, self.context) if self.plan.grows else None
+        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.budget), wanted)
         return finish(rows, self.finishing, self.context)
 
     def broken(self) -> list[tuple[int, SqlError]]:

@@ -79,6 +79,15 @@ def integer(name: str, value: str) -> str:
     return value.strip()
 
 
+def natural(name: str, value: str) -> str:
+    """An integer from 0 to 2147483647."""
+    given = int(integer(name, value))
+    if not 0 <= given < 2**31:
+        message = f'{given} is outside the valid range for parameter "{name}" (0 .. 2147483647)'
+        raise SqlError("22023", message)
+    return str(given)
+
+
 def timezone(name: str, value: str) -> str:
     if value.upper() in ("UTC", "GMT", "ZULU"):
         return value.upper() if value.upper() != "ZULU" else "UTC"

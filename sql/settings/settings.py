@@ -11,7 +11,18 @@ from typing import Final
 from ivm.errors import SqlError
 from planner.expr.context import SERVER_VERSION
 from planner.options import Joins, Late, Planning
-from sql.settings.checks import anything, boolean, choice, duration, integer, milliseconds, only, search_path, timezone
+from sql.settings.checks import (
+    anything,
+    boolean,
+    choice,
+    duration,
+    integer,
+    milliseconds,
+    natural,
+    only,
+    search_path,
+    timezone,
+)
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.types.text_style import DateFormats
@@ -68,6 +79,7 @@ _SETTINGS: Final = (
     _Setting("max_identifier_length", "63"),
     _Setting("max_staleness", "0", duration),
     _Setting("recursion_demand", "on", boolean),
+    _Setting("recursion_limit", "1000000", natural),
     _Setting("row_security", "on", boolean),
     _Setting("search_path", '"$user", public', search_path),
     _Setting("server_encoding", "UTF8"),
@@ -178,8 +190,9 @@ class Settings:
     def planning(self) -> Planning:
         """The settings that govern how statements are planned."""
         return Planning(
-            Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch"))
-        )
+            Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch")),
+            int(self.get("recursion_limit")),
+        )  # fmt: skip
 
     def milliseconds(self, name: str) -> int:
         """A duration setting, in ms."""

@@ -75,6 +75,9 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
     low, high = np.minimum(first, last).view(np.uint64), np.maximum(first, last).view(np.uint64)
     span = high - low
     lengths = (span // np.abs(step).view(np.uint64)).astype(np.float64) + 1
+    if context.cut is not None and len(lengths) and lengths.max() > context.cut.most:
+        context.cut.reached = True
+        lengths = np.minimum(lengths, context.cut.most)
     if lengths.sum() > MAX_ROWS:
         raise _too_many()
     sizes = lengths.astype(np.int64)
@@ -88,10 +91,13 @@ def _integer_series(vectors: Sequence[Vector], types: tuple[SqlType, ...], count
 T = TypeVar("T", int, Decimal)
 
 
-def _series(first: T, last: T, ascending: bool, following: Callable[[T], T]) -> list[T]:
+def _series(context: Context, first: T, last: T, ascending: bool, following: Callable[[T], T]) -> list[T]:
     out: list[T] = []
     value = first
     while (value <= last) if ascending else (value >= last):
+        if context.cut is not None and len(out) >= context.cut.most:
+            context.cut.reached = True
+            break
         out.append(value)
         value = following(value)
         if len(out) > MAX_ROWS:
@@ -106,7 +112,7 @@ def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decim
             raise SqlError("22023", f"{label} cannot be {kind}")
     if step == 0:
         raise _ZERO_STEP
-    return _series(first, last, step > 0, lambda value: WIDE.add(value, step))
+    return _series(context, first, last, step > 0, lambda value: WIDE.add(value, step))
 
 
 def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
@@ -117,8 +123,10 @@ def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
         if is_infinite(first):
             return []
         if zoned:
-            return _series(first, last, size > 0, lambda stamp: plus_interval_zoned(stamp, step, context.timezone))
-        return _series(first, last, size > 0, lambda stamp: plus_interval(stamp, step))
+            return _series(
+                context, first, last, size > 0, lambda stamp: plus_interval_zoned(stamp, step, context.timezone)
+            )
+        return _series(context, first, last, size > 0, lambda stamp: plus_interval(stamp, step))
 
     return compute
 

@@ -299,6 +299,7 @@ class QueryGrammar(TableGrammar):
             if not returns:
                 self.accept("error", "at")
             self.expect("recursion", "limit")
+            self.accept_symbol("=")
             with_ = replace(with_, limit=self.integer(), return_at_limit=returns)
         if option in given:
             raise SqlError("42601", "conflicting or redundant options", position=token.start + 1)

@@ -60,7 +60,7 @@ def test_negation_is_read_as_of_the_round(a: Client) -> None:
     error = a.error(block(flip, "SELECT * FROM p", "(ERROR AT RECURSION LIMIT 7)"))
     assert (error.sqlstate, error.message) == ("54001", "recursion did not end within 7 rounds")
     assert error.detail == 'Rows of "p" still changing: +(1).'
-    error = a.error(block(flip, "SELECT * FROM p", "(RECURSION LIMIT 8)"))
+    error = a.error(block(flip, "SELECT * FROM p", "(RECURSION LIMIT = 8)"))
     assert error.detail == 'Rows of "p" still changing: -(1).'
     won = "won(p int) AS (SELECT x FROM e WHERE y NOT IN (SELECT p FROM won))"
     a.run("INSERT INTO e VALUES (1, 2), (2, 3), (3, 4)")
@@ -253,3 +253,15 @@ def test_a_one_shot_query_that_runs_away_is_cancelled(a: Client) -> None:
         a.rows(endless)
     assert raised.value.sqlstate == "57014"
     a.run("SET statement_timeout = 0")
+
+
+def test_a_recursive_query_that_does_not_end_is_named(a: Client) -> None:
+    endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT"
+    a.run("SET recursion_limit = 500")
+    error = a.error(f"{endless} count(*) FROM t")
+    assert (error.sqlstate, error.message) == ("54001", 'recursive query "t" did not end within 500 rounds')
+    assert error.detail == 'Rows of "t" still changing: +(501).'
+    assert a.rows(f"{endless} n FROM t WHERE n > 498 LIMIT 1") == [("499",)]
+    assert a.error(f"{endless} n FROM t WHERE n > 600 LIMIT 1").sqlstate == "54001"
+    assert a.error("SET recursion_limit = -1").sqlstate == "22023"
+    a.run("RESET recursion_limit")
