@@ -34,8 +34,8 @@ class Layout:
 def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | None = None) -> Layout:
     """The layout by key columns ``keys``.
 
-    A row with a NULL key is dropped, unless that key is ``null_safe``: then one more key word holds the keys' null
-    bits. Without keys the key is one zero word.
+    A row with a NULL key is dropped, unless that key is ``null_safe``: then more key words hold the keys' null
+    bits, 64 each. Without keys the key is one zero word.
     """
     safe = null_safe or [False] * len(keys)
     own = gathers.cells(schema)
@@ -47,11 +47,11 @@ def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | No
         if null is None:
             continue
         if s:
-            bits.append((*null, len(keys), position))
+            bits.append((*null, len(keys) + position // 64, position % 64))
         else:
             drops.append(null)
     if any(safe) or not keys:
-        words.append(-1)
+        words += [-1] * max((len(keys) + 63) // 64, 1)
     key_width = len(words)
     place = {word: position for position, word in reversed(list(enumerate(words[: len(keys)])))}
     rest = [w for w in range(gathers.width(schema)) if w not in place] if schema else []

@@ -37,14 +37,16 @@ def aggregate(
     """
     if b.inside_aggregate:
         raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
-    b.inside_aggregate = True
+    b.inside_aggregate = b.scope.aggregating = True
     try:
         made = called_aggregate(b, node, name, overload)
     finally:
-        b.inside_aggregate = False
+        b.inside_aggregate = b.scope.aggregating = False
     made = made if become is None else become(made)
     parts = [*made.args, *(k.expr for k in made.order), *([made.filter] if made.filter is not None else [])]
     owner, level = _owner(b, parts, "aggregate functions", node.at)
+    if owner.aggregating:
+        raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
     if level:
         made = _outer_aggregate(made, level, parts, node)
     index = AGGREGATE_BASE + owner.add_aggregate(made)

@@ -70,6 +70,8 @@ _PLAIN_TEXT: Final = (Kind.TEXT, Kind.VARCHAR)
 def _folded(literal: Literal, target: SqlType) -> Literal | None:
     """The cast of a constant, if it cannot fail and changes only the type."""
     value, source = literal.value, literal.type
+    if value is None and _is_any_row(source) and target.fields:
+        return Literal(None, target)
     if source.kind in _INTEGERS and isinstance(value, int):
         bits = _INTEGERS.get(target.kind)
         if bits is not None and -(1 << bits) <= value < 1 << bits:
@@ -153,6 +155,8 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
     if all(t == known[0] for t in types):
         return known[0]
     chosen = known[0].plain
+    if _is_any_row(chosen):
+        chosen = next((t for t in known if t.fields), chosen)
     for i, type_ in enumerate(types):
         if type_.kind is Kind.UNKNOWN or same_family(type_, chosen):
             continue
@@ -165,9 +169,14 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
         ):
             chosen = type_.plain
     for i, type_ in enumerate(types):
-        if not castable(type_, chosen, "implicit"):
+        if not castable(type_, chosen, "implicit") and not (_is_any_row(type_) and chosen.fields):
             return i
     return chosen
+
+
+def _is_any_row(type_: SqlType) -> bool:
+    """Whether a type is that of ``NULL::record``, whose fields are not known."""
+    return type_.kind is Kind.RECORD and not type_.fields
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:
