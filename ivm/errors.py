@@ -20,7 +20,8 @@ class SqlError(Exception):
     """An error for the client.
 
     ``sqlstate`` is Postgres's five-character code, ``position`` the 1-based character
-    position in the statement's text (None when it points nowhere).
+    position in the statement's text (None when it points nowhere), or in ``query``, a
+    statement that the client's one has run. ``context``: the calls around it, a line each.
     """
 
     sqlstate: str
@@ -29,6 +30,12 @@ class SqlError(Exception):
     hint: str | None = None
     position: int | None = None
     subject: Subject | None = None
+    context: str | None = None
+    query: str | None = None
+
+    def within(self, line: str) -> None:
+        """Add the next call outwards."""
+        self.context = line if self.context is None else f"{self.context}\n{line}"
 
     def __str__(self) -> str:
         return f"{self.message} ({self.sqlstate})"

@@ -42,6 +42,9 @@ class Parameters:
 
     def reference(self, index: int, at: int) -> Parameter:
         """The parameter as an expression, of type UNKNOWN until its type is inferred. Raises 42P02."""
+        variable = None if self._variables is None else self.variable((f"${index}",))
+        if variable is not None:
+            return variable
         if not 1 <= index <= self._given:
             raise SqlError("42P02", f"there is no parameter ${index}", position=at + 1)
         while len(self.types) < index:
@@ -58,6 +61,18 @@ class Parameters:
             variables.used.append(name)
             self.types.append(type_)
         return Parameter(self._given + variables.used.index(name) + 1, type_)
+
+    def fields(self, name: tuple[str, ...]) -> tuple[tuple[str, Parameter], ...] | None:
+        """The fields that ``name.*`` stands for; None if no record has the name."""
+        labels = None if self._variables is None else self._variables.fields(name)
+        if labels is None:
+            return None
+        found = [(label, self.variable((*name, label))) for label in labels]
+        return tuple((label, value) for label, value in found if value is not None)
+
+    def preferred(self, name: tuple[str, ...]) -> Parameter | None:
+        """The variable that a name means even if a column has it too."""
+        return self.variable(name) if self._variables is not None and self._variables.preferred else None
 
     def check_conflict(self, name: tuple[str, ...], at: int) -> None:
         """42702: the name of a column means a variable too."""

@@ -111,6 +111,9 @@ class ExpressionBinder:
     def _name(self, expr: nodes.Name) -> Scalar:
         """A column, or a table's whole row where no column has the name. Raises 42702, 42703, 42P01."""
         parameters = self.env.parameters
+        preferred = parameters.preferred(expr.parts)
+        if preferred is not None:
+            return preferred
         try:
             column = find_column(self.scope, expr.parts, expr.at)
             parameters.check_conflict(expr.parts, expr.at)
@@ -134,6 +137,8 @@ class ExpressionBinder:
             raise SqlError("42601", 'row expansion via "*" is not supported here', position=star.at + 1)
         found = rows.whole_row(self.scope, star.qualifier, star.at)
         if found is None:
+            found = self.env.parameters.variable(star.qualifier)
+        if found is None:
             raise missing_table(self.scope, star.qualifier, star.at)
         return found
 
@@ -142,6 +147,10 @@ class ExpressionBinder:
         bound: list[Scalar] = []
         for item in items:
             if isinstance(item, nodes.Star) and item.qualifier:
+                fields = self.env.parameters.fields(item.qualifier)
+                if fields is not None:
+                    bound += [value for _, value in fields]
+                    continue
                 bound += [c.expr for c in find_range_columns(self.scope, item)]
             else:
                 bound.append(self.bind(item))

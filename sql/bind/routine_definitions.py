@@ -41,6 +41,9 @@ def create_function(env: Environment, node: nodes_routines.CreateFunctionStateme
         0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, columns, definition=node.body,
         routine=routine,
     )  # fmt: skip
+    if node.language == "plpgsql":
+        routine = replace(routine, language=node.language)
+        return CreateFunction(replace(relation, routine=routine), node.replace)
     if not is_query(routine, node.body):
         routine = replace(routine, statements=True)
         return CreateFunction(replace(relation, routine=routine), node.replace)

@@ -94,6 +94,10 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
     result: list[TargetExpr] = []
     for target in targets:
         if isinstance(target.expr, nodes.Star):
+            fields = env.parameters.fields(target.expr.qualifier) if target.expr.qualifier else None
+            if fields is not None:
+                result += [TargetExpr(name, value, 0, 0) for name, value in fields]
+                continue
             result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in _star(scope, target.expr)]
             continue
         expr = binder.bind(target.expr)

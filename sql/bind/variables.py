@@ -16,11 +16,14 @@ class Variables:
 
     ``type_of``: the type of the variable that a name (perhaps qualified) means, None if it means none. ``key``: tells
     these variables from others in the cache of statements. ``conflicts``: a name that a column has too is ambiguous
-    (42702); otherwise it means the column. ``used``: the names that the statement uses, in the order of the parameters
-    that stand for them, which follow the numbered ones.
+    (42702); otherwise it means the column, or the variable if that is ``preferred``. ``fields``: the names of a
+    record's fields, which ``record.*`` stands for; None for any other name. ``used``: the names that the statement
+    uses, in the order of the parameters that stand for them, which follow the numbered ones.
     """
 
     type_of: Callable[[Name], SqlType | None]
     key: Hashable
     conflicts: bool = False
+    preferred: bool = False
+    fields: Callable[[Name], tuple[str, ...] | None] = lambda _: None
     used: list[Name] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Checks the body of a new LANGUAGE sql function that is interpreted: each of its statements binds."""
+"""Checks the body of a new function that is interpreted: each statement of LANGUAGE sql binds, and PL/pgSQL parses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from sql.bind.routine_bodies import body_statements
 from sql.bind.statement import bind_statement
 from sql.bind.variables import Name, Variables
 from sql.catalog.catalog import CatalogReader, Relation
+from sql.catalog.routine import Routine
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.statements import Compound, DataChange, Statement
+from sql.syntax.plpgsql import checking as plpgsql
+from sql.syntax.plpgsql.checking import Returns
+from sql.syntax.plpgsql.grammar import parse_body
 from storage.types.type_names import format_type
 
 
@@ -18,6 +22,9 @@ def check_body(function: Relation, catalog: CatalogReader) -> None:
     """Raises the errors of the statements, without positions, and 42P13 where the last one's rows are not what the
     function returns."""
     routine = function.routine
+    if routine is not None and routine.language == "plpgsql" and function.definition is not None:
+        _check_plpgsql(function, routine, function.definition)
+        return
     if routine is None or not routine.statements or function.definition is None:
         return
     last: Statement | None = None
@@ -29,6 +36,14 @@ def check_body(function: Relation, catalog: CatalogReader) -> None:
             raise SqlError(error.sqlstate, error.message, error.detail, error.hint) from None
     if not routine.returns_nothing:
         _check_result(function, last)
+
+
+def _check_plpgsql(function: Relation, routine: Routine, text: str) -> None:
+    names = [a.name for a in routine.arguments if a.name is not None]
+    names += [f"${i + 1}" for i in range(len(routine.arguments))]
+    names += [c.name for c in function.columns if routine.table]
+    returns = Returns(routine.returns_set, routine.returns_nothing, routine.table)
+    plpgsql.check_body(parse_body(text), names, routine.name, returns)
 
 
 def argument_names(function: Relation) -> tuple[Variables, tuple[SqlType, ...]]:

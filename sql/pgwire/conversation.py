@@ -308,8 +308,9 @@ class Conversation:
         if session.notices:
             for notice in session.notices:
                 report = backend.Diagnostic(
-                    "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint
-                )
+                    "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint,
+                    context=notice.context,
+                )  # fmt: skip
                 self._out.append(report.encode())
             session.notices.clear()
         if session.parameter_changes:

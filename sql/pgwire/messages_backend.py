@@ -212,7 +212,8 @@ class CopyResponse:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """ErrorResponse (``kind`` "E") or NoticeResponse ("N"); ``position``: characters from 1 into the statement."""
+    """ErrorResponse (``kind`` "E") or NoticeResponse ("N"); ``position``: characters from 1 into the statement, or into
+    ``query``, a statement inside of it."""
 
     kind: str
     severity: str
@@ -222,19 +223,23 @@ class Diagnostic:
     hint: str | None = None
     position: int | None = None
     subject: Subject | None = None
+    context: str | None = None
+    query: str | None = None
 
     @staticmethod
     def of(severity: str, error: SqlError) -> Diagnostic:
         """The ErrorResponse for an error."""
         return Diagnostic(
-            "E", severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.subject
-        )
+            "E", severity, error.sqlstate, error.message, error.detail, error.hint, error.position, error.subject,
+            error.context, error.query,
+        )  # fmt: skip
 
     def encode(self) -> bytes:
         position = None if self.position is None else str(self.position)
         fields = [
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
-            ("D", self.detail), ("H", self.hint), ("P", position),
+            ("D", self.detail), ("H", self.hint), ("P" if self.query is None else "p", position), ("q", self.query),
+            ("W", self.context),
         ]  # fmt: skip
         if (on := self.subject) is not None:
             fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]
@@ -249,9 +254,9 @@ class Diagnostic:
                 raise ProtocolError("insufficient data left in message")
             code = chr(body[at])
             fields[code], at = string_at(body, at + 1)
-        position = fields.get("P")
+        position = fields.get("P", fields.get("p"))
         subject = Subject(fields["s"], fields["t"], fields.get("c"), fields.get("n")) if "t" in fields else None
         return Diagnostic(
             kind, fields["V"], fields["C"], fields["M"], fields.get("D"), fields.get("H"),
-            None if position is None else int(position), subject,
+            None if position is None else int(position), subject, fields.get("W"), fields.get("q"),
         )  # fmt: skip

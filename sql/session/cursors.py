@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet
 from sql.engine.clock import timestamp_now
 from sql.session.portal import PortalRows
@@ -60,20 +60,29 @@ class Cursor:
     def columns(self) -> tuple[OutputColumn, ...]:
         return self.source.columns
 
-    async def fetch(self, fetch: Fetch) -> RowSet:
-        """The next rows. 55000: the cursor does not move in that direction."""
+    def fetch_now(self, fetch: Fetch) -> RowSet:
+        """The next rows of a query's cursor. 55000: the cursor does not move in that direction."""
         source = self.source
         if isinstance(source, FailedRows):
             raise source.fail(self.name)
+        if isinstance(source, Subscription):
+            raise unsupported("FETCH from a subscription in a function")
         back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
-        if isinstance(source, Subscription) or self.scroll is False:
-            if back:
-                hint = "Declare it with SCROLL option to enable backward scan." if self.scroll is False else None
-                raise SqlError("55000", "cursor can only scan forward", hint=hint)
-            if isinstance(source, Subscription):
-                await source.wait(fetch.timeout or 0)
-                return source.take(fetch.count)
+        if back and self.scroll is False:
+            hint = "Declare it with SCROLL option to enable backward scan."
+            raise SqlError("55000", "cursor can only scan forward", hint=hint)
         return source.fetch(fetch.direction, fetch.count)
+
+    async def fetch(self, fetch: Fetch) -> RowSet:
+        """The next rows. 55000: the cursor does not move in that direction."""
+        source = self.source
+        if not isinstance(source, Subscription):
+            return self.fetch_now(fetch)
+        back = fetch.direction is not Direction.FORWARD or (fetch.count is not None and fetch.count < 0)
+        if back:
+            raise SqlError("55000", "cursor can only scan forward")
+        await source.wait(fetch.timeout or 0)
+        return source.take(fetch.count)
 
     async def execute(self, max_rows: int) -> RowsResult:
         """The extended protocol's Execute of a cursor by name (0: all remaining rows)."""
@@ -93,6 +102,7 @@ class Cursors:
 
     def __init__(self) -> None:
         self._open: dict[str, Cursor] = {}
+        self._unnamed = 0
 
     def check_free(self, name: str) -> None:
         """42P03: the name is taken."""
@@ -104,6 +114,14 @@ class Cursors:
         self._open[statement.name] = Cursor(
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now
         )
+
+    def open(self, name: str | None, text: str, source: PortalRows, scroll: bool | None, depth: int) -> str:
+        """Open a routine's cursor; its name, a new one for None."""
+        if name is None:
+            self._unnamed += 1
+            name = f"<unnamed portal {self._unnamed}>"
+        self._open[name] = Cursor(name, text, source, scroll, False, depth, created=timestamp_now())
+        return name
 
     def find(self, name: str) -> Cursor | None:
         return self._open.get(name)

@@ -36,7 +36,7 @@ from sql.session.writes import Writes
 from sql.statements import statements as bound
 from sql.statements.definitions import Definition
 from sql.statements.queries import Query
-from sql.statements.results import Result
+from sql.statements.results import CommandResult, Result
 from sql.statements.sinks import CreateSink
 from sql.statements.vacuum import Vacuum
 
@@ -102,6 +102,8 @@ class Executor:
                 return await fetch(session, statement, request)
             case bound.Close():
                 return close(session, statement)
+            case bound.Do():
+                return await self._inline(statement)
             case bound.Verify():
                 return await verify_view(session, reads, statement, request)
             case bound.VerifyDictionary():
@@ -114,6 +116,12 @@ class Executor:
                 raise AssertionError(f"{type(statement).__name__} runs before its transaction is opened")
             case _:
                 return run_control(session, statement)
+
+    async def _inline(self, statement: bound.Do) -> Result:
+        routines = self._session.routines
+        assert routines is not None, "this object has set it"
+        await self._session.running.write(lambda writer: routines.inline(writer, statement.text))
+        return CommandResult("DO")
 
     async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
         await allow_python(self._session.coordinator, statement)

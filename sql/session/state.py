@@ -43,6 +43,8 @@ class RoutineCaller(Protocol):
     """What runs interpreted routines (``sql.session.routines.calling``)."""
 
     def call(self, writer: Writer, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]: ...
+    def inline(self, writer: Writer, text: str) -> None:
+        """Run DO's body."""
 
 
 class SessionState:

@@ -22,6 +22,7 @@ class Notice:
     message: str
     detail: str | None = None
     hint: str | None = None
+    context: str | None = None
 
 
 Notify = Callable[[Notice], None]

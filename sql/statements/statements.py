@@ -382,6 +382,13 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
+class Do:
+    """DO: a PL/pgSQL body that runs once."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Discard:
     what: str
 
@@ -420,7 +427,7 @@ Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum | SetConstraints
+    | NoOperation | Vacuum | SetConstraints | Do
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation
@@ -19,9 +19,11 @@ from sql.coordination.prepared import StaleError
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.session.routines.nested import Nested, Row, Runners
+from sql.session.routines.plpgsql.interpreter import run_inline, run_plpgsql
 from sql.session.routines.sql_body import run_sql
 from sql.session.state import SessionState
 
+T = TypeVar("T")
 DEEPEST: Final = 200
 """Calls inside of calls; deeper 54001."""
 _TOGETHER: Final = 5
@@ -48,6 +50,7 @@ Interpreter = Callable[[Invocation], Sequence[Row]]
 gives at most one."""
 LANGUAGES: Final[Mapping[str, Interpreter]] = {
     "sql": lambda call: run_sql(call.relation, call.arguments, call.nested),
+    "plpgsql": lambda call: run_plpgsql(call.relation, call.arguments, call.nested),
 }
 
 
@@ -71,14 +74,22 @@ class Calls:
             return () if routine.returns_set else [(None,) * len(relation.columns)]
         return self.invoke(Invocation(relation, tuple(arguments), Nested(self._session, self._runners, writer)))
 
+    def inline(self, writer: Writer, text: str) -> None:
+        """Run DO's body. Raises what it raises, 54001 and 57014."""
+        nested = Nested(self._session, self._runners, writer)
+        self._deeper(lambda: run_inline(text, nested))
+
     def invoke(self, call: Invocation) -> Sequence[Row]:
         """Run a call by its language's interpreter. Raises what it raises, and 54001."""
+        return self._deeper(partial(LANGUAGES[call.routine.language], call))
+
+    def _deeper(self, run: Callable[[], T]) -> T:
+        """Run something one level deeper. Raises 54001."""
         if self._depth >= DEEPEST:
             hint = "Calls of functions may be nested up to a depth of " + str(DEEPEST) + "."
             raise SqlError("54001", "stack depth limit exceeded", hint=hint)
         self._depth += 1
         try:
-            run = partial(LANGUAGES[call.routine.language], call)
             if self._depth % _TOGETHER:
                 return run()
             with ThreadPoolExecutor(1, "routine") as thread:

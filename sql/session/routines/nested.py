@@ -14,26 +14,29 @@ them) gets a ``Nested`` with each call::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.rows import RowSet
-from ivm.words import SqlType
-from planner.expr.evaluate.evaluator import constant
+from ivm.rows import RowSet, pack
+from ivm.words import ColumnType, SqlType
+from planner.expr.evaluate.evaluator import constant, evaluate
 from planner.expr.functions.casts.registry import CastContext
-from planner.expr.scalar import Literal
+from planner.expr.scalar import Literal, Scalar
 from sql.bind.coerce import cast
 from sql.bind.entry_points import empty_environment
 from sql.bind.variables import Variables
 from sql.catalog.catalog import Catalog
+from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
 from sql.engine.writer import Mark, Writer
-from sql.parse import StatementText
+from sql.parse import StatementText, split
 from sql.session.control import run_control
 from sql.session.datum_rows import text_rows
 from sql.session.defining import Definitions
 from sql.session.explaining import explained
+from sql.session.information import text_style
 from sql.session.modes import check_modes
+from sql.session.portal import PortalRows
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -45,8 +48,10 @@ from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import Notice, Result, RowsResult
 from sql.statements.routines import CreateFunction
 from sql.statements.sinks import CreateSink
+from sql.statements.statements import Direction, Fetch
 from storage.dictionary import Dictionary
-from storage.types.codec import decode
+from storage.types.codec import decode, encode
+from storage.types.text_style import TextStyle
 
 Row = tuple[object, ...]
 
@@ -94,6 +99,35 @@ class Nested:
         cache = session.coordinator.statements
         return cache.prepare(statement, catalog, session.path(catalog), tuple(types), session.settings, given)
 
+    @property
+    def names(self) -> SearchPathReader:
+        """The catalog as the session's search path sees it."""
+        return SearchPathReader(self.catalog, self._session.path(self.catalog))
+
+    @property
+    def meaning(self) -> object:
+        """What the meaning of a statement depends on besides its text; equal while that stays."""
+        session = self._session
+        settings = session.settings
+        return self.catalog.version, session.path(self.catalog), settings.get("timezone"), settings.formats
+
+    @property
+    def style(self) -> TextStyle:
+        """The settings of the text forms of values."""
+        return text_style(self._session)
+
+    @property
+    def checks_assertions(self) -> bool:
+        return self._session.settings.find("plpgsql.check_asserts") != "off"
+
+    def values(self, exprs: tuple[Scalar, ...], parameters: Sequence[object]) -> Row:
+        """The values of expressions without columns. Raises their errors."""
+        context = self._runners.reads.writing(self.writer, Request(tuple(parameters)))[0]
+        vectors, failures = evaluate(exprs, (), 1, context)
+        if failures is not None:
+            raise replace(failures.errors[0])
+        return tuple(decode(e.type, v, context.dictionary)[0] for e, v in zip(exprs, vectors, strict=True))
+
     def run(self, prepared: Prepared, parameters: Sequence[object] = ()) -> Outcome:
         """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. Raises its
         errors, and 57014."""
@@ -112,6 +146,10 @@ class Nested:
                 return self._outcome(runners.writes.changed(statement.main, changed, request), changed.count)
             case bound.Truncate():
                 return self._outcome(runners.writes.truncate_now(writer, statement, prepared))
+            case bound.Do():
+                assert self._session.routines is not None, "the session runs routines"
+                self._session.routines.inline(writer, statement.text)
+                return Outcome("DO", 0)
             case bound.Explain():
                 lines = explained(self._session, statement)
                 return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
@@ -134,6 +172,10 @@ class Nested:
         expr = cast(empty_environment(), Literal(value, type_), wanted, context, 0)
         return constant(expr, self._runners.reads.writing(self.writer, Request())[0])
 
+    def statements(self, text: str) -> list[StatementText]:
+        """The statements of a text. Raises 42601."""
+        return split(text)
+
     def check(self) -> None:
         """57014 if the calling statement has been cancelled."""
         if self.writer.engine.dataflow.cancel.is_set():
@@ -152,6 +194,32 @@ class Nested:
     def notice(self, notice: Notice) -> None:
         """Send a message with the answer."""
         self._session.notices.append(notice)
+
+    # Cursors.
+
+    def has_cursor(self, name: str) -> bool:
+        """Whether a cursor of that name is open."""
+        return self._session.cursors.find(name) is not None
+
+    def open_cursor(self, name: str | None, outcome: Outcome, text: str, scroll: bool | None) -> str:
+        """Open a cursor over a query's rows; its name, a new one for None."""
+        session, dictionary, columns = self._session, self.writer.engine.dictionary, outcome.columns or ()
+        schema = tuple(ColumnType(c.type, True) for c in columns)
+        vectors = [encode(c.type, [row[i] for row in outcome.rows], dictionary) for i, c in enumerate(columns)]
+        rows = RowSet(pack(vectors, schema, len(outcome.rows)), schema)
+        source = PortalRows(columns, rows, dictionary, f"SELECT {len(rows)}")
+        return session.cursors.open(name, text, source, scroll, len(session.running.savepoints))
+
+    def fetch(self, name: str, direction: str, count: int | None) -> Outcome:
+        """The rows that FETCH gives. 34000: no such cursor; 55000: it does not move in that direction."""
+        cursor = self._session.cursors.named(name)
+        rows = cursor.fetch_now(Fetch(name, count, direction=Direction(direction)))
+        found = datums(rows, cursor.source.dictionary) if isinstance(cursor.source, PortalRows) else []
+        return Outcome(f"FETCH {len(found)}", len(found), cursor.columns, found)
+
+    def close_cursor(self, name: str) -> None:
+        """CLOSE. 34000: no such cursor."""
+        self._session.cursors.close(name)
 
     def _query(self, statement: Query, prepared: Prepared, request: Request) -> Outcome:
         if statement.as_of is not None:

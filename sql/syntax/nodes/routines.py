@@ -33,6 +33,7 @@ class CreateFunctionStatement:
     strict: bool
     at: int
     aggregate: bool = False
+    language: str = "sql"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,10 @@ class _Parts:
             raise unsupported(f"a {self.volatility} aggregate", hint, self.at + 1)
         if self.aggregate and self.returns_set:
             raise SqlError("42P13", "aggregates cannot return sets")
-        if not self.aggregate and self.language not in (None, "sql"):
-            raise unsupported(f"LANGUAGE {self.language}", "Write the function in LANGUAGE sql.", self.at + 1)
+        if not self.aggregate and self.language not in (None, "sql", "plpgsql"):
+            raise unsupported(
+                f"LANGUAGE {self.language}", "Write the function in LANGUAGE sql or plpgsql.", self.at + 1
+            )
         if self.body is None:
             raise SqlError("42P13", "no function body specified")
         if self.result is None and self.columns is None:
@@ -81,6 +83,7 @@ class _Parts:
         return CreateFunctionStatement(
             self.name, self.replace, self.arguments, self.columns, self.result, self.returns_set, self.body[0],
             self.expression, self.volatility, self.strict, self.at, self.aggregate,
+            self.language or "sql",
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ _NOOPS = {
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
-_UNSUPPORTED = ("lock", "call", "do", "security", "import", "reassign", "load")
+_UNSUPPORTED = ("lock", "call", "security", "import", "reassign", "load")
 _OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]] = (
     type_statement, sink_statement, sequence_statement, connection_statement,
 )  # fmt: skip
@@ -139,6 +139,8 @@ class StatementGrammar(AlterGrammar):
                 self.advance()
                 channel = self.name()
                 return bound.Notify(channel, self.string() if self.accept_symbol(",") else "")
+            case "do":
+                return self._do()
             case "discard":
                 self.advance()
                 return bound.Discard(self.label())
@@ -146,6 +148,23 @@ class StatementGrammar(AlterGrammar):
                 if word in _UNSUPPORTED or self.is_word("prepare", "transaction"):
                     raise unsupported(word.upper(), position=start.start + 1)
                 raise self.error()
+
+    def _do(self) -> bound.Do:
+        """DO. Raises 42601, 0A000 for another language."""
+        self.advance()
+        text = language = None
+        while not self.at_end():
+            if text is None and self.token.kind is TokenKind.STRING:
+                text = self.string()
+            elif language is None and self.accept("language"):
+                language = self.advance().value.lower()
+            else:
+                raise self.error()
+        if text is None:
+            raise SqlError("42601", "no inline code specified")
+        if language not in (None, "plpgsql"):
+            raise unsupported(f"DO in LANGUAGE {language}", "Write it in LANGUAGE plpgsql.")
+        return bound.Do(text)
 
     def _rest(self) -> list[Token]:
         start = self.index

@@ -1,0 +1,162 @@
+"""Assignments, SQL with and without INTO, EXECUTE, and GET DIAGNOSTICS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ivm.errors import SqlError
+from ivm.words import INT8, TEXT, SqlType
+from sql.session.routines.nested import Outcome
+from sql.session.routines.plpgsql.frame import Frame, Leave
+from sql.syntax.plpgsql import nodes
+
+
+def run_assign(frame: Frame, node: nodes.Assign) -> Leave | None:
+    """``target := expression``."""
+    if node.target.subscripts:
+        _assign_element(frame, node)
+        return None
+    variable, rest = frame.scope.known(node.target.name)
+    value, type_ = frame.value(node.value)
+    if rest:
+        frame.assign(node.target, value, type_)
+    else:
+        frame.set(variable, value, type_)
+    return None
+
+
+def _assign_element(frame: Frame, node: nodes.Assign) -> None:
+    """``a[i] := expression``. Raises 2202E, 22004."""
+    target = replace(node.target, subscripts=())
+    variable, rest = frame.scope.known(target.name)
+    current, type_ = variable.part(rest)
+    if type_.element is None:
+        raise SqlError(
+            "42804", f"cannot subscript type {frame.type_name(type_)} because it does not support subscripting"
+        )
+    places = [frame.value_as(s, INT8) for s in node.target.subscripts]
+    value = frame.value_as(node.value, type_.element)
+    if any(p is None for p in places):
+        raise SqlError("22004", "array subscript in assignment must not be null")
+    changed = _with_element(
+        current if isinstance(current, tuple) else (), [p for p in places if isinstance(p, int)], value
+    )
+    frame.assign(target, changed, type_)
+
+
+def _with_element(array: tuple[object, ...], places: Sequence[int], value: object) -> tuple[object, ...]:
+    place = places[0]
+    items = list(array)
+    if place < 1:
+        raise SqlError("2202E", "array subscript out of range")
+    if len(places) > 1 and place > len(items) and items:
+        raise SqlError("2202E", "array subscript out of range")
+    items += [None] * (place - len(items))
+    inner = items[place - 1]
+    items[place - 1] = (
+        value if len(places) == 1 else _with_element(inner if isinstance(inner, tuple) else (), places[1:], value)
+    )
+    return tuple(items)
+
+
+def rows_of(frame: Frame, query: nodes.Fragment) -> Outcome:
+    """A query's rows. Raises 42601 where a statement returns none."""
+    outcome = frame.execute(query)
+    if outcome.columns is None:
+        raise SqlError("42601", f"cannot open {outcome.tag.split(' ')[0]} query as cursor")
+    return outcome
+
+
+def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]) -> Outcome:
+    """EXECUTE's outcome. Raises 22004 where the text is NULL."""
+    text = frame.value_as(query, TEXT)
+    if text is None:
+        raise SqlError("22004", "query string argument of EXECUTE is null")
+    given = [frame.value(value) for value in using]
+    outcome = Outcome("", 0)
+    for statement in frame.nested.statements(str(text)):
+        try:
+            prepared = frame.nested.prepare(statement, tuple(t for _, t in given))
+            outcome = frame.nested.run(prepared, tuple(v for v, _ in given))
+        except SqlError as error:
+            if error.query is None and error.position is not None:
+                error.query = str(text)
+            else:
+                error.within(f'SQL statement "{text}"')
+            raise
+    return outcome
+
+
+def run_sql(frame: Frame, node: nodes.Sql) -> Leave | None:
+    """A statement of SQL. Raises 42601 where its rows have no destination."""
+    outcome = frame.execute(node.statement)
+    _note(frame, outcome)
+    if node.into is not None:
+        _into(frame, outcome, node.into)
+    elif outcome.columns is not None and not node.perform:
+        word = node.statement.text.split(None, 1)[0].lower()
+        hint = (
+            None
+            if word not in ("select", "with", "values", "table")
+            else ("If you want to discard the results of a SELECT, use PERFORM instead.")
+        )
+        raise SqlError("42601", "query has no destination for result data", hint=hint)
+    return None
+
+
+def run_execute(frame: Frame, node: nodes.Execute) -> Leave | None:
+    outcome = dynamic(frame, node.query, node.using)
+    frame.row_count = outcome.count
+    if node.into is not None:
+        _into(frame, outcome, node.into)
+    return None
+
+
+def _note(frame: Frame, outcome: Outcome) -> None:
+    """Set FOUND and ROW_COUNT after a statement that handles rows."""
+    word = outcome.tag.split(" ")[0]
+    frame.row_count = outcome.count
+    if word in ("SELECT", "INSERT", "UPDATE", "DELETE", "MERGE") or outcome.columns is not None:
+        frame.found.value = outcome.count > 0
+
+
+def _into(frame: Frame, outcome: Outcome, into: nodes.Into) -> None:
+    """Assign the first row. Raises P0002, P0003."""
+    if outcome.columns is None:
+        raise SqlError("42601", "INTO used with a command that cannot return data")
+    several = len(outcome.rows) > 1 and (into.strict or not outcome.tag.startswith("SELECT"))
+    if several:
+        hint = "Make sure the query returns a single row, or use LIMIT 1."
+        raise SqlError("P0003", "query returned more than one row", hint=hint)
+    if not outcome.rows and into.strict:
+        raise SqlError("P0002", "query returned no rows")
+    frame.assign_row(into.targets, outcome.rows[0] if outcome.rows else None, outcome.columns)
+
+
+def run_diagnostics(frame: Frame, node: nodes.GetDiagnostics) -> Leave | None:
+    """GET [STACKED] DIAGNOSTICS. Raises 0Z002."""
+    if node.stacked and frame.handled is None:
+        message = "GET STACKED DIAGNOSTICS cannot be used outside an exception handler"
+        raise SqlError("0Z002", message)
+    for target, item in node.items:
+        value, type_ = _diagnostic(frame, item)
+        frame.assign(target, value, type_)
+    return None
+
+
+def _diagnostic(frame: Frame, item: str) -> tuple[object, SqlType]:
+    if item == "row_count":
+        return frame.row_count, INT8
+    if item == "pg_context":
+        return frame.where(), TEXT
+    error = frame.handled
+    assert error is not None, "a handler runs"
+    on = error.subject
+    found = {
+        "returned_sqlstate": error.sqlstate, "message_text": error.message, "pg_exception_detail": error.detail,
+        "pg_exception_hint": error.hint, "pg_exception_context": error.context,
+        "column_name": on and on.column, "constraint_name": on and on.constraint, "table_name": on and on.table,
+        "schema_name": on and on.schema, "pg_datatype_name": None,
+    }  # fmt: skip
+    return found[item] or "", TEXT

@@ -1,0 +1,207 @@
+CREATE TABLE log (id int PRIMARY KEY, note text)
+
+CREATE FUNCTION factorial(n int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE product bigint := 1;
+BEGIN
+  FOR i IN 1 .. n LOOP product := product * i; END LOOP;
+  RETURN product;
+END $$
+
+SELECT factorial(0), factorial(10), factorial(x) FROM generate_series(1, 3) x
+
+CREATE FUNCTION add_notes(count int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE done int; r record; l log%ROWTYPE; first log.note%TYPE;
+BEGIN
+  INSERT INTO log SELECT i, 'n' || i FROM generate_series(1, count) i;
+  GET DIAGNOSTICS done = ROW_COUNT;
+  RAISE NOTICE 'added % of %, found %', done, count, FOUND;
+  FOR r IN SELECT * FROM log WHERE id < 3 ORDER BY id DESC LOOP
+    RAISE NOTICE '% % %', r.id, r.note, r;
+  END LOOP;
+  SELECT * INTO STRICT l FROM log WHERE id = 1;
+  SELECT note INTO first FROM log WHERE id = 99;
+  RAISE INFO '%', coalesce(first, l.note || '!');
+  UPDATE log SET note = l.note WHERE id = count RETURNING note INTO first;
+  RETURN first;
+END $$
+
+SELECT add_notes(4)
+
+SELECT * FROM log ORDER BY id
+
+SELECT add_notes(2)
+
+CREATE FUNCTION careful(what text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE text_ text; state text; n int;
+BEGIN
+  BEGIN
+    INSERT INTO log VALUES (50, 'gone');
+    IF what = 'zero' THEN PERFORM 1 / 0;
+    ELSIF what = 'key' THEN INSERT INTO log VALUES (1, '');
+    ELSIF what = 'own' THEN RAISE EXCEPTION 'own %', what USING ERRCODE = 'P0099', HINT = 'none', DETAIL = 'some';
+    ELSIF what = 'strict' THEN SELECT id INTO STRICT n FROM log;
+    ELSIF what = 'nothing' THEN SELECT id INTO STRICT n FROM log WHERE id = -1;
+    ELSIF what = 'assert' THEN ASSERT 1 = 2, 'no';
+    ELSIF what = 'uncaught' THEN RAISE raise_exception;
+    END IF;
+  EXCEPTION
+    WHEN division_by_zero OR SQLSTATE 'P0099' THEN
+      GET STACKED DIAGNOSTICS text_ = MESSAGE_TEXT, state = RETURNED_SQLSTATE;
+      RETURN text_ || ' ' || state || ' ' || (SELECT count(*) FROM log);
+    WHEN integrity_constraint_violation THEN RETURN SQLERRM;
+    WHEN no_data_found OR too_many_rows THEN RAISE NOTICE 'rows: %', SQLERRM; RAISE;
+  END;
+  RETURN 'fine';
+END $$
+
+SELECT careful('zero')
+
+SELECT careful('key')
+
+SELECT careful('own')
+
+SELECT careful('strict')
+
+SELECT careful('nothing')
+
+SELECT careful('assert')
+
+SELECT careful('uncaught')
+
+SELECT careful('else')
+
+SELECT count(*) FROM log WHERE id = 50
+
+CREATE FUNCTION squares(upto int) RETURNS SETOF int LANGUAGE plpgsql AS $$
+DECLARE i int := 0;
+BEGIN
+  <<outer>>
+  LOOP
+    i := i + 1;
+    EXIT outer WHEN i > upto;
+    CONTINUE WHEN i % 2 = 0;
+    RETURN NEXT i * i;
+  END LOOP;
+  RETURN QUERY SELECT id + 1000 FROM log WHERE id < 2;
+  RETURN QUERY EXECUTE 'SELECT $1 + $2' USING upto, 5;
+END $$
+
+SELECT * FROM squares(7)
+
+SELECT squares(3), 'x'
+
+CREATE FUNCTION pairs() RETURNS TABLE (id int, twice int) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  FOR id, twice IN SELECT log.id, log.id * 2 FROM log ORDER BY 1 LOOP
+    RETURN NEXT;
+  END LOOP;
+  RETURN QUERY SELECT id, 0 FROM log WHERE log.id = 1;
+END $$
+
+SELECT * FROM pairs()
+
+CREATE FUNCTION clash(id int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT max(id) FROM log); END $$
+
+SELECT clash(1)
+
+CREATE FUNCTION chosen(x int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  CASE x WHEN 1, 2 THEN RETURN 'few'; WHEN 3 THEN RETURN 'three'; END CASE;
+END $$
+
+SELECT chosen(2), chosen(3)
+
+SELECT chosen(4)
+
+CREATE FUNCTION arrays(given int[]) RETURNS int[] LANGUAGE plpgsql AS $$
+DECLARE x int; s int := 0; made int[];
+BEGIN
+  FOREACH x IN ARRAY given LOOP s := s + x; END LOOP;
+  made[1] := s;
+  made := made || 7;
+  RETURN made;
+END $$
+
+SELECT arrays('{1,2,3}')
+
+SELECT arrays(NULL)
+
+CREATE FUNCTION walk() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE c CURSOR (least int) FOR SELECT id, note FROM log WHERE id >= least ORDER BY id;
+  d refcursor; i int; n text; found_ text := '';
+BEGIN
+  OPEN c(2);
+  LOOP FETCH c INTO i, n; EXIT WHEN NOT FOUND; found_ := found_ || i || n || ';'; END LOOP;
+  MOVE ABSOLUTE 1 FROM c;
+  FETCH RELATIVE 1 FROM c INTO i, n;
+  found_ := found_ || i;
+  CLOSE c;
+  FOR r IN c(least := 4) LOOP found_ := found_ || '/' || r.note; END LOOP;
+  OPEN d FOR EXECUTE 'SELECT ' || quote_literal('dyn');
+  FETCH d INTO n;
+  CLOSE d;
+  RETURN found_ || n;
+END $$
+
+SELECT walk()
+
+CREATE FUNCTION recursive(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN n < 2 THEN n ELSE recursive(n - 1) + recursive(n - 2) END; END $$
+
+SELECT recursive(10)
+
+CREATE FUNCTION silent() RETURNS int LANGUAGE plpgsql AS $$ BEGIN NULL; END $$
+
+SELECT silent()
+
+CREATE FUNCTION v() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE a CONSTANT int := 5; b int NOT NULL DEFAULT a; c varchar(3);
+BEGIN
+  c := 'abc';
+  BEGIN c := 'abcd'; EXCEPTION WHEN string_data_right_truncation THEN RAISE WARNING '% %', SQLSTATE, c; END;
+  BEGIN b := NULL; EXCEPTION WHEN OTHERS THEN RAISE LOG 'unseen'; RAISE NOTICE '%', SQLERRM; END;
+  b := '12';
+  b := 12.6;
+  RAISE NOTICE '%% %', b;
+  EXECUTE 'CREATE TEMP TABLE made (x int)';
+  INSERT INTO made VALUES (b), (a);
+  EXECUTE 'SELECT sum(x) FROM made WHERE x > $1' INTO b USING 2;
+  RAISE NOTICE 'sum %', b;
+  DROP TABLE made;
+  RETURN;
+END $$
+
+SELECT v()
+
+DO $$ DECLARE r record; BEGIN RAISE NOTICE '%', r.x; END $$
+
+DO $$ DECLARE r record; BEGIN SELECT 1 AS a INTO r; RAISE NOTICE '%', r.x; END $$
+
+DO $$ BEGIN SELECT 1; END $$
+
+DO $$
+BEGIN
+  EXECUTE NULL;
+END $$
+
+DO $$ BEGIN INSERT INTO nowhere VALUES (1); END $$
+
+DO $$ DECLARE x int := 'one'; BEGIN END $$
+
+DO $$ BEGIN FOR i IN REVERSE 5 .. 1 BY 2 LOOP RAISE NOTICE '%', i; END LOOP; END $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF 1 THEN RETURN 2; END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN x := 2; END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ DECLARE a int; a text; BEGIN END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% %', 1; END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN EXIT; END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN NEXT 1; END; $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN; END; $$
+
+SELECT count(*) FROM log

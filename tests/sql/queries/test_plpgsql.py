@@ -1,0 +1,64 @@
+"""LANGUAGE plpgsql and DO: a recorded session of PostgreSQL 15, and what its functions may not be used for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ivm.errors import SqlError
+from sql.statements.results import RowsResult
+from tests.answers.make_scripts import answered
+from tests.support.sessions import Client, Server, text_rows
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("plpgsql"))
+    yield server
+    server.close()
+
+
+def replay(client: Client, name: str) -> None:
+    """Run a script, and compare each step with PostgreSQL's answer."""
+    client.run("SET TimeZone TO 'UTC'")
+    for step, answer in answered(name):
+        client.notices()
+        rows: list[list[str | None]] = []
+        error: list[str | None] | None = None
+        try:
+            last = client.results(step)[-1]
+            rows = [list(row) for row in text_rows(last)] if isinstance(last, RowsResult) else []
+        except SqlError as raised:
+            error = [raised.sqlstate, raised.message, raised.detail, raised.hint, raised.context]
+        notices = [[n.severity, n.message] for n in client.notices() if n.severity not in ("LOG", "DEBUG")]
+        assert (rows, error, notices) == (answer["rows"], answer["error"], answer["notices"]), step
+
+
+def test_recorded_session(server: Server) -> None:
+    client = server.client()
+    replay(client, "plpgsql")
+    client.close()
+
+
+def test_materialized_views_refuse_them(server: Server) -> None:
+    client = server.client()
+    client.run("CREATE FUNCTION one() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'")
+    error = client.error("CREATE MATERIALIZED VIEW m AS SELECT one()")
+    message = "function one(), which is interpreted, in a materialized view is not supported"
+    assert (error.sqlstate, error.message) == ("0A000", message)
+    client.run("CREATE TABLE d (a int, b int DEFAULT one())")
+    client.run("INSERT INTO d VALUES (1)")
+    assert client.rows("TABLE d") == [("1", "1")]
+    client.close()
+
+
+def test_calls_nest_to_a_depth_and_can_be_cancelled(server: Server) -> None:
+    client = server.client()
+    client.run("CREATE FUNCTION deep(n int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN deep(n + 1); END'")
+    assert client.state("SELECT deep(1)") == "54001"
+    client.run("SET statement_timeout TO 300")
+    assert client.state("DO 'BEGIN LOOP NULL; END LOOP; END'") == "57014"
+    assert client.state("DO 'BEGIN LOOP BEGIN NULL; EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END'") == "57014"
+    assert client.rows("SELECT 1") == [("1",)]
+    client.close()
