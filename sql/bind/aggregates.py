@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import INT4, INT8, TEXT
 from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
@@ -19,7 +19,7 @@ from sql.bind.overloads import resolve_call, resolve_uncached
 from sql.bind.overloads import signature as shown_call
 from sql.bind.routines import RoutineOverload
 from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope
-from sql.bind.walk import has_subquery, references
+from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
 
 
@@ -37,19 +37,19 @@ def aggregate(
     """
     if b.inside_aggregate:
         raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
-    b.inside_aggregate = b.scope.aggregating = True
+    b.inside_aggregate = True
     try:
         made = called_aggregate(b, node, name, overload)
     finally:
-        b.inside_aggregate = b.scope.aggregating = False
+        b.inside_aggregate = False
     made = made if become is None else become(made)
     parts = [*made.args, *(k.expr for k in made.order), *([made.filter] if made.filter is not None else [])]
     owner, level = _owner(b, parts, "aggregate functions", node.at)
-    if owner.aggregating:
-        raise SqlError("42803", "aggregate function calls cannot be nested", position=node.at + 1)
+    _check_nesting(owner, level, parts)
     if level:
-        made = _outer_aggregate(made, level, parts, node)
+        made = _outer_aggregate(made, level)
     index = AGGREGATE_BASE + owner.add_aggregate(made)
+    owner.seen.setdefault(index, (node.at, level > 0))
     if level:
         return OuterColumn(level, index, made.type, made.nullable)
     return Column(index, made.type, made.nullable)
@@ -64,6 +64,8 @@ def _owner(b: Binder, parts: Sequence[Scalar], what: str, at: int) -> tuple[Name
         owner = owner.parent
     if owner.aggregates is None:
         clause = b.clause if level == 0 else owner.clause
+        if level and clause == "FROM":
+            clause = "FROM clause of their own query level"
         raise SqlError("42803", f"{what} are not allowed in {clause}", position=at + 1)
     return owner, level
 
@@ -82,13 +84,21 @@ def grouping(b: Binder, node: nodes.Apply) -> Scalar:
     return OuterColumn(level, index, INT4, False) if level else Column(index, INT4, False)
 
 
-def _outer_aggregate(made: Aggregate, level: int, parts: list[Scalar], node: nodes.Apply) -> Aggregate:
-    """An aggregate of an enclosing query, over that query's columns. Raises 0A000."""
-    if any(has_subquery(p) for p in parts) or made.order:
-        raise unsupported("an aggregate of an outer query with a subquery or ORDER BY in it", position=node.at + 1)
+def _check_nesting(owner: NameScope, level: int, parts: Sequence[Scalar]) -> None:
+    """Raises 42803 where an aggregate of a query has another one of the same query in it, in a subquery."""
+    for part in parts:
+        for other, index in references(part):
+            if other == level and AGGREGATE_BASE <= index < GROUPING_BASE:
+                at, _ = owner.seen[index]
+                raise SqlError("42803", "aggregate function calls cannot be nested", position=at + 1)
+
+
+def _outer_aggregate(made: Aggregate, level: int) -> Aggregate:
+    """An aggregate of an enclosing query, over that query's columns."""
     filter_ = None if made.filter is None else unlift(made.filter, level)
     args = tuple(unlift(a, level) for a in made.args)
-    return replace(made, args=args, filter=filter_)
+    order = tuple(replace(key, expr=unlift(key.expr, level)) for key in made.order)
+    return replace(made, args=args, filter=filter_, order=order)
 
 
 def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineOverload | None) -> Aggregate:

@@ -16,7 +16,7 @@ from sql.bind.positions import column_at, start
 from sql.bind.recursion import check_recursion, mentions
 from sql.bind.scope import NameScope
 from sql.bind.setops import combine_types
-from sql.bind.subquery import bind_subquery, convert, resolve_columns
+from sql.bind.subquery import bind_ordered, convert, resolve_columns
 from sql.syntax.nodes import queries as nodes
 from storage.types.type_names import format_type
 
@@ -35,8 +35,8 @@ def with_ctes(env: Environment, with_: nodes.With, outer: NameScope | None) -> E
         if with_.recursive and mentions(query, cte.name):
             binding = _recursive(env, cte, query, outer)
         else:
-            table = bind_subquery(env, query, outer)
-            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel, depth=_depth(outer))
+            table, order = bind_ordered(env, query, outer)
+            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel, depth=_depth(outer), order=order)
         env = env.with_ctes({**env.ctes, cte.name: binding})
     return env
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
-from planner.expr.scalar import Literal, Parameter, Scalar
+from planner.expr.scalar import Literal, Parameter, Scalar, SortKey
 from planner.logical.nodes import Rel
 from sql.bind.bound_query import BoundQuery, NamedRel
 from sql.bind.scope import NameScope
@@ -100,7 +100,7 @@ class CteBinding:
 
     ``depth``: the depth of the scope around it, from which its outer references count. ``working``: it is the working
     table of a recursion that is being bound. ``silent``: a data-modifying statement without RETURNING, which cannot be
-    read.
+    read. ``order``: of its rows, where it has one; ``rel`` may then have hidden columns.
     """
 
     name: str
@@ -109,6 +109,7 @@ class CteBinding:
     working: bool = False
     depth: int = 0
     silent: bool = False
+    order: tuple[SortKey, ...] = ()
 
 
 class Binder(Protocol):

@@ -148,10 +148,10 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
             message = f'WITH query "{ref.name}" does not have a RETURNING clause'
             raise SqlError("0A000", message, position=ref.at + 1)
         if found is not None:
-            visible = visible_columns(found.columns, schema(found.rel))
+            visible = visible_columns(found.columns, schema(found.rel)[: len(found.columns)])
             deeper = (0 if outer is None else outer.depth) - found.depth
             rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
-            return rel, named(visible, ref, None)
+            return rel, replace(named(visible, ref, None), order=found.order)
     relation = lookup(env, ref)
     return stored(env, relation, ref)
 

@@ -40,8 +40,7 @@ class NameScope:
     the offset where it was first named, and whether that was in an inner level. ``conditional``: the expression being
     bound is an argument of this (CASE, COALESCE), where no set-returning function may be. ``groupings``: the arguments
     of each GROUPING so far, and its offset. ``several``: GROUP BY has several sets of keys. ``direct``: expressions
-    that must be over grouped columns, although they stand in an aggregate. ``aggregating``: the expression being bound
-    is an argument of an aggregate, in which a subquery may name no other of this level.
+    that must be over grouped columns, although they stand in an aggregate.
     """
 
     namespace: Namespace = field(default_factory=Namespace)
@@ -60,7 +59,6 @@ class NameScope:
     groupings: list[tuple[tuple[Scalar, ...], int]] = field(default_factory=list)
     several: bool = False
     direct: list[Scalar] = field(default_factory=list)
-    aggregating: bool = False
 
     @property
     def depth(self) -> int:

@@ -15,3 +15,16 @@ SELECT n FROM (SELECT generate_series(1, 1000000000000) n) s WHERE n % 9999 = 0 
 SELECT generate_series(1.5, 1000000000000) LIMIT 2
 SELECT generate_series(timestamp '2024-01-01', 'infinity', '1 day') LIMIT 2
 SELECT a, b FROM generate_series(1, 2) a, LATERAL (SELECT generate_series(1, 1000000000000) b) s WHERE b < 3 LIMIT 2
+-- aggregates of outer queries, and subqueries in aggregates
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); CREATE TEMP TABLE fb (c int, d int); INSERT INTO fb VALUES (1, 10), (2, 20), (2, 21), (3, 30); SELECT x.a, (SELECT sum((SELECT max(x.b + fa.b) FROM fb WHERE c = x.a)) FROM fa) FROM fa x
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); CREATE TEMP TABLE fb (c int, d int); INSERT INTO fb VALUES (1, 10), (2, 20), (2, 21), (3, 30); SELECT (SELECT sum((SELECT d FROM fb WHERE c = 1 AND fa.a = fa.a LIMIT 1) + fa.a)) FROM fa
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); CREATE TEMP TABLE fb (c int, d int); INSERT INTO fb VALUES (1, 10), (2, 20), (2, 21), (3, 30); SELECT a, (SELECT sum(fa.b + (SELECT max(d) FROM fb WHERE c = fa.a))) FROM fa GROUP BY a ORDER BY a
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); SELECT a, (SELECT string_agg(fa.b::text, ',' ORDER BY (SELECT -fa.b))) FROM fa GROUP BY a ORDER BY a
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); SELECT x.a, (SELECT sum((SELECT max(x.a) FROM fa)) FROM fa) FROM fa x
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); SELECT x.a, s.* FROM fa x, LATERAL (SELECT sum((SELECT x.b))) s
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 2), (1, 3), (2, 5), (NULL, 7); SELECT sum((SELECT a)), sum((SELECT count(*) FROM fa y WHERE y.a = fa.a)) FROM fa
+-- the order of a CTE
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 9), (2, 5), (3, 7); WITH x AS (SELECT a FROM fa ORDER BY b) SELECT * FROM x
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 9), (2, 5), (3, 7); WITH x AS (SELECT a FROM fa ORDER BY b), y AS (SELECT a + 1 AS c FROM x) SELECT * FROM y LIMIT 2
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 9), (2, 5), (3, 7); SELECT (WITH x AS (SELECT i.a FROM fa i WHERE i.a <= o.a ORDER BY b) SELECT a FROM x LIMIT 1) FROM fa o ORDER BY o.a
+CREATE TEMP TABLE fa (a int, b int); INSERT INTO fa VALUES (1, 9), (2, 5), (3, 7); WITH x(q) AS (SELECT a FROM fa ORDER BY b DESC) SELECT x, (SELECT count(*) FROM x) FROM x
