@@ -53,7 +53,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
-from ivm.errors import unsupported
 from ivm.words import (
     BOOL,
     BYTEA,
@@ -160,8 +159,6 @@ def _own(args: Sequence[SqlType]) -> SqlType:
 
 
 def _array(args: Sequence[SqlType]) -> SqlType:
-    if args[0].kind is Kind.RECORD:
-        raise unsupported("an array of rows")
     return args[0] if args[0].kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=args[0])
 
 

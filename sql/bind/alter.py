@@ -234,7 +234,7 @@ def _set_type(
 ) -> definitions.SetType:
     _not_system(change.column, "alter")
     column = column_of(table, change.column)
-    type_ = ddl.storable(env.type(change.type), column.name, change.type.at)
+    type_ = ddl.storable(env.type(change.type), column.name)
     if column.expression is not None and change.using is not None:
         message = "cannot specify USING when altering type of generated column"
         raise SqlError("42601", message, f'Column "{column.name}" is a generated column.')

@@ -47,7 +47,7 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
         values = tuple(i.value for i in items if isinstance(i, Literal))
         if all(v == () for v in values):  # Postgres has one empty array, of no dimension
             return Literal((), type_)
-        if not any(isinstance(v, tuple) for v in values) or len({_shape(v) for v in values}) == 1:
+        if not any(type(v) is tuple for v in values) or len({_shape(v) for v in values}) == 1:
             return Literal(values, type_)
         raise SqlError(
             "2202E", "multidimensional arrays must have array expressions with matching dimensions", position=at + 1
@@ -59,7 +59,7 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
 
 
 def _shape(value: object) -> tuple[int, ...]:
-    if not isinstance(value, tuple):
+    if type(value) is not tuple:
         return ()
     return (len(value), *(_shape(value[0]) if value else ()))
 

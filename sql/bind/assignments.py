@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, INT4, JSONB, Kind
-from planner.expr.functions.library import overloads
-from planner.expr.scalar import Call, Column, Literal, Scalar, ScalarSubquery
+from ivm.errors import SqlError
+from planner.expr.scalar import Column, Scalar, ScalarSubquery
 from planner.logical.nodes import Project, schema
-from sql.bind.arrays import jsonb_key
-from sql.bind.coerce import assign, cast, castable, type_name
+from sql.bind.coerce import assign
+from sql.bind.column_parts import with_parts
 from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.bind.target import Target, column_positions
 from sql.catalog.catalog import TableColumn
 from sql.syntax.nodes import queries as nodes
-from storage.types.type_names import format_type
 
 
 def new_values(
@@ -44,7 +41,9 @@ def _assigned(binder: Binder, target: Target, places: Sequence[int], assignment:
         for column in columns:
             _check_assigned(column)
     if isinstance(source, nodes.PartValues):
-        return [_with_parts(binder, columns[0], places[0], source)]
+        _check_assigned(columns[0])
+        items = [(parts, binder.bind(value), position(value)) for parts, value in source.items]
+        return [with_parts(binder, columns[0], Column(places[0], columns[0].type, True), items)]
     if not assignment.multiple:
         return [_value(binder, target, places[0], source)]
     if isinstance(source, nodes.RowExpr):
@@ -95,57 +94,3 @@ def _check_assigned(column: TableColumn) -> None:
         detail = f'Column "{column.name}" is an identity column defined as GENERATED ALWAYS.'
     if detail is not None:
         raise SqlError("428C9", f'column "{column.name}" can only be updated to DEFAULT', detail)
-
-
-def _with_parts(binder: Binder, column: TableColumn, place: int, node: nodes.PartValues) -> Scalar:
-    """The column's present value with new values of some of its elements. Raises 42804, 0A000, 428C9."""
-    _check_assigned(column)
-    if column.type.kind is Kind.JSONB:
-        return _with_jsonb_parts(binder, column, place, node)
-    element = column.type.element
-    if element is None:
-        message = f"cannot subscript type {format_type(column.type, False)} because it does not support subscripting"
-        raise SqlError("42804", message, position=node.at + 1)
-    result: Scalar = Column(place, column.type, True)
-    for parts, value in node.items:
-        sliced = any(p.slice for p in parts)
-        given = assign(binder.env, binder.bind(value), column.type if sliced else element, column.name, position(value))
-        if sliced and len(parts) > 1:
-            raise unsupported("assignment to a slice of several dimensions", position=parts[1].at + 1)
-        bounds = _bounds(binder, parts[0], result) if sliced else [_index(binder, p.low) for p in parts]
-        (function, *_) = overloads("array_assign_slice" if sliced else "array_assign")
-        result = Call(function.key, (result, given, *bounds), column.type, True)
-    return result
-
-
-def _with_jsonb_parts(binder: Binder, column: TableColumn, place: int, node: nodes.PartValues) -> Scalar:
-    """The column's present value with new values at some subscripts. Raises 42804."""
-    result: Scalar = Column(place, column.type, True)
-    (function, *_) = overloads("jsonb_assign")
-    for parts, value in node.items:
-        new = binder.bind(value)
-        if new.type.kind is not Kind.UNKNOWN and not castable(new.type, JSONB, "assignment"):
-            raise SqlError(
-                "42804", f'subscripted assignment to "{column.name}" requires type jsonb but expression is of type '
-                f"{type_name(new.type)}", hint="You will need to rewrite or cast the expression.",
-                position=position(value) + 1,
-            )  # fmt: skip
-        new = cast(binder.env, new, JSONB, "assignment", position(value))
-        keys = [jsonb_key(binder, p.low, p.high, p.slice, p.at) for p in parts]
-        in_array = Literal(keys[0][1], BOOL)
-        result = Call(function.key, (result, new, in_array, *(key for key, _ in keys)), JSONB, False)
-    return result
-
-
-def _bounds(binder: Binder, part: nodes.Part, array: Scalar) -> list[Scalar]:
-    """The bounds of a slice; left out, the array's own."""
-    low = Literal(1, INT4) if part.low is None else _index(binder, part.low)
-    if part.high is not None:
-        return [low, _index(binder, part.high)]
-    (length, *_) = overloads("array_length")
-    return [low, Call(length.key, (array, Literal(1, INT4)), INT4, True)]
-
-
-def _index(binder: Binder, node: nodes.Expr | None) -> Scalar:
-    assert node is not None, "an element has a subscript"
-    return cast(binder.env, binder.bind(node), INT4, "assignment", node.at)

@@ -6,7 +6,7 @@ from ivm.errors import SqlError, unsupported
 from planner.aggregates.table import ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
-from sql.bind import conditional, ordered_sets, routines, table_functions, windows
+from sql.bind import conditional, ordered_sets, routines, rows, table_functions, windows
 from sql.bind.aggregates import aggregate, grouping
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
@@ -21,7 +21,26 @@ _SCHEMAS = ("pg_catalog", "public", "information_schema")
 
 
 def call(b: Binder, node: nodes.Apply) -> Scalar:
-    """Any call written as ``name(…)``. Raises 42883, 42725, 42809, 0A000."""
+    """Any call written as ``name(…)``; ``f(row)`` is a field where there is no such function. Raises 42883, 42725,
+    42809, 0A000."""
+    try:
+        return _call(b, node)
+    except SqlError as error:
+        if error.sqlstate != "42883" or len(node.args) != 1 or len(node.name) != 1:
+            raise
+        value = b.typed(node.args[0])
+        if (
+            node.star
+            or node.over is not None
+            or node.distinct
+            or node.filter is not None
+            or node.name[0] not in (name for name, _ in value.type.fields)
+        ):
+            raise
+        return rows.field_of(value, nodes.Field(node.args[0], node.name[0], node.at))
+
+
+def _call(b: Binder, node: nodes.Apply) -> Scalar:
     found = routines.routine_overloads(b.env, node.name)
     if found and not (node.star or node.variadic or node.within):
         made = _routine(b, node, found)

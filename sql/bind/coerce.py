@@ -6,15 +6,17 @@ Rules of PostgreSQL's chapter 10 (parse_coerce.c).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, TEXT, Kind, SqlType
+from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext, cast_context
 from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
+from sql.catalog.composite import ROW_BASE
 from storage.types.type_names import format_type, is_preferred, type_category
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
@@ -55,6 +57,12 @@ def cast(
         source = expr.type
     if source == target:
         return expr
+    if source.kind is target.kind is Kind.RECORD and not target.fields:
+        return expr
+    if source.kind is target.kind is Kind.RECORD and not attempt:
+        converted = _row(env, expr, target, context, at)
+        if converted is not None:
+            return converted
     if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
         return folded
     if not castable(source, target, context):
@@ -114,9 +122,76 @@ def cast_arguments(env: Environment, args: Sequence[Scalar], types: Sequence[Sql
     return tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, types, strict=True))
 
 
+def resolved(type_: SqlType) -> SqlType:
+    """The type with text for UNKNOWN, also in the fields of an anonymous row."""
+    if type_.kind is Kind.UNKNOWN:
+        return TEXT
+    if type_.kind is not Kind.RECORD or type_.named is not None:
+        return type_
+    fields = tuple((name, resolved(field)) for name, field in type_.fields)
+    return type_ if fields == type_.fields else replace(type_, fields=fields)
+
+
 def resolve_unknown(env: Environment, expr: Scalar, at: int = 0) -> Scalar:
-    """The expression, as text if its type is UNKNOWN."""
-    return cast(env, expr, TEXT, "implicit", at) if expr.type.kind is Kind.UNKNOWN else expr
+    """The expression, as text if its type is UNKNOWN, and as a row of text where a field's type is."""
+    wanted = resolved(expr.type)
+    return expr if wanted == expr.type else cast(env, expr, wanted, "implicit", at)
+
+
+def _row(env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int) -> Scalar | None:
+    """A row as another row type, field by field; None where the two are the same but for names. Raises 42846."""
+    source = expr.type
+    if source.named is not None:
+        return None if source.named == target.named or target.named is None else _as_parent(env, expr, target, at)
+    if [t for _, t in source.fields] == [t for _, t in target.fields] and not isinstance(expr, Call):
+        return None
+    values = env.unresolved(expr) or fields_of(expr)
+    if len(values) != len(target.fields):
+        few = "few" if len(values) < len(target.fields) else "many"
+        raise _no_row(target, f"Input has too {few} columns.", at)
+    made = []
+    for i, (value, (_, type_)) in enumerate(zip(values, target.fields, strict=True)):
+        if value.type.kind is not Kind.UNKNOWN and not castable(value.type, type_, context):
+            shown = f"Cannot cast type {type_name(value.type)} to {type_name(type_)} in column {i + 1}."
+            raise _no_row(target, shown, at)
+        made.append(cast(env, value, type_, context, at))
+    return _unless_null(expr, Call("row", tuple(made), target, False))
+
+
+def _as_parent(env: Environment, expr: Scalar, target: SqlType, at: int) -> Scalar:
+    """A table's row as that of a table that it inherits from. Raises 42846."""
+    assert expr.type.named is not None
+    assert target.named is not None
+    child, parent = (env.catalog.by_id(named.oid - ROW_BASE) for named in (expr.type.named, target.named))
+    if child is None or parent is None or child.id not in {r.id for r in env.catalog.below(parent)}:
+        message = f"cannot cast type {type_name(expr.type)} to {type_name(target)}"
+        raise SqlError("42846", message, position=at + 1)
+    places = {name: i for i, (name, _) in enumerate(expr.type.fields)}
+    values = fields_of(expr)
+    return _unless_null(expr, Call("row", tuple(values[places[name]] for name, _ in target.fields), target, False))
+
+
+def fields_of(expr: Scalar) -> tuple[Scalar, ...]:
+    """The fields of a row, as the types that its own type says."""
+    if (
+        isinstance(expr, Call)
+        and expr.function == "row"
+        and all(arg.type == type_ for arg, (_, type_) in zip(expr.args, expr.type.fields, strict=True))
+    ):
+        return expr.args
+    fields = enumerate(expr.type.fields)
+    return tuple(Call("field of row", (expr, Literal(i, INT4)), type_, True) for i, (_, type_) in fields)
+
+
+def _unless_null(expr: Scalar, made: Scalar) -> Scalar:
+    if not expr.nullable:
+        return made
+    absent = Call("is null", (expr,), BOOL, False)
+    return Case(((absent, Literal(None, made.type)),), made, made.type, True)
+
+
+def _no_row(target: SqlType, detail: str, at: int) -> SqlError:
+    return SqlError("42846", f"cannot cast type record to {type_name(target)}", detail, position=at + 1)
 
 
 def to_boolean(env: Environment, expr: Scalar, what: str, at: int) -> Scalar:

@@ -32,6 +32,7 @@ from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.columns import ColumnDefinition
 from storage.types.order import interval_total
 from storage.types.text_interval import parse_interval
+from storage.types.type_names import format_type
 
 _UNSTORABLE: Final = (Kind.UNKNOWN, Kind.RECORD, Kind.VOID)
 
@@ -167,16 +168,22 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
     for name, column in zip(names, query.columns, strict=True):
         if names.count(name) > 1:
             raise SqlError("42701", f'column "{name}" specified more than once')
-        if column.type.kind in _UNSTORABLE:
-            raise SqlError("42P16", f'column "{name}" has pseudo-type {column.type.kind.value}')
+        if _is_pseudo(column.type):
+            raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(column.type)}')
     return names
 
 
-def storable(type_: SqlType, name: str, at: int) -> SqlType:
+def storable(type_: SqlType, name: str) -> SqlType:
     """The type of a stored column. Raises 42P16 for a pseudo-type."""
-    if type_.kind in _UNSTORABLE:
-        raise SqlError("42P16", f'column "{name}" has pseudo-type {type_.kind.value}', position=at + 1)
+    if _is_pseudo(type_):
+        raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')
     return type_
+
+
+def _is_pseudo(type_: SqlType) -> bool:
+    """Whether no column can have the type: that of rows without a named type, for instance, or of arrays of them."""
+    inner = type_.element or type_
+    return inner.kind in _UNSTORABLE and inner.named is None
 
 
 def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name: str) -> Scalar:
@@ -199,7 +206,7 @@ def column_definition(env: Environment, node: ColumnDefinition, parents: Sequenc
         if type_ is None:
             raise SqlError("42703", f'column "{node.name}" does not exist')
     else:
-        type_ = storable(env.type(node.type), node.name, node.at)
+        type_ = storable(env.type(node.type), node.name)
     text = None
     if node.default is not None:
         expr, text = node.default

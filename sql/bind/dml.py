@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.words import OID
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.nodes import Filter, Finishing, Project, Rel
 from sql.bind import cte, volatile
 from sql.bind.assignments import new_values
 from sql.bind.bound_query import BoundQuery, finished, rel_columns, sliced, values_rel
 from sql.bind.coerce import assign
+from sql.bind.column_parts import with_parts
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import with_others
@@ -63,11 +64,13 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     table = target.table
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
-    positions = target_positions(target, node.columns)
+    positions = target_positions(target, _named_once(node))
     source = node.source
     finishing: Finishing | None = None
     if source is None:
         rel: Rel = values_rel((tuple(defaults_of(env, target, range(len(table.columns))).values()),))
+    elif node.parts:
+        rel, finishing = _insert_parts(env, target, source, node)
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
         values = _insert_values(env, target, positions, source.body, node)
         if values is None:
@@ -193,6 +196,50 @@ def _insert_values(
                 values[place] = given_value(binder, columns[place], expr)
         rows.append(tuple(values[i] for i in range(len(columns))))
     return None if scope.functions else values_rel(rows)
+
+
+def _named_once(node: nodes.InsertStatement) -> tuple[tuple[str, int], ...]:
+    """The columns given values, once each where parts of them are."""
+    if not node.parts:
+        return node.columns
+    whole = {name for (name, _), parts in zip(node.columns, node.parts, strict=True) if not parts}
+    found: dict[str, tuple[str, int]] = {}
+    for name, at in node.columns:
+        if name in found and name in whole:
+            raise SqlError("42701", f'column "{name}" specified more than once', position=at + 1)
+        found.setdefault(name, (name, at))
+    return tuple(found.values())
+
+
+def _insert_parts(
+    env: Environment, target: Target, source: nodes.Query, node: nodes.InsertStatement
+) -> tuple[Rel, Finishing | None]:
+    """INSERT that gives values to parts of columns, whose other parts are NULL: a query that makes the columns."""
+    names = _named_once(node)
+    if isinstance(source.body, nodes.ValuesList) and len(source.body.rows) == 1 and _is_bare(source):
+        row = source.body.rows[0]
+        if any(isinstance(e, nodes.Default) and p for e, p in zip(row, node.parts, strict=False)):
+            raise SqlError("0A000", "cannot set a subfield to DEFAULT")
+        _, source = _as_select(tuple(range(len(row))), source, row)
+    bound = bind_query(env, source, None)
+    check_width(tuple(range(len(node.columns))), bound.width, node.columns, node.at)
+    if volatile.gives_volatile(bound):
+        raise unsupported("INSERT of volatile values into parts of columns", position=node.at + 1)
+    rel, given = _columns(finished(bound))
+    binder = ExpressionBinder(env, NameScope(clause="INSERT"), "INSERT")
+    positions = target_positions(target, names)
+    columns, places = target.table.columns, places_of(target, positions)
+    exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places])
+    for (name, _), place in zip(names, places, strict=True):
+        check_given(columns[place], node.overriding)
+        items = [
+            (parts, value, at)
+            for (n, at), parts, value in zip(node.columns, node.parts, given, strict=True)
+            if n == name
+        ]
+        exprs[place] = with_parts(binder, columns[place], Literal(None, columns[place].type), items)
+    ordered = tuple(exprs[i] for i in range(len(columns)))
+    return Project(rel.input if isinstance(rel, Project) else rel, ordered), None
 
 
 def _as_select(

@@ -156,7 +156,8 @@ class Environment:
 
     ``ctes``: those in scope by name. ``bindings``: numbers for recursive bindings. ``views``: the views and functions
     being expanded, to detect cycles. ``origins``: each untyped literal with its offset, by the literal's identity, for
-    the error where it does not fit its type.
+    the error where it does not fit its type. ``rows``: each ROW(…) with its fields before untyped ones became text, by
+    its identity.
     ``marked``: the aliases of tables in FROM that get an extra column which only an outer join's padding makes NULL.
     ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
@@ -170,6 +171,7 @@ class Environment:
     bindings: count[int] = field(default_factory=lambda: count(1))
     views: tuple[int, ...] = ()
     origins: dict[int, tuple[Literal, int]] = field(default_factory=dict)
+    rows: dict[int, tuple[Scalar, tuple[Scalar, ...]]] = field(default_factory=dict)
     marked: frozenset[str] = frozenset()
     top: nodes.With | None = None
     changes: list[tuple[int, DataChange]] = field(default_factory=list)
@@ -201,6 +203,10 @@ class Environment:
     def origin(self, literal: Literal, otherwise: int) -> int:
         """The offset of a literal made by ``untyped``; ``otherwise`` for any other."""
         return self.origins.get(id(literal), (literal, otherwise))[1]
+
+    def unresolved(self, row: Scalar) -> tuple[Scalar, ...] | None:
+        """The fields of a ROW(…) as written, untyped ones included; None for any other expression."""
+        return self.rows.get(id(row), (row, None))[1]
 
     def for_view(self, view: Relation) -> Environment:
         """The environment of a view's definition, which sees its own search path, no CTEs and no parameters."""

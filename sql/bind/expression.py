@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
-from sql.bind import arrays, calls, comparisons, conditional, rows
+from sql.bind import arrays, calls, comparisons, conditional, routines, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
@@ -75,7 +75,10 @@ class ExpressionBinder:
             case nodes.RowExpr():
                 return rows.row(self, expr)
             case nodes.Field():
-                return rows.field(self, expr)
+                return self._field(expr)
+            case nodes.AllFields():
+                message = 'row expansion via "*" is not supported here'
+                raise SqlError("0A000", message, position=expr.at + 1)
             case _:
                 return self._form(expr)
 
@@ -124,12 +127,46 @@ class ExpressionBinder:
             variable = parameters.variable(expr.parts)
             if variable is not None:
                 return variable
-            found = rows.whole_row(self.scope, expr.parts, expr.at)
+            found = rows.whole_row(self.scope, expr.parts, expr.at) or self._function_of_row(expr)
             if found is None and expr.parts[-1] == "tableoid":
                 found = rows.table_oid(self.scope, expr.parts[:-1], expr.at)
             if found is None:
                 raise
             return found
+
+    def _function_of_row(self, expr: nodes.Name) -> Scalar | None:
+        """``t.f`` as ``f(t)``, for a user's function f, or ``a.f`` of a function's argument; None if it is neither."""
+        name = expr.parts[-1]
+        if len(expr.parts) == 2 and (argument := self._argument(expr.parts[0], expr.at)) is not None:
+            return rows.field_of(argument, nodes.Field(expr, name, expr.at))
+        if len(expr.parts) == 1 or not routines.routine_overloads(self.env, (name,)):
+            return None
+        if rows.whole_row(self.scope, expr.parts[:-1], expr.at) is None:
+            return None
+        row = nodes.Star(expr.parts[:-1], expr.at)
+        return calls.call(self, nodes.Apply((name,), (row,), expr.at))
+
+    def _argument(self, name: str, at: int) -> Scalar | None:
+        """A row that is an argument of the function whose body is being bound; None if it is none."""
+        outermost = self.scope
+        while outermost.parent is not None:
+            outermost = outermost.parent
+        if outermost.clause != "FUNCTION":
+            return None
+        try:
+            found = find_column(self.scope, (name,), at)
+        except SqlError:
+            return None
+        return found if found.type.fields else None
+
+    def _field(self, expr: nodes.Field) -> Scalar:
+        """``(row).f``, or ``f(row)`` for a user's function f."""
+        try:
+            return rows.field(self, expr)
+        except SqlError as error:
+            if error.sqlstate != "42703" or not routines.routine_overloads(self.env, (expr.name,)):
+                raise
+        return calls.call(self, nodes.Apply((expr.name,), (expr.expr,), expr.at))
 
     def _whole_row(self, star: nodes.Star) -> Scalar:
         """``t.*`` as a value. Raises 42601, 42P01."""
@@ -152,6 +189,8 @@ class ExpressionBinder:
                     bound += [value for _, value in fields]
                     continue
                 bound += [c.expr for c in find_range_columns(self.scope, item)]
+            elif isinstance(item, nodes.AllFields):
+                bound += [e for _, e in rows.all_fields(self.typed(item.expr), item.at)]
             else:
                 bound.append(self.bind(item))
         return bound

@@ -18,7 +18,7 @@ from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
 from sql.bind import routines, table_functions
 from sql.bind.bound_query import UNIT
-from sql.bind.coerce import cast, resolve_unknown
+from sql.bind.coerce import cast, fields_of, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
@@ -224,8 +224,19 @@ def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | Non
             raise unsupported("ROWS FROM or ORDINALITY of such functions", position=ref.at + 1)
         expr = resolve_unknown(env, binder.bind(first), ref.at)
         rel, names = Project(UNIT, (expr,)), [ref.alias or name]
+    row = schema(rel)[0].type
+    if len(names) == 1 and row.fields:
+        rel, names = _fields(rel), [n for n, _ in row.fields]
     visible = visible_columns(names, schema(rel))
-    return rel, rename(Namespace(visible), ref.alias or name, ref.columns, ref.at)
+    found = rename(Namespace(visible), ref.alias or name, ref.columns, ref.at)
+    named_row = row if row.named is not None and row.fields else None
+    return rel, replace(found, ranges=(replace(found.ranges[0], row=named_row),))
+
+
+def _fields(rel: Rel) -> Rel:
+    """The fields of rows, which are the one column of a relation, as columns."""
+    (column,) = schema(rel)
+    return Project(rel, fields_of(Column(0, column.type, column.nullable)))
 
 
 def _routine(binder: ExpressionBinder, node: nodes.Apply) -> tuple[Rel, list[str]] | None:

@@ -13,6 +13,7 @@ from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
+from sql.catalog.composite import parts
 from storage.types.text import DEFAULT_STYLE, TextStyle, parse_datum
 
 _SESSION_KINDS: Final = frozenset(
@@ -23,7 +24,6 @@ _SESSION_KINDS: Final = frozenset(
         Kind.REGTYPE,
         Kind.REGPROC,
         Kind.REGNAMESPACE,
-        Kind.RECORD,
         Kind.VOID,
     }
 )
@@ -53,7 +53,7 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
         return Literal(None, target)
     assert isinstance(value, str)
     kind = _innermost(target).kind
-    deferred = kind in _SESSION_KINDS or (kind in _CLOCK_KINDS and _CLOCK_WORDS.search(value))
+    deferred = any(_is_deferred(part.kind, value) for part in parts(target))
     # the fields of an interval decide what its text means
     base = target if kind is Kind.INTERVAL else target.plain
     style = _STYLE.get()
@@ -70,6 +70,11 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     if target == base:
         return literal
     return Call("assignment_cast" if context == "assignment" else "cast", (literal,), target, False)
+
+
+def _is_deferred(kind: Kind, text: str) -> bool:
+    """Whether a value of this kind depends on when the text is read."""
+    return kind in _SESSION_KINDS or (kind in _CLOCK_KINDS and _CLOCK_WORDS.search(text) is not None)
 
 
 def _innermost(type_: SqlType) -> SqlType:
@@ -100,7 +105,7 @@ def _note(type_: SqlType, text: str, style: TextStyle) -> None:
     found = _FOUND.get()
     if found is None or (style.formats == DEFAULT_STYLE.formats and style.timezone == DEFAULT_STYLE.timezone):
         return
-    if _innermost(type_).kind not in _STYLED_KINDS:
+    if all(part.kind not in _STYLED_KINDS for part in parts(type_)):
         return
     readings: list[object] = []
     for each in (style, DEFAULT_STYLE):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import Schema
+from ivm.words import Schema, SqlType
 from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar, SortKey
 from sql.catalog.catalog import Relation, RelationKind
 
@@ -28,7 +28,8 @@ class Range:
     """A table of FROM under its alias (a range table entry in Postgres).
 
     ``relation``: the relation of the catalog, if it is one. ``padded``: an outer join may pad its columns with NULLs;
-    ``marker``: a column that is NULL in padded rows only. ``oid``: its tableoid, if the statement uses one.
+    ``marker``: a column that is NULL in padded rows only. ``oid``: its tableoid, if the statement uses one. ``row``:
+    the type of its rows, if that has a name and they are no relation's.
     """
 
     alias: str
@@ -38,6 +39,7 @@ class Range:
     marker: Column | None = None
     padded: bool = False
     oid: Visible | None = None
+    row: SqlType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
             None if r.marker is None else change(r.marker),
             r.padded or padded,
             None if r.oid is None else visible(r.oid),
+            r.row,
         )
         for r in namespace.ranges
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.words import BOOL
+from ivm.words import BOOL, Kind
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
-from sql.bind.coerce import cast_arguments
+from sql.bind.coerce import cast_arguments, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_operator, not_resolved, resolve_operator, result_type
 from sql.bind.rows import check_comparable
@@ -14,6 +14,7 @@ from sql.bind.rows import check_comparable
 
 def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
     """An operator applied to one or two operands. Raises 42883, 42725, 42804, worded as in Postgres."""
+    args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
     types = tuple(a.type for a in args)
     try:
         choice = resolve_operator(overloads(symbol), types)

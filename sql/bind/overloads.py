@@ -325,7 +325,8 @@ def _resolution(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> 
 def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None, range_: SqlType | None) -> SqlType:
     """The type to cast an argument to: its own if it differs in modifiers only."""
     if isinstance(declared, SqlType):
-        return given if same_family(declared, given) else declared
+        rows = declared.kind is given.kind is Kind.RECORD and not declared.fields
+        return given if rows or same_family(declared, given) else declared
     if declared is ANY:
         return TEXT if given.kind is Kind.UNKNOWN else given
     assert element is not None

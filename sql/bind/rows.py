@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, INT4, OID, Kind, SqlType
-from planner.expr.scalar import Call, Case, Literal, Scalar
-from sql.bind.coerce import resolve_unknown, same_family, type_name
+from ivm.words import BOOL, OID, Kind, SqlType
+from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
+from sql.bind.coerce import fields_of, resolve_unknown, same_family, type_name
 from sql.bind.environment import Binder
 from sql.bind.namespace import Range, at_level
 from sql.bind.scope import NameScope, find_range, note_columns
-from sql.catalog.catalog import RelationKind
+from sql.catalog.catalog import ROWED, Relation, RelationKind
 from sql.syntax.nodes import queries as nodes
 
 
@@ -33,8 +33,13 @@ def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
 
 def row(b: Binder, node: nodes.RowExpr) -> Scalar:
     """ROW(a, b, …), in which ``t.*`` stands for the columns of t."""
-    values = [resolve_unknown(b.env, value, node.at) for value in b.bind_items(node.items)]
-    return make_row(values, [f"f{i}" for i in range(1, len(values) + 1)])
+    values = b.bind_items(node.items)
+    names = [f"f{i}" for i in range(1, len(values) + 1)]
+    if any(isinstance(value, Parameter) for value in values):
+        return make_row(values, names)  # what the row is cast to says the parameters' types
+    made = make_row([resolve_unknown(b.env, value, node.at) for value in values], names)
+    b.env.rows[id(made)] = made, tuple(values)
+    return made
 
 
 def whole_row(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
@@ -56,7 +61,11 @@ def _seen(scope: NameScope, expr: Scalar, at: int, level: int) -> Scalar:
 def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
     """A table's row, NULL where an outer join pads it. Raises MarkerNeeded."""
     values = [seen(c.expr) for c in range_.columns]
-    made = make_row(values, [c.name for c in range_.columns])
+    named = range_.row if range_.relation is None else _row_type(range_.relation)
+    if named is not None and len(values) == len(named.fields) > 0:
+        made: Scalar = Call("row", tuple(values), named, False)
+    else:
+        made = make_row(values, [c.name for c in range_.columns])
     if not range_.padded:
         return made
     if range_.marker is None:
@@ -72,14 +81,35 @@ def field(b: Binder, node: nodes.Field) -> Scalar:
             column = [c for c in range_.columns if c.name == node.name]
             if range_.alias == node.expr.parts[0] and len(column) == 1:
                 return b.bind(nodes.Name((range_.alias, node.name), node.at))
-    value = b.typed(node.expr)
+    return field_of(b.typed(node.expr), node)
+
+
+def field_of(value: Scalar, node: nodes.Field) -> Scalar:
+    """The field of a row. Raises 42703 and 42809 as Postgres does."""
     if value.type.kind is not Kind.RECORD:
         message = f"column notation .{node.name} applied to type {type_name(value.type)}, which is not a composite type"
         raise SqlError("42809", message, position=node.at + 1)
-    for i, (name, type_) in enumerate(value.type.fields):
+    for (name, _), field_ in zip(value.type.fields, fields_of(value), strict=True):
         if name == node.name:
-            return Call("field of row", (value, Literal(i, INT4)), type_, True)
+            return field_
+    if value.type.named is not None:
+        message = f'column "{node.name}" not found in data type {type_name(value.type)}'
+        raise SqlError("42703", message, position=node.at + 1)
     raise SqlError("42703", f'could not identify column "{node.name}" in record data type', position=node.at + 1)
+
+
+def all_fields(value: Scalar, at: int) -> tuple[tuple[str, Scalar], ...]:
+    """``(row).*``: the names and values of all fields. Raises 42809."""
+    if value.type.kind is not Kind.RECORD or not value.type.fields:
+        raise SqlError("42809", f"type {type_name(value.type)} is not composite", position=at + 1)
+    return tuple((name, field_of(value, nodes.Field(nodes.Null(at), name, at))) for name, _ in value.type.fields)
+
+
+def _row_type(relation: Relation) -> SqlType | None:
+    """The type of a relation's rows; None where it has none, and for a relation seen with its former columns."""
+    if relation.kind not in ROWED or not all(c.name for c in relation.columns):
+        return None
+    return relation.own_type
 
 
 def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:

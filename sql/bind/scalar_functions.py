@@ -7,17 +7,19 @@ from ivm.words import Kind
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind import operator_functions, sequences
-from sql.bind.coerce import cast, cast_arguments, castable
+from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
 from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
+from storage.types.type_names import type_category
 
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
     """A scalar function applied. Raises 42883, 42725, and for nextval and its kin 42P01, 42809."""
     if name in sequences.FUNCTIONS and args:
         args = [sequences.resolved(env, args[0], at), *args[1:]]
+    args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
     types = tuple(a.type for a in args)
     try:
         choice = resolve(tuple(f for f in overloads(name) if not f.internal), types)
@@ -55,6 +57,8 @@ def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar
     except SqlError:
         return None
     source = args[0].type
+    if target.kind is Kind.RECORD or (source.kind is Kind.RECORD and type_category(target) == "S"):
+        return None  # only written as a cast
     if source.kind is Kind.BOOL and target.kind in (Kind.BPCHAR, Kind.VARCHAR):
         return None  # pg_cast has a function for them, of another name
     if source.kind is not Kind.UNKNOWN and not castable(source, target, "explicit"):

@@ -9,7 +9,7 @@ from ivm.errors import SqlError
 from ivm.words import INT8
 from planner.expr.scalar import Column, Literal, Scalar, SortKey
 from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
-from sql.bind import windows
+from sql.bind import rows, windows
 from sql.bind.bound_query import BoundQuery
 from sql.bind.coerce import resolve_unknown
 from sql.bind.comparable import check_equality
@@ -99,6 +99,10 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
                 result += [TargetExpr(name, value, 0, 0) for name, value in fields]
                 continue
             result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in _star(scope, target.expr)]
+            continue
+        if isinstance(target.expr, nodes.AllFields):
+            found = rows.all_fields(binder.typed(target.expr.expr), target.expr.at)
+            result += [TargetExpr(name, expr) for name, expr in found]
             continue
         expr = binder.bind(target.expr)
         table, attribute = _origin(scope, expr)

@@ -21,7 +21,7 @@ from typing import assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
-from sql.bind import alter, copying, ddl, dml, routine_definitions, vectors
+from sql.bind import alter, composite_types, copying, ddl, dml, routine_definitions, vectors
 from sql.bind.constraints import create_index
 from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import Environment, Parameters
@@ -43,6 +43,7 @@ from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
 from sql.syntax.nodes import statements as nodes_statements
+from sql.syntax.nodes import types as nodes_types
 from sql.syntax.nodes.constraints import CreateIndexStatement
 
 
@@ -126,6 +127,10 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return routine_definitions.drop_function(env, tree)
         case nodes_routines.CommentStatement():
             return routine_definitions.comment(env, tree)
+        case nodes_types.CreateCompositeStatement():
+            return composite_types.create_composite(env, tree)
+        case nodes_types.AlterCompositeStatement():
+            return composite_types.alter_composite(env, tree)
         case nodes_alter.AlterTableStatement():
             return alter.alter_table(env, tree)
         case nodes_statements.TruncateStatement():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ivm.words import TEXT, Kind, SqlType
+from ivm.words import Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.nodes import Distinct, Project, Rel, SetOperation, Values, schema
 from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_rel
-from sql.bind.coerce import cast
+from sql.bind.coerce import cast, resolved
 from sql.bind.environment import Environment
 from sql.bind.scope import NameScope
 from sql.syntax.nodes import queries as nodes
@@ -33,9 +33,9 @@ def bind_ordered(env: Environment, query: nodes.Query, outer: NameScope | None) 
 def resolve_columns(env: Environment, bound: BoundQuery) -> BoundQuery:
     """The query with its columns of type UNKNOWN as text."""
     columns = schema(bound.rel)
-    if all(c.type.kind is not Kind.UNKNOWN for c in columns):
+    types = [None if resolved(c.type) == c.type else resolved(c.type) for c in columns]
+    if not any(types):
         return bound
-    types = [None if c.type.kind is not Kind.UNKNOWN else TEXT for c in columns]
     return replace(bound, rel=convert(env, bound.rel, types, "implicit"))
 
 

@@ -14,11 +14,13 @@ from typing import Any, Final, Protocol
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
 from planner.options import DEFAULT, Joins, Late, Planning
+from sql.catalog.composite import StoredTypes, mentions, retyped, row_type
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
 from sql.catalog.partitioning import PartitionBound, Partitioning
-from sql.catalog.routine import Enums, Routine, routine_from_json, routine_to_json, type_from_json, type_to_json
+from sql.catalog.routine import Routine, Types, routine_from_json, routine_to_json, type_from_json, type_to_json
+from storage.types.type_names import type_oid
 
 
 class RelationKind(Enum):
@@ -27,7 +29,7 @@ class RelationKind(Enum):
     MATERIALIZED_VIEW = "m"
     SEQUENCE = "S"
     TYPE = "t"
-    """A user's type."""
+    """A user's type. The columns are those of a composite type."""
     FUNCTION = "f"
     """A user's function: a relation with the columns that it returns, named by its signature."""
     SOURCE = "o"
@@ -54,6 +56,8 @@ FED: Final = (RelationKind.TABLE, RelationKind.SOURCE)
 """The kinds whose rows are inputs of the dataflow."""
 STORED: Final = (*FED, RelationKind.MATERIALIZED_VIEW)
 """The kinds that have rows of their own."""
+ROWED: Final = (RelationKind.TABLE, RelationKind.VIEW, RelationKind.MATERIALIZED_VIEW)
+"""The kinds whose rows have a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +188,8 @@ class Relation:
 
     @property
     def own_type(self) -> SqlType:
-        """The type that it defines."""
-        assert self.enum is not None, "a type"
-        return SqlType(Kind.ENUM, enum=self.enum.type)
+        """The type that it defines: a type itself, or that of its rows."""
+        return row_type(self) if self.enum is None else SqlType(Kind.ENUM, enum=self.enum.type)
 
     @property
     def oid(self) -> int:
@@ -244,7 +247,8 @@ class CatalogReader(Protocol):
         ...
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
-        """The user's type with that name, in the schema or along the search path."""
+        """The user's type with that name, in the schema or along the search path. A relation is the type of its
+        rows."""
         ...
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
@@ -292,6 +296,11 @@ class Catalog:
         """The relation with that name in that schema."""
         return self.names.get((schema_name, name)) or self.system.get((schema_name, name))
 
+    def type(self, schema_name: str, name: str) -> Relation | None:
+        """The type with that name in that schema, which may be that of a relation's rows."""
+        relation = self.types.get((schema_name, name)) or self.names.get((schema_name, name))
+        return relation if relation is not None and relation.kind in (RelationKind.TYPE, *ROWED) else None
+
     def has_schema(self, name: str) -> bool:
         return name in self.schemas or name in INTERNAL_SCHEMAS
 
@@ -334,6 +343,7 @@ class Catalog:
         if relation.enum is not None:
             objects += [relation.enum.type.array_oid, *(label.oid for label in relation.enum.labels)]
         newest = max((relation.id, *objects, *(k.id for k in relation.foreign_keys)))
+        relations = retyped(relations, self.relations.get(relation.id), relation)
         return self._of(relations, max(self.next_id, newest + 1), version)
 
     def without(self, ids: Iterable[int], version: int) -> Catalog:
@@ -361,8 +371,9 @@ class Catalog:
     def exchanged(self, old: int, new: Relation, version: int) -> Catalog:
         """The catalog with ``old`` replaced by a relation with another id; its dependents then refer to the new one."""
         relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
+        relations = retyped({**relations, new.id: new}, self.relations.get(old), new)
         kept = replace(self, comments=_with_columns(self.comments, self.relations[old], new))
-        return kept._of({**relations, new.id: new}, max(self.next_id, new.id + 1), version)
+        return kept._of(relations, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
         """All relations outside ``ids`` that depend on one of them, transitively, in order of creation: views over
@@ -411,7 +422,9 @@ class Catalog:
         if body["format"] != 1:
             raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
         enums = {r["id"]: self._enum_from_json(r) for r in body["relations"] if "enum" in r}
-        relations = {r.id: r for r in (_relation_from_json(each, enums) for each in body["relations"])}
+        known = {oid: SqlType(Kind.ENUM, enum=enum.type) for oid, enum in enums.items()}
+        types = StoredTypes(known, body["relations"], type_from_json)
+        relations = {r.id: r for r in (_relation_from_json(each, enums, types) for each in body["relations"])}
         schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
         comments = {tuple(key): text for *key, text in body.get("comments", ())}
         return replace(self, schemas=schemas, comments=comments)._of(relations, body["next_id"], body["version"])
@@ -421,11 +434,13 @@ class Catalog:
         of_now = None if known is None or known.enum is None else known.enum.type
         return enum_from_json(data["id"], data["name"], data["enum"], of_now)
 
-    def using(self, type_: Relation) -> list[tuple[Relation, TableColumn]]:
-        """The tables' columns of this type, or of arrays of it."""
-        enum = type_.own_type.enum
-        tables = sorted((r for r in self.relations.values() if r.kind is RelationKind.TABLE), key=lambda r: r.oid)
-        return [(t, c) for t in tables for c in t.columns if (c.type.element or c.type).enum is enum]
+    def using(self, type_: Relation, *, directly: bool = False) -> list[tuple[Relation, TableColumn]]:
+        """The tables' columns, and the attributes of composite types, of this type or with it inside. ``directly``: not
+        inside of another type that a user made."""
+        oid = type_oid(type_.own_type)
+        kinds = (RelationKind.TABLE, RelationKind.TYPE)
+        users = sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.oid)
+        return [(t, c) for t in users if t.id != type_.id for c in t.columns if mentions(c.type, oid, directly)]
 
     def _of(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         relations = _with_children(relations)
@@ -513,21 +528,21 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
     }
 
 
-def _relation_from_json(data: Mapping[str, Any], enums: Enums) -> Relation:
+def _relation_from_json(data: Mapping[str, Any], enums: Mapping[int, Enumeration], types: Types) -> Relation:
     """``data``: with tuples for lists."""
     return Relation(
         data["id"],
         data["schema"],
         data["name"],
         RelationKind(data["kind"]),
-        tuple(_column_from_json(c, enums) for c in data["columns"]),
+        tuple(_column_from_json(c, types) for c in data["columns"]),
         **{name: data[name] for name in (*_PLAIN, *_PLAIN_IF_SET) if name in data},
         indexes=tuple(Index(**i) for i in data.get("indexes", ())),
         references=tuple(RelationReference(*r) for r in data.get("references", ())),
         sequence=_sequence_from_json(data["sequence"]) if "sequence" in data else None,
         checks=tuple(Check(*c) for c in data.get("checks", ())),
         foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
-        routine=routine_from_json(data["routine"], enums) if "routine" in data else None,
+        routine=routine_from_json(data["routine"], types) if "routine" in data else None,
         enum=enums.get(data["id"]),
         partitioning=Partitioning(**data["partitioning"]) if "partitioning" in data else None,
         bound=PartitionBound(**data["bound"]) if "bound" in data else None,
@@ -565,12 +580,12 @@ def _column_to_json(column: TableColumn) -> list[object]:
     return [column.name, type_to_json(column.type), column.nullable, column.default, *found]
 
 
-def _column_from_json(data: abc.Sequence[Any], enums: Enums) -> TableColumn:
+def _column_from_json(data: abc.Sequence[Any], types: Types) -> TableColumn:
     name, type_, nullable, default, *rest = data
     generated = Generated(*rest[0]) if rest and rest[0] is not None else None
     expression = rest[1] if len(rest) > 1 else None
     local = len(rest) < 3
-    return TableColumn(name, type_from_json(type_, enums), nullable, default, generated, expression, local)
+    return TableColumn(name, type_from_json(type_, types), nullable, default, generated, expression, local)
 
 
 def _sequence_to_json(sequence: Sequence) -> dict[str, object]:

@@ -55,8 +55,6 @@ _NAME: Final = re.compile(
 
 def array_of(element: SqlType) -> SqlType:
     """The array type of an element. An array's is itself, since Postgres's arrays have no declared dimensions."""
-    if element.kind is Kind.RECORD and element.fields:
-        raise unsupported("an array of rows")
     return element if element.kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=element)
 
 

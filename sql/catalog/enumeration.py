@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import EnumType, Kind, SqlType
+from ivm.words import EnumType
 from planner.identifiers import quoted
 
 GAP: Final = 1 << 40
@@ -41,16 +41,6 @@ class Enumeration:
     def find(self, text: str) -> int | None:
         """A label's index, None if there is no such label."""
         return next((i for i, label in enumerate(self.labels) if label.text == text), None)
-
-
-def type_of_oid(enums: Iterable[EnumType | None], oid: int) -> SqlType | None:
-    """The enum with this oid, or the array of an enum."""
-    for enum in enums:
-        if enum is not None and enum.oid == oid:
-            return SqlType(Kind.ENUM, enum=enum)
-        if enum is not None and enum.array_oid == oid:
-            return SqlType(Kind.ARRAY, element=SqlType(Kind.ENUM, enum=enum))
-    return None
 
 
 def declared(oid: int, name: str, texts: tuple[str, ...]) -> Enumeration:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivm.words import Kind, SqlType
-from sql.catalog.enumeration import Enumeration
 from storage.types.type_names import type_from_oid
 
-Enums = Mapping[int, Enumeration]
+Types = Mapping[int, SqlType]
+"""The users' types, by oid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
     }  # fmt: skip
 
 
-def routine_from_json(data: Mapping[str, Any], enums: Enums) -> Routine:
-    """``enums``: the users' types, by oid."""
-    arguments = tuple(Argument(n, type_from_json(type_, enums), default) for n, type_, default in data["arguments"])
-    return Routine(data["name"], arguments, type_from_json(data["result"], enums), *data["flags"])
+def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
+    """The inverse of ``routine_to_json``."""
+    arguments = tuple(Argument(n, type_from_json(type_, types), default) for n, type_, default in data["arguments"])
+    return Routine(data["name"], arguments, type_from_json(data["result"], types), *data["flags"])
 
 
 def type_to_json(type_: SqlType) -> list[object]:
@@ -87,10 +87,10 @@ def type_to_json(type_: SqlType) -> list[object]:
     return [type_.kind.value, type_.precision, type_.scale, element, *oid]
 
 
-def type_from_json(data: Sequence[Any], enums: Enums) -> SqlType:
-    """``enums``: the users' types, by oid."""
+def type_from_json(data: Sequence[Any], types: Types) -> SqlType:
+    """The inverse of ``type_to_json``."""
     kind, precision, scale, element, *oid = data
-    of = None if element is None else type_from_json(element, enums)
-    if oid and (built_in := type_from_oid(oid[0])) is not None:
-        return built_in
-    return SqlType(Kind(kind), precision, scale, of, enum=enums[oid[0]].type if oid else None)
+    if oid:
+        return type_from_oid(oid[0]) or types[oid[0]]
+    of = None if element is None else type_from_json(element, types)
+    return SqlType(Kind(kind), precision, scale, of)

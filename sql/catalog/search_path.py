@@ -12,6 +12,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
     PUBLIC,
+    ROWED,
     Catalog,
     CatalogReader,
     Relation,
@@ -104,7 +105,7 @@ class SearchPathReader:
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         places = self.path.places if schema_name is None else (self.schema(schema_name),)
-        return next((t for t in (self.catalog.types.get((place, name)) for place in places) if t is not None), None)
+        return next((t for t in (self.catalog.type(place, name) for place in places) if t is not None), None)
 
     def schema(self, name: str) -> str:
         """The actual schema for a schema name, resolving the alias of the temporary one."""
@@ -163,8 +164,11 @@ class Pinned:
         return tuple(r for r in found if schema_name in (None, r.schema_name))
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
+        for reference in self.view.references:
+            if (reference.schema_name, reference.name) == (schema_name, name):
+                return self.catalog.by_id(reference.relation)
         needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
-        found = (r for r in needed if r.kind is RelationKind.TYPE and r.name == name)
+        found = (r for r in needed if r.kind in (RelationKind.TYPE, *ROWED) and r.name == name)
         return next((r for r in found if schema_name in (None, r.schema_name)), None)
 
     def home(self, schema_name: str | None, temporary: bool) -> str:
@@ -209,6 +213,8 @@ class Recorder:
         found = self.catalog.type(schema_name, name)
         if found is not None:
             self.seen.add(found.id)
+            if found.kind is not RelationKind.TYPE:
+                self.names.setdefault((schema_name, name), (found.id, set()))
         return found
 
     def home(self, schema_name: str | None, temporary: bool) -> str:

@@ -18,7 +18,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
-from planner.expr.scalar import Scalar
+from planner.expr.scalar import Call, Column, Literal, Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.bind.generation import generated_columns, generated_from
@@ -29,6 +29,7 @@ from sql.ddl.alter_draft import Draft
 from sql.ddl.alter_identity import drop_identity, set_identity, with_sequence
 from sql.ddl.alter_inherited import check_inherited
 from sql.ddl.alter_views import Views, remade
+from sql.ddl.composite_types import reshape_users
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.family_changes import family_changes
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
@@ -80,6 +81,8 @@ class Alterer:
         drafts = [self._drafted(table, own) for table, own in family]
         for draft in drafts:
             draft.seen = Views(self.writer, self.names, self.notify, draft.table).seen()
+        for draft in drafts:
+            self._reshape(draft)
         changed = [(draft, self._applied(draft)) for draft in drafts]
         rewritten = [(draft, table) for draft, table in changed if table.id != draft.table.id]
         for draft, table in rewritten:
@@ -113,6 +116,20 @@ class Alterer:
             self.writer.alter(new)
             self._check_references(old, new)
         return new
+
+    def _reshape(self, draft: Draft) -> None:
+        """Give the table's rows that are values of other tables' columns their new form. Raises 0A000 where a column's
+        values would have to be computed."""
+        old, new = draft.table, draft.result()
+        users = self.writer.catalog.using(old)
+        if not users or old.own_type == new.own_type:
+            return
+        if not all(isinstance(v, Column) or v == Literal(None, v.type) or _is_reshaped(v) for v in draft.values):
+            user, column = users[0]
+            shown = f"{user.name}.{column.name}"
+            message = f'cannot alter table "{old.name}" because column "{shown}" uses its row type'
+            raise SqlError("0A000", message)
+        reshape_users(self.writer, self.alter, old, new)
 
     def _change(self, draft: Draft, change: definitions.Change) -> None:
         match change:
@@ -311,6 +328,10 @@ class Alterer:
                 message = f'column "{column.name}" of relation "{new.name}" contains null values'
                 raise SqlError("23502", message)
         return pack(vectors, new.schema, len(rows))
+
+
+def _is_reshaped(value: Scalar) -> bool:
+    return isinstance(value, Call) and value.function == "reshaped"
 
 
 def _other_constraints(table: Relation) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
@@ -11,11 +12,22 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
+from sql.ddl.composite_types import CompositeAlterer, create_composite
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
-from sql.statements.types import AddLabel, CreateEnum, DropType, RenameLabel, RenameType, TypeStatement
+from sql.statements.types import (
+    AddLabel,
+    AlterComposite,
+    CreateComposite,
+    CreateEnum,
+    DropAttribute,
+    DropType,
+    RenameLabel,
+    RenameType,
+    TypeStatement,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,14 @@ class TypeDefiner:
             case CreateEnum():
                 self._create(statement)
                 return "CREATE TYPE"
+            case CreateComposite():
+                create_composite(self.writer, self._place(statement.schema_name, statement.name), statement)
+                return "CREATE TYPE"
+            case AlterComposite():
+                say = partial(self._say, code="00000")
+                found = self._composite(statement.schema_name, statement.name)
+                CompositeAlterer(self.writer, self.alter, say).run(found, statement)
+                return "ALTER TYPE"
             case AddLabel():
                 self._add(statement)
                 return "ALTER TYPE"
@@ -51,18 +71,37 @@ class TypeDefiner:
                 assert_never(statement)
 
     def _create(self, statement: CreateEnum) -> None:
-        catalog, engine = self.writer.catalog, self.writer.engine
-        schema_name, name = self.names.home(statement.schema_name, temporary=False), statement.name
-        check_creatable(schema_name, name)
-        if is_temporary(schema_name):
-            raise unsupported("a temporary type")
-        if not catalog.has_schema(schema_name):
-            raise no_schema(schema_name)
-        self._check_free(schema_name, name)
-        oid = engine.next_id(catalog)
+        engine, name = self.writer.engine, statement.name
+        schema_name = self._place(statement.schema_name, name)
+        oid = engine.next_id(self.writer.catalog)
         created = engine.timeline.epoch(engine.timeline.last) + 1
         enum = declared(oid, name, statement.labels)
         self.writer.create(Relation(oid, schema_name, name, RelationKind.TYPE, (), created=created, enum=enum), None)
+
+    def _place(self, schema_name: str | None, name: str) -> str:
+        """The schema of a new type. Raises 42710, 42501, 3F000, 0A000."""
+        place = self.names.home(schema_name, temporary=False)
+        check_creatable(place, name)
+        if is_temporary(place):
+            raise unsupported("a temporary type")
+        if not self.writer.catalog.has_schema(place):
+            raise no_schema(place)
+        self._check_free(place, name)
+        return place
+
+    def _say(self, message: str, code: str) -> None:
+        self.notify(Notice("NOTICE", code, message))
+
+    def _composite(self, schema_name: str | None, name: str) -> Relation:
+        """The composite type of this name. Raises 42704, 42809."""
+        found = self.names.type(schema_name, name)
+        if found is None:
+            raise self._missing(schema_name, name)
+        if found.enum is not None:
+            raise SqlError("42809", f'"{name}" is not a composite type')
+        if found.kind is not RelationKind.TYPE:
+            raise SqlError("42809", f"{found.name} is a table's row type", hint="Use ALTER TABLE instead.")
+        return found
 
     def _check_free(self, schema_name: str, name: str) -> None:
         catalog = self.writer.catalog
@@ -71,8 +110,10 @@ class TypeDefiner:
 
     def _find(self, schema_name: str | None, name: str) -> tuple[Relation, Enumeration]:
         found = self.names.type(schema_name, name)
-        if found is None or found.enum is None:
+        if found is None:
             raise self._missing(schema_name, name)
+        if found.enum is None:
+            raise SqlError("42809", f"{found.name} is not an enum")
         return found, found.enum
 
     def _missing(self, schema_name: str | None, name: str) -> SqlError:
@@ -105,7 +146,9 @@ class TypeDefiner:
 
     def _rename_type(self, statement: RenameType) -> None:
         """Raises 0A000 if a definition's text may contain the name: it would then mean another type, or none."""
-        found, enum = self._find(statement.schema_name, statement.name)
+        found = self.names.type(statement.schema_name, statement.name)
+        if found is None or found.enum is None:
+            found = self._composite(statement.schema_name, statement.name)
         self._check_free(found.schema_name, statement.new)
         catalog = self.writer.catalog
         texts = {r.id: [c.default or "" for c in r.columns] + [c.text for c in r.checks] for r in catalog.stored()}
@@ -113,7 +156,11 @@ class TypeDefiner:
         for other in [*catalog.dependents([found.id]), *naming]:
             what = f"{LABELS[other.kind]} {other.name}"
             raise unsupported(f"renaming a type that {what} may name", f"Drop {what} first and create it again.")
-        self._redefine(replace(found, name=statement.new), replace(enum, name=statement.new))
+        renamed = replace(found, name=statement.new)
+        if found.enum is None:
+            self.writer.redefine(renamed)
+        else:
+            self._redefine(renamed, replace(found.enum, name=statement.new))
 
     def _redefine(self, type_: Relation, enum: Enumeration) -> None:
         self.writer.redefine(replace(type_, enum=enum))
@@ -136,19 +183,44 @@ class TypeDefiner:
                 if not statement.if_exists:
                     raise missing
                 self.notify(Notice("NOTICE", "00000", f"{missing.message}, skipping"))
+            elif type_.kind is not RelationKind.TYPE:
+                raise self._of_rows(type_)
             elif type_ not in found:
                 found.append(type_)
-        columns = [(type_, *each) for type_ in found for each in self.writer.catalog.using(type_)]
+        ids = {t.id for t in found}
+        columns = [
+            (type_, *each) for type_ in found for each in self.writer.catalog.using(type_, directly=True)
+            if each[0].id not in ids
+        ]  # fmt: skip
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
             raise self._needed(found, columns, dependents)
         told = [self._column(table, column) for _, table, column in columns]
         tell_cascade(self.notify, [*told, *map(self._described, dependents)])
         self.writer.drop([r.id for r in dependents])
-        for table in {t.id: t for _, t, _ in columns}.values():
-            gone = tuple(DropColumn(c.name, cascade=True) for _, t, c in columns if t.id == table.id)
-            self.alter(AlterTable(self.writer.catalog.relations[table.id], table.name, gone))
-        self.writer.drop([t.id for t in found])
+        gone = {t.id for t in found}
+        for user in {t.id: t for _, t, _ in columns}.values():
+            if user.id not in gone:
+                self._drop_columns(user, tuple(c.name for _, t, c in columns if t.id == user.id))
+        self.writer.drop(list(gone))
+
+    def _drop_columns(self, user: Relation, names: tuple[str, ...]) -> None:
+        """Drop a table's columns, or a composite type's attributes."""
+        if user.kind is RelationKind.TYPE:
+            changes = tuple(DropAttribute(name) for name in names)
+            statement = AlterComposite(user.schema_name, user.name, changes)
+            CompositeAlterer(self.writer, self.alter, partial(self._say, code="00000")).run(user, statement)
+            return
+        gone = tuple(DropColumn(name, cascade=True) for name in names)
+        # dropping an attribute may have given the table another id
+        table = next(r for r in self.writer.catalog.relations.values() if r.oid == user.oid)
+        self.alter(AlterTable(table, user.name, gone))
+
+    def _of_rows(self, relation: Relation) -> SqlError:
+        """The error of DROP TYPE for the type of a relation's rows."""
+        what, name = LABELS[relation.kind], self.names.shown(relation)
+        message = f"cannot drop type {name} because {what} {name} requires it"
+        return SqlError("2BP01", message, hint=f"You can drop {what} {name} instead.")
 
     def _needed(
         self, found: list[Relation], columns: list[tuple[Relation, Relation, TableColumn]], dependents: list[Relation]
@@ -161,7 +233,8 @@ class TypeDefiner:
         return dependents_error(what, lines, len(found) > 1)
 
     def _column(self, table: Relation, column: TableColumn) -> str:
-        return f"column {quoted(column.name)} of {self._described(table)}"
+        of = "composite " if table.kind is RelationKind.TYPE else ""
+        return f"column {quoted(column.name)} of {of}{self._described(table)}"
 
     def _described(self, relation: Relation) -> str:
         if relation.kind is RelationKind.TYPE:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ivm.errors import SqlError, unsupported
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
 from sql.pgwire.messages import sized
-from storage.types.arrays import elements, shape
+from storage.types.arrays import Row, elements, shape
 from storage.types.definition import Inside
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import from_parts, mantissa_of, scale_of
@@ -99,6 +99,8 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return fit_numeric(_decode_numeric(data), type_.precision, type_.scale)
             case Kind.ARRAY:
                 return _decode_array(type_, data, style)
+            case Kind.RECORD if type_.fields:
+                return _decode_row(type_, data, style)
             case _ if (own := DEFINITIONS.get(kind)) is not None:
                 return own.receive(type_, data, Inside(lambda part, of: decode_binary(part, of, style), sort_key))
             case _:
@@ -167,6 +169,25 @@ def _encode_row(type_: SqlType, datum: Any) -> bytes:
         body = None if value is None else encode_binary(field, value)
         parts.append(_UINT4.pack(type_oid(field)) + sized(body))
     return b"".join(parts)
+
+
+def _decode_row(type_: SqlType, data: bytes, style: TextStyle) -> Row:
+    """A row in Postgres's form: for each field the oid of its type, its size and its bytes."""
+    (count,) = _INT4.unpack_from(data)
+    if count != len(type_.fields):
+        raise SqlError("42804", f"wrong number of columns: {count}, expected {len(type_.fields)}")
+    at, values = 4, []
+    for i, (_, field) in enumerate(type_.fields):
+        oid, size = _UINT4.unpack_from(data, at)[0], _INT4.unpack_from(data, at + 4)[0]
+        if oid != type_oid(field):
+            message = f"binary data has type {oid} instead of expected {type_oid(field)} in record column {i + 1}"
+            raise SqlError("42804", message)
+        at += 8
+        values.append(None if size < 0 else decode_binary(field, data[at : at + size], style))
+        at += max(size, 0)
+    if at != len(data):
+        raise ValueError
+    return Row(values)
 
 
 def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, ...]:

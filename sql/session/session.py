@@ -9,7 +9,7 @@ from typing import Literal
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.peek.run import NegativeCountError
-from sql.catalog.enumeration import type_of_oid
+from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
@@ -117,8 +117,9 @@ class Session:
         )
 
     def _type(self, oid: int) -> SqlType | None:
-        own = self.state.catalog.types.values()
-        return type_from_oid(oid) or type_of_oid((t.own_type.enum for t in own), oid)
+        known = type_from_oid(oid)
+        own = None if known is not None else type_of_oid(self.state.catalog.relations.values(), oid)
+        return known if own is None else own[1]
 
     def describe_statement(self, name: str) -> tuple[tuple[SqlType, ...], tuple[OutputColumn, ...] | None]:
         """The types of the parameters, and the columns (None: no rows)."""

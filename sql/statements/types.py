@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ivm.words import SqlType
+from sql.catalog.catalog import TableColumn
+
 
 @dataclass(frozen=True, slots=True)
 class CreateEnum:
@@ -45,4 +48,44 @@ class DropType:
     cascade: bool = False
 
 
-TypeStatement = CreateEnum | AddLabel | RenameLabel | RenameType | DropType
+@dataclass(frozen=True, slots=True)
+class CreateComposite:
+    schema_name: str | None
+    name: str
+    attributes: tuple[TableColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddAttribute:
+    attribute: TableColumn
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttributeType:
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class DropAttribute:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameAttribute:
+    name: str
+    new: str
+
+
+AttributeChange = AddAttribute | SetAttributeType | DropAttribute | RenameAttribute
+
+
+@dataclass(frozen=True, slots=True)
+class AlterComposite:
+    schema_name: str | None
+    name: str
+    changes: tuple[AttributeChange, ...]
+
+
+TypeStatement = CreateEnum | AddLabel | RenameLabel | RenameType | DropType | CreateComposite | AlterComposite

@@ -12,10 +12,10 @@ from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.column_types import is_type_name, parse_type
 from sql.catalog.comments import CATALOGS
-from sql.catalog.enumeration import type_of_oid
 from sql.catalog.keys import Index, constraint_oid
 from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions
+from sql.catalog.user_types import type_of_oid, typed
 from sql.system import pg_routines
 from sql.system.pg_relations import (
     check_definition,
@@ -25,9 +25,9 @@ from sql.system.pg_relations import (
     index_definition,
 )
 from sql.system.pg_types import function_oids, functions, type_names
-from sql.system.state import OWNER, SystemState, indexed
+from sql.system.state import OWNER, SystemState, composite_types, indexed
 from sql.system.view_text import view_definition
-from storage.types.type_names import format_type, type_from_oid, type_oid
+from storage.types.type_names import format_type, info, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays in everything but their names."""
@@ -108,7 +108,7 @@ class SystemFunctions:
     def _relations(self) -> dict[int, Relation]:
         if self._by_id is None:
             self._by_id = {d.relation.oid: d.relation for d in definitions().values()}
-            self._by_id.update((r.oid, r) for r in self._state.relations())
+            self._by_id.update((r.oid, r) for r in (*self._state.relations(), *composite_types(self._state)))
         return self._by_id
 
     def _index(self, oid: int) -> tuple[Relation, Index] | None:
@@ -271,20 +271,23 @@ class SystemFunctions:
 
     def _own_type_name(self, oid: int) -> str | None:
         """A user-defined type's name as SQL text, with its schema if the name alone does not find it."""
-        for type_ in self._state.types():
-            found = type_of_oid((type_.own_type.enum,), oid)
-            if found is not None:
-                name = format_type(found)
-                return name if self._own_type(type_.name) == type_ else f"{quoted(type_.schema_name)}.{name}"
-        return None
+        found = self._found_type(oid)
+        if found is None:
+            return None
+        name = format_type(found[1])
+        return name if self._own_type(found[0].name) == found[0] else f"{quoted(found[0].schema_name)}.{name}"
+
+    def _found_type(self, oid: int) -> tuple[Relation, SqlType] | None:
+        return type_of_oid((*self._state.types(), *self._state.relations()), oid)
 
     def type_is_visible(self, oid: int) -> bool:
         """pg_type_is_visible. Postgres's own types always are."""
-        found = next((t for t in self._state.types() if type_of_oid((t.own_type.enum,), oid) is not None), None)
-        return found is None or self._own_type(found.name) == found
+        found = self._found_type(oid)
+        return found is None or self._own_type(found[0].name) == found[0]
 
     def _own_type(self, name: str, schema: str | None = None) -> Relation | None:
-        types = {t.schema_name: t for t in self._state.types() if t.name == name}
+        known = typed((*self._state.relations(), *self._state.types()))
+        types = {t.schema_name: t for t in known if t.name == name}
         places = self._state.path.places if schema is None else (schema,)
         return next((types[place] for place in places if place in types), None)
 
@@ -300,10 +303,10 @@ class SystemFunctions:
             return None
         element = None if name[:1] != "_" else self._own_type(name[1:], schema)
         found = self._own_type(name, schema) or element
-        enum = None if found is None else found.own_type.enum
-        if enum is None:
+        if found is None:
             return None
-        return enum.array_oid if base != text.strip() or found is element else enum.oid
+        own = info(found.own_type)
+        return own.array_oid if base != text.strip() or found is element else own.oid
 
     def _relation_oid(self, schema: str | None, name: str, text: str) -> int:
         path = self._state.path

@@ -12,10 +12,11 @@ from sql.bind.view_targets import updatable_columns
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
+from sql.catalog.user_types import type_of_oid
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
 from sql.system.view_text import catalog_of, view_definition
-from storage.types.type_names import format_type, internal_name
+from storage.types.type_names import format_type, internal_name, type_oid
 
 _MAX_OCTETS: Final = 1 << 30
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
@@ -72,15 +73,15 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
     type_ = column.type
     not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
     data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
-    own = next((t for t in state.types() if t.own_type.enum is (type_.element or type_).enum), None)
-    if type_.kind is Kind.ENUM:
+    own = type_of_oid((*state.types(), *state.relations()), type_oid(type_.element or type_))
+    if own is not None and type_.kind is not Kind.ARRAY:
         data_type = "USER-DEFINED"
     return dict(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
         column_name=column.name, ordinal_position=i + 1,
         column_default=None if column.expression is not None else default_text(state, column),
         is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
-        udt_schema="pg_catalog" if own is None else own.schema_name, udt_name=internal_name(type_),
+        udt_schema="pg_catalog" if own is None else own[0].schema_name, udt_name=internal_name(type_),
         dtd_identifier=str(i + 1),
         is_self_referencing="NO", **_generation(state, column), **_identity(state, column),
         **_limits(type_),

@@ -9,7 +9,7 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.partitions import bound_text
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
@@ -17,6 +17,7 @@ from sql.system.state import (
     OWNER,
     SystemState,
     all_relations,
+    composite_types,
     defaults_of,
     indexed,
     relkind,
@@ -44,6 +45,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
         bound = relation.bound
         yield row(
             oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
+            reltype=type_oid(relation.own_type) if relation.kind in ROWED else 0,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
@@ -52,6 +54,12 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
             relispopulated=True, relreplident="d" if kind in "rmp" else "n", relispartition=bound is not None,
             reloptions=list(relation.options) or None,
             relpartbound=None if bound is None else bound_text(tables[relation.parents[0]], bound),
+        )  # fmt: skip
+    for type_ in composite_types(state):
+        yield row(
+            oid=type_.oid, relname=type_.name, relnamespace=schemas[type_.schema_name], relowner=OWNER,
+            reltype=type_oid(type_.own_type), relpersistence="p", relkind="c", relnatts=len(type_.columns),
+            relispopulated=True, relreplident="n",
         )  # fmt: skip
     for relation, index in indexed(state):
         yield row(
@@ -117,6 +125,8 @@ def pg_attribute(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in state.relations():
         if relation.oid not in system:
             yield from _attributes(relation)
+    for type_ in composite_types(state):
+        yield from _attributes(type_)
     yield from _system_attributes()
     for relation, index in indexed(state):
         for number, i in enumerate((*index.columns, *index.included)):

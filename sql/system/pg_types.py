@@ -7,11 +7,14 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from ivm.words import Kind
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.system.definitions import Datums, Row, definition
+from sql.catalog.user_types import typed
 from sql.system import pg_routines
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
+from storage.types.type_names import info, internal_name
 
 _PG_CATALOG: Final = INTERNAL_SCHEMAS["pg_catalog"]
 _SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
@@ -62,21 +65,28 @@ def _types() -> tuple[Datums, ...]:
 def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
     yield from _types()
     oids, schemas = function_oids(), state.schemas()
-    for type_ in sorted(state.types(), key=lambda r: r.id):
-        enum, namespace = type_.own_type.enum, schemas.get(type_.schema_name, 0)
-        assert enum is not None, "types are enums"
+
+    def of(name: str) -> dict[str, object]:
+        functions = ("typinput", "in"), ("typoutput", "out"), ("typreceive", "recv"), ("typsend", "send")
+        return {column: oids.get(f"{name}_{suffix}", 0) for column, suffix in functions}
+
+    for relation in typed(sorted((*state.types(), *state.relations()), key=lambda r: r.oid)):
+        type_ = relation.own_type
+        own, namespace = info(type_), schemas.get(relation.schema_name, 0)
+        shared = {
+            "typnamespace": namespace, "typowner": OWNER, "typisdefined": True, "typdelim": ",", "typtypmod": -1,
+        }  # fmt: skip
+        if type_.kind is Kind.ENUM:
+            kind = {"typtype": "e", "typlen": 4, "typbyval": True, "typalign": "i", "typstorage": "p", **of("enum")}
+        else:
+            kind = {"typtype": "c", "typlen": -1, "typbyval": False, "typalign": "d", "typstorage": "x", **of("record")}
+            kind["typrelid"] = relation.oid
+        name = internal_name(type_)
+        yield row(oid=own.oid, typname=name, typcategory=own.category, typarray=own.array_oid, **shared, **kind)
         yield row(
-            oid=enum.oid, typname=enum.name, typnamespace=namespace, typowner=OWNER, typlen=4, typbyval=True,
-            typtype="e", typcategory="E", typisdefined=True, typdelim=",", typarray=enum.array_oid,
-            typinput=oids.get("enum_in", 0), typoutput=oids.get("enum_out", 0), typreceive=oids.get("enum_recv", 0),
-            typsend=oids.get("enum_send", 0), typalign="i", typstorage="p", typtypmod=-1,
-        )  # fmt: skip
-        yield row(
-            oid=enum.array_oid, typname=f"_{enum.name}"[:63], typnamespace=namespace, typowner=OWNER, typlen=-1,
-            typbyval=False, typtype="b", typcategory="A", typisdefined=True, typdelim=",",
-            typsubscript=oids.get("array_subscript_handler", 0), typelem=enum.oid, typinput=oids.get("array_in", 0),
-            typoutput=oids.get("array_out", 0), typreceive=oids.get("array_recv", 0),
-            typsend=oids.get("array_send", 0), typalign="i", typstorage="x", typtypmod=-1,
+            oid=own.array_oid, typname=f"_{name}"[:63], typlen=-1, typbyval=False, typtype="b", typcategory="A",
+            typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
+            typstorage="x", **shared, **of("array"),
         )  # fmt: skip
 
 

@@ -142,6 +142,11 @@ def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
     return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.oid)
 
 
+def composite_types(state: SystemState) -> list[Relation]:
+    """The types of CREATE TYPE … AS, which pg_class has too, by oid."""
+    return sorted((t for t in state.types() if t.enum is None), key=lambda r: r.oid)
+
+
 def relkind(relation: Relation) -> str:
     """pg_class.relkind."""
     known = definitions().get(relation.oid)
@@ -151,6 +156,8 @@ def relkind(relation: Relation) -> str:
         return "p"
     if relation.kind in FED:
         return "r"
+    if relation.kind is RelationKind.TYPE:
+        return "c"
     return "v" if relation.kind is RelationKind.SYSTEM else relation.kind.value
 
 

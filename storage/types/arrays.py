@@ -14,11 +14,17 @@ from typing import Any, Final
 _U32: Final = struct.Struct(">I")
 
 
+class Row(tuple[Any, ...]):
+    """A row's datum: those of its fields. An array's is a plain tuple."""
+
+    __slots__ = ()
+
+
 def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
     """The lengths of an array datum's dimensions, () for the empty array. ``scalar_tuple``: elements are themselves
     tuples (intervals)."""
     lengths: list[int] = []
-    while isinstance(value, tuple) and value:
+    while type(value) is tuple and value:
         if scalar_tuple and not any(v is None or isinstance(v, tuple) for v in value):
             break
         lengths.append(len(value))

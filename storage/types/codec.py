@@ -4,7 +4,7 @@ Datums (see ``planner/expr/scalar.py``): bool, int, float, Decimal, str, bytes; 
 since 2000-01-01 (with ``NEGATIVE_INFINITY``, ``POSITIVE_INFINITY``); interval (months, days, µs); uuid as 16 bytes;
 json and jsonb as their text (canonical but for json); types with a definition of their own
 (``storage.types.definitions``) as that says; "char" as a str of at most one character with a code below 256; an array
-as a tuple (nested for more dimensions). float4's datum is a double that a real can represent.
+as a tuple (nested for more dimensions); a row as a ``Row``. float4's datum is a double that a real can represent.
 
 Bytes of interned types: strings and jsonb as UTF-8; bytea and uuid unchanged; interval as three big-endian int64
 (months, days, µs); for numerics see ``storage.types.numeric``, for arrays ``storage.types.arrays``.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
-from storage.types.arrays import array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
+from storage.types.arrays import Row, array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
 
@@ -96,7 +96,7 @@ def from_bytes(type: SqlType, data: bytes) -> Any:
             return data
         case Kind.RECORD:
             parts = zip(type.fields, fields_from_bytes(data), strict=True)
-            return tuple(None if part is None else from_bytes(t, part) for (_, t), part in parts)
+            return Row(None if part is None else from_bytes(t, part) for (_, t), part in parts)
         case Kind.INTERVAL:
             return INTERVAL.unpack(data)
         case Kind.ARRAY:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ivm.words import Kind, SqlType
-from storage.types.arrays import elements, nest, shape
+from storage.types.arrays import Row, elements, nest, shape
 from storage.types.calendar import DAY
 from storage.types.codec import encode_one_direct, to_bytes
 from storage.types.definitions import DEFINITIONS
@@ -61,7 +61,7 @@ def canonical(type: SqlType, datum: Any) -> Any:
             return nest(items, lengths)
         case Kind.RECORD:
             pairs = zip(type.fields, datum, strict=True)
-            return tuple(None if v is None else canonical(t, v) for (_, t), v in pairs)
+            return Row(None if v is None else canonical(t, v) for (_, t), v in pairs)
         case kind if (own := DEFINITIONS.get(kind)) is not None and own.canonical is not None:
             return own.canonical(type, datum, canonical)
         case _:

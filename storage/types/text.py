@@ -7,7 +7,6 @@ syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -18,6 +17,7 @@ from ivm.rows import Mask, Vector
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types import codec
+from storage.types.arrays import Row
 from storage.types.definition import Inside
 from storage.types.definitions import DEFINITIONS
 from storage.types.interval_output import format_interval
@@ -37,6 +37,7 @@ from storage.types.text_number import (
     parse_numeric,
     parse_oid,
 )
+from storage.types.text_row import format_row, parse_row
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.text_time import parse_date, parse_time, parse_timestamp, parse_timestamptz
 from storage.types.time_output import format_date, format_time, format_timestamp, format_timestamptz
@@ -162,7 +163,6 @@ def format_datum(type_: SqlType, datum: object, style: TextStyle = DEFAULT_STYLE
     return writer(type_, datum, style)
 
 
-_ROW_QUOTES: Final = re.compile(r'[\s(),"\\]')
 _Parser = Callable[[SqlType, str, TextStyle], object]
 _Writer = Callable[[SqlType, Any, TextStyle], str]
 
@@ -251,19 +251,17 @@ def _reg_out(type_: SqlType, datum: int, style: TextStyle) -> str:
     return str(datum) if style.reg is None else style.reg.reg_out(type_, datum)
 
 
-def _row_out(type_: SqlType, datum: tuple[Any, ...], style: TextStyle) -> str:
-    """``(1,,"a b")``: NULL is empty; fields are quoted where the row syntax requires it."""
-    parts = []
-    for (_, field), value in zip(type_.fields, datum, strict=True):
-        text = None if value is None else format_datum(field, value, style)
-        if text == "" or (text is not None and _ROW_QUOTES.search(text)):
-            text = '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
-        parts.append(text or "")
-    return f"({','.join(parts)})"
+def _row_out(type_: SqlType, datum: Row, style: TextStyle) -> str:
+    pairs = zip(type_.fields, datum, strict=True)
+    return format_row(None if value is None else format_datum(field, value, style) for (_, field), value in pairs)
 
 
-def _record_in(type_: SqlType, text: str, style: TextStyle) -> object:
-    raise SqlError("0A000", "input of anonymous composite types is not implemented")
+def _record_in(type_: SqlType, text: str, style: TextStyle) -> Row:
+    if not type_.fields:
+        raise SqlError("0A000", "input of anonymous composite types is not implemented")
+    texts = parse_row(text, len(type_.fields))
+    pairs = zip(type_.fields, texts, strict=True)
+    return Row(None if part is None else parse_datum(field, part, style) for (_, field), part in pairs)
 
 
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)

@@ -73,12 +73,13 @@ def _shape(value: object, is_leaf: Leaf) -> tuple[int, ...] | None:
 
 
 def leaf_test(kind: Kind) -> Leaf:
-    """A predicate that tells elements from nested arrays. Only an interval's datum is itself a tuple, of three ints."""
+    """A predicate that tells elements from nested arrays. Only an interval's datum is itself a plain tuple, of three
+    ints."""
     return _is_interval if kind is Kind.INTERVAL else _is_no_tuple
 
 
 def _is_no_tuple(item: object) -> bool:
-    return not isinstance(item, tuple)
+    return type(item) is not tuple
 
 
 def _is_interval(item: object) -> bool:

@@ -1,38 +1,62 @@
-"""Row values: constructing them, taking a field, testing for NULL. A row's datum is the tuple of its fields' datums."""
+"""Row values: constructing them, taking a field, testing for NULL. A row's datum is a ``Row``."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from ivm.words import BOOL, INT4, Kind, SqlType
-from planner.expr.functions.table import ANY, Raises, per_value
+from planner.expr.functions.table import ANY, CallSite, Raises, per_value
+from storage.types.arrays import Row
 
 ROW: Final = "row"
 FIELD: Final = "field of row"
+RESHAPED: Final = "reshaped"
 ROW_IS_NULL: Final = "row is null"
 ROW_IS_NOT_NULL: Final = "row is not null"
 RECORD: Final = SqlType(Kind.RECORD)
 
 
 @per_value(ROW, (ANY,), RECORD, strict=False, variadic=True, key_is_name=True, raises=Raises.NEVER)
-def row(*values: Any) -> tuple[Any, ...]:
+def row(*values: Any) -> Row:
     """ROW(…): never NULL itself."""
-    return values
+    return Row(values)
 
 
 @per_value(FIELD, (RECORD, INT4), ANY, key_is_name=True, raises=Raises.NEVER)
-def field(value: tuple[Any, ...], index: int) -> Any:
+def field(value: Row, index: int) -> Any:
     """The field at a position, counted from 0."""
     return value[index]
 
 
+@per_value(RESHAPED, (ANY,), ANY, key_is_name=True, needs_site=True, raises=Raises.NEVER, internal=True)
+def reshaped(site: CallSite, value: Any) -> Any:
+    """A value that has rows inside, with their fields as the result's type has them: by name, NULL where it is new."""
+    return _reshaped(value, site.args[0], site.result)
+
+
+def _reshaped(value: Any, old: SqlType, new: SqlType) -> Any:
+    if value is None or old == new:
+        return value
+    if old.element is not None and new.element is not None:
+        items = value if type(value) is tuple else ()
+        element, wanted = old.element, new.element
+        return tuple(
+            _reshaped(i, old if type(i) is tuple else element, new if type(i) is tuple else wanted) for i in items
+        )
+    places = {name: i for i, (name, _) in enumerate(old.fields)}
+    return Row(
+        _reshaped(value[places[name]], old.fields[places[name]][1], type_) if name in places else None
+        for name, type_ in new.fields
+    )
+
+
 @per_value(ROW_IS_NULL, (RECORD,), BOOL, strict=False, key_is_name=True, raises=Raises.NEVER)
-def row_is_null(value: tuple[Any, ...] | None) -> bool:
+def row_is_null(value: Row | None) -> bool:
     """Whether the row or all of its fields are NULL (``IS NULL`` of a row)."""
     return value is None or all(v is None for v in value)
 
 
 @per_value(ROW_IS_NOT_NULL, (RECORD,), BOOL, strict=False, key_is_name=True, raises=Raises.NEVER)
-def row_is_not_null(value: tuple[Any, ...] | None) -> bool:
+def row_is_not_null(value: Row | None) -> bool:
     """Whether no field is NULL (``IS NOT NULL`` of a row)."""
     return value is not None and all(v is not None for v in value)

@@ -45,11 +45,13 @@ class ChangeGrammar(QueryGrammar):
         table = self.table_name()
         if self.accept("as"):
             table = replace(table, alias=self.name())
-        columns: tuple[tuple[str, int], ...] = ()
+        given: tuple[tuple[tuple[str, int], nodes.Parts], ...] = ()
         if self.is_symbol("(") and not self._starts_inner_query():
             self.index += 1
-            columns = self.listed(self.assigned_column)
+            given = self.listed(lambda: (self.located_name(), self._parts()))
             self.expect_symbol(")")
+        columns = tuple(c for c, _ in given)
+        parts = tuple(p for _, p in given) if any(p for _, p in given) else ()
         overriding = self.overriding()
         source = None
         if self.accept("default"):
@@ -57,7 +59,7 @@ class ChangeGrammar(QueryGrammar):
         else:
             source = self.query()
         conflict = self._on_conflict()
-        return nodes.InsertStatement(table, columns, source, self.returning(), conflict, at, with_, overriding)
+        return nodes.InsertStatement(table, columns, source, self.returning(), conflict, at, with_, overriding, parts)
 
     def _starts_inner_query(self) -> bool:
         """Whether a query stands inside the parenthesis that is next."""
@@ -140,7 +142,8 @@ class ChangeGrammar(QueryGrammar):
         if not parts:
             return nodes.Assignment((column,), value, False)
         if isinstance(value, nodes.Default):
-            raise SqlError("0A000", "cannot set an array element to DEFAULT", position=at + 1)
+            what = "a subfield" if isinstance(parts[0], nodes.FieldPart) else "an array element"
+            raise SqlError("0A000", f"cannot set {what} to DEFAULT", position=at + 1)
         return nodes.Assignment((column,), nodes.PartValues(((parts, value),), column[1]), False)
 
     def assignments(self) -> tuple[nodes.Assignment, ...]:
@@ -161,18 +164,19 @@ class ChangeGrammar(QueryGrammar):
                 found[place] = replace(found[place], source=both)
         return tuple(found)
 
-    def _parts(self) -> tuple[nodes.Part, ...]:
-        """The subscripts after an assigned column. Raises 0A000 for a field."""
-        parts: list[nodes.Part] = []
-        while self.is_symbol("["):
-            at = self.advance().start
+    def _parts(self) -> nodes.Parts:
+        """The subscripts and fields after an assigned column."""
+        parts: list[nodes.Part | nodes.FieldPart] = []
+        while self.is_symbol("[") or self.is_symbol("."):
+            at = self.token.start
+            if self.advance().value == ".":
+                parts.append(nodes.FieldPart(self.label(), at))
+                continue
             low = None if self.is_symbol(":") else self.expression()
             is_slice = self.accept_symbol(":")
             high = None if not is_slice or self.is_symbol("]") else self.expression()
             self.expect_symbol("]")
             parts.append(nodes.Part(low, high, is_slice, at))
-        if self.is_symbol("."):
-            raise self.refusal("assignment to a field of a column")
         return tuple(parts)
 
     def _row_source(self) -> nodes.Expr:

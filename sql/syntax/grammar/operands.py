@@ -145,8 +145,8 @@ class OperandGrammar(CallGrammar):
                 expr, fields = self._subscript(expr), True
             elif token.value == "." and fields:
                 self.index += 1
-                if self.is_symbol("*"):
-                    raise self.refusal("row expansion", token)
+                if self.accept_symbol("*"):
+                    return nodes.AllFields(expr, token.start)
                 expr = nodes.Field(expr, self.label(), token.start)
             else:
                 return expr

@@ -280,6 +280,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class AllFields:
+    """``(expr).*``."""
+
+    expr: Expr
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Collate:
     expr: Expr
     collation: tuple[str, ...]
@@ -296,7 +304,7 @@ class Default:
 Expr = (
     Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
     | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
-    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | Collate | Default
+    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default
 )  # fmt: skip
 
 
@@ -472,10 +480,18 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class FieldPart:
+    """``.name`` of an assigned column."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class PartValues:
     """New values of parts of one column, in order."""
 
-    items: tuple[tuple[tuple[Part, ...], Expr], ...]
+    items: tuple[tuple[Parts, Expr], ...]
     at: int
 
 
@@ -501,7 +517,7 @@ class ConflictClause:
 
 @dataclass(frozen=True, slots=True)
 class InsertStatement:
-    """``source`` None: DEFAULT VALUES."""
+    """``source`` None: DEFAULT VALUES. ``overriding``: SYSTEM or USER. ``parts``: of each column; () if whole."""
 
     table: TableName
     columns: tuple[tuple[str, int], ...]
@@ -511,7 +527,7 @@ class InsertStatement:
     at: int
     with_: With | None = None
     overriding: str | None = None
-    """OVERRIDING SYSTEM or USER VALUE."""
+    parts: tuple[Parts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,6 +593,7 @@ class MergeStatement:
     with_: With | None = None
 
 
+Parts = tuple[Part | FieldPart, ...]
 Change = InsertStatement | UpdateStatement | DeleteStatement | MergeStatement
 """A statement that changes rows."""
 Preparable = Query | InsertStatement | UpdateStatement | DeleteStatement | MergeStatement

@@ -20,6 +20,7 @@ from sql.syntax.nodes.queries import (
     UpdateStatement,
 )  # fmt: skip
 from sql.syntax.nodes.routines import CommentStatement, CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,5 +179,6 @@ Statement = (
     | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | Utility
+    | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
+    | CreateCompositeStatement | AlterCompositeStatement | Utility
 )  # fmt: skip

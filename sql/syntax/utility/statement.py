@@ -36,7 +36,7 @@ _NOOPS = {
 }  # fmt: skip
 _UNSUPPORTED = ("lock", "call", "security", "import", "reassign", "load")
 _OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]] = (
-    type_statement, sink_statement, sequence_statement, connection_statement,
+    sink_statement, sequence_statement, connection_statement,
 )  # fmt: skip
 """Those that give None if the next statement is another one."""
 
@@ -64,6 +64,9 @@ class StatementGrammar(AlterGrammar):
         routine = routine_statement(self)
         if routine is not None:
             return routine
+        typed = type_statement(self)
+        if typed is not None:
+            return typed
         for grammar in _OWN_GRAMMARS:
             found = grammar(self)
             if found is not None:

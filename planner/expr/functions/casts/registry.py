@@ -70,7 +70,7 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
     if source.element is not None and target.element is not None:
         return cast_context(source.element, target.element)
     if a is b is Kind.RECORD:
-        return "implicit" if not target.fields or _same_types(source, target) else None
+        return "implicit" if _castable_rows(source, target) else None
     if a is b is Kind.ENUM:
         return "implicit" if source.enum is target.enum else None
     if a is b and source.named != target.named:
@@ -83,6 +83,8 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return "implicit"
     if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):
         return "assignment"
+    if b is Kind.RECORD and target.named is not None and a in _STRINGS:
+        return "implicit" if a is Kind.UNKNOWN else "explicit"
     if Kind.RECORD in (a, b) or b is Kind.UNKNOWN:
         return None
     if b in _EXPLICIT.get(a, _NONE) or a in _STRINGS:
@@ -90,9 +92,14 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
     return None
 
 
-def _same_types(a: SqlType, b: SqlType) -> bool:
-    """Whether two row types differ at most in their fields' names, so that a cast between them changes no value."""
-    return [t for _, t in a.fields] == [t for _, t in b.fields]
+def _castable_rows(source: SqlType, target: SqlType) -> bool:
+    """Whether a row casts to another row type: to a composite type from any anonymous row, whose fields the binder
+    casts, otherwise if they differ at most in their fields' names."""
+    if not target.fields:
+        return True
+    if target.named is not None:
+        return source.named is None or source.named == target.named
+    return [t for _, t in source.fields] == [t for _, t in target.fields]
 
 
 CASTS: Final[dict[tuple[Kind, Kind], Function]] = {}

@@ -32,6 +32,7 @@ _BY_SETTINGS: Final = (
     Kind.TIMESTAMPTZ,
     Kind.INTERVAL,
     Kind.ARRAY,
+    Kind.RECORD,
     *(kind for kind, own in DEFINITIONS.items() if own.by_settings),
 )
 _BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)

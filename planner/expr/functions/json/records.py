@@ -8,6 +8,7 @@ from typing import Any
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.expr.functions.json.trees import ABSENT, Tree
+from storage.types.arrays import Row
 from storage.types.text import parse_datum
 from storage.types.text_json import canonical_json
 from storage.types.text_style import TextStyle
@@ -53,9 +54,7 @@ def populated(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place
             return parse_datum(type_, tree.text(document) or "", style)
 
 
-def populated_row(
-    tree: Tree, document: Any, type_: SqlType, base: tuple[Any, ...] | None, style: TextStyle
-) -> tuple[Any, ...]:
+def populated_row(tree: Tree, document: Any, type_: SqlType, base: Row | None, style: TextStyle) -> Row:
     """An object as a row. ``base``: has the values of keys that are not there. Raises 22023 for anything else."""
     kind = tree.kind(document)
     if kind != "object":
@@ -69,7 +68,7 @@ def populated_row(
             values.append(None if base is None else base[i])
         else:
             values.append(populated(tree, found, field, style, Place(name)))
-    return tuple(values)
+    return Row(values)
 
 
 def _no_array(place: Place) -> SqlError:
