@@ -50,7 +50,6 @@ class Kind(Enum):
     UUID = "uuid"
     JSON = "json"
     JSONB = "jsonb"
-    JSONPATH = "jsonpath"
     OID = "oid"
     REGCLASS = "regclass"
     REGTYPE = "regtype"
@@ -212,7 +211,6 @@ INTERVAL: Final = SqlType(Kind.INTERVAL)
 UUID: Final = SqlType(Kind.UUID)
 JSON: Final = SqlType(Kind.JSON)
 JSONB: Final = SqlType(Kind.JSONB)
-JSONPATH: Final = SqlType(Kind.JSONPATH)
 OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)

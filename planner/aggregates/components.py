@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
@@ -95,11 +96,13 @@ class CallPlan:
 
 @dataclass(slots=True)
 class Groups:
-    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: per slot set, each group's {code: amount}."""
+    """``diffs``: the main rows' diff columns, int64[g, k]; ``limbs``: per slot set, each group's {code: amount};
+    ``dense``: the same as (codes int64[c], amounts int64[g, c]) where all groups have much the same codes."""
 
     diffs: Words
-    limbs: dict[SlotSet, dict[int, dict[int, int]]]
+    limbs: Mapping[SlotSet, dict[int, dict[int, int]]]
     dictionary: Dictionary
+    dense: Mapping[SlotSet, tuple[Words, Words]] = field(default_factory=dict)
 
     def column(self, plan: CallPlan, part: DiffColumn) -> Words:
         return self.diffs[:, plan.places[part]]

@@ -29,12 +29,10 @@ def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
 
 def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | bytes | None:
     """string_agg: the values that are not NULL; each but the first is preceded by its own row's delimiter."""
-    out: str | bytes | None = None
-    for value, delimiter in zip(values, delimiters, strict=True):
-        if value is None:
-            continue
-        if out is None:
-            out = value
-        else:
-            out += (delimiter or value[:0]) + value
-    return out
+    kept = [(value, delimiter) for value, delimiter in zip(values, delimiters, strict=True) if value is not None]
+    if not kept:
+        return None
+    empty = kept[0][0][:0]
+    pieces = [piece for value, delimiter in kept for piece in (delimiter or empty, value)]
+    joined: str | bytes = empty.join(pieces[1:])
+    return joined

@@ -16,6 +16,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind
 from planner.aggregates.components import CallPlan, DiffColumn, Groups, Shape, SlotSet
 from planner.aggregates.exact_sums import FLOAT_BIAS, SQUARE_BIAS, Total, float_total, numeric_total
+from planner.aggregates.float_sums import rounded
 from planner.aggregates.function import Failure, ResultRule
 from planner.aggregates.moments import (
     Moment,
@@ -65,6 +66,8 @@ def summed(plan: CallPlan, groups: Groups) -> Results:
             spans = _intervals(plan, groups)
             return _each(plan, groups, lambda group, count: checked_interval(*spans(group)))
         case Shape.FLOAT:
+            if (rounded := _rounded_sums(plan, groups)) is not None:
+                return rounded
             sums = _floats(plan.total, groups)
             return _each(plan, groups, lambda group, count: float_sum(sums(group)))
         case _:
@@ -152,6 +155,17 @@ def _fast_sum(plan: CallPlan, groups: Groups) -> Words | None:
         return None
     value = (high << 32) | (low & 0xFFFFFFFF)
     return (value << 6) | np.int64((type_.scale or 0) << 1)
+
+
+def _rounded_sums(plan: CallPlan, groups: Groups) -> Results | None:
+    """The sums of doubles that have all groups' limbs side by side; None for others, and if one is not finite."""
+    assert plan.total is not None
+    if plan.total not in groups.dense or plan.result.kind is not Kind.FLOAT8:
+        return None
+    found = rounded(*groups.dense[plan.total])
+    if found is None or not np.isfinite(found).all():
+        return None
+    return _where_some(plan, groups, codec.float_to_word(found)), []
 
 
 def _each(plan: CallPlan, groups: Groups, compute: Callable[[int, int], Any]) -> Results:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ivm.rows import Words
 from planner.expr.context import Context
+from planner.frames.buckets import bucket_ends, buckets
 from planner.frames.plan import Edges, WindowPlan
 from planner.frames.region import Reach, around, own, reach
 from planner.frames.searched import Group, Searched
@@ -50,7 +51,7 @@ class Walk:
         self.vals = vals
         self.moved = moved
         self.context = context
-        self.reach: Reach = reach(plan, frames)
+        self.reach: Reach = reach(plan, frames, buckets(plan, groups))
         self.end: Cut = (groups[0].rows.size, groups[1].rows.size)
 
     def portions(self) -> Iterator[tuple[Cut, Cut]]:
@@ -73,8 +74,9 @@ class Walk:
     def _merged(self) -> list[Extent]:
         """The extents of the updates, in order; those that overlap as one."""
         found: list[Extent] = []
-        for i in range(len(self.vals)):
-            extent = self._extent(self.vals[i : i + 1])
+        extents = [self._extent(self.vals[i : i + 1]) for i in range(len(self.vals))]
+        for each in sorted([*extents, *self._moved()], key=lambda e: e.low):
+            extent = each
             while found and found[-1].high >= extent.low:
                 last = found.pop()
                 low, first = _least(last.low, extent.low), _least(last.first, extent.first)
@@ -100,6 +102,16 @@ class Walk:
                 low, high = _least(low, self._cut(side, a, False)), _greatest(high, self._cut(side, b, True))
         return Extent(low, high, first, last)
 
+    def _moved(self) -> list[Extent]:
+        """The rows at which buckets of ntile end, before and after."""
+        found: list[Extent] = []
+        for number in self.reach.buckets:
+            for ends in zip(*(bucket_ends(number, size) for size in self.end), strict=True):
+                low = min(self._cut(side, end, False) for side, end in enumerate(ends))
+                high = max(self._cut(side, end, True) for side, end in enumerate(ends))
+                found += [Extent(low, high, low, high)] if low < high else []
+        return found
+
     def _cut(self, side: int, rank: int, behind: bool) -> Cut:
         """The cut before the row at a rank of one side, or after the row before it (``behind``)."""
         if rank >= self.end[side]:
@@ -118,7 +130,7 @@ class Walk:
     def _right(self, extent: Extent, bound: Cut) -> Iterator[tuple[Cut, Cut]]:
         """Portions after an extent, up to ``bound`` at most."""
         size, low = FIRST, extent.high
-        while low < bound and not self._same(low, True, extent.last):
+        while low < bound and not self._same(low, True, extent):
             high = min(self._cut(1, low[1] + size, True) if low[1] + size < bound[1] else bound, bound)
             high = bound if high <= low else high
             yield low, high
@@ -127,13 +139,13 @@ class Walk:
     def _left(self, extent: Extent, bound: Cut) -> Iterator[tuple[Cut, Cut]]:
         """Portions before an extent, down to ``bound`` at most."""
         size, high = FIRST, extent.low
-        while high > bound and not self._same(high, False, extent.first):
+        while high > bound and not self._same(high, False, extent):
             low = max(self._cut(1, high[1] - size, False) if high[1] - size > bound[1] else bound, bound)
             low = bound if low >= high else low
             yield low, high
             size, high = min(2 * size, MOST), low
 
-    def _same(self, cut: Cut, right: bool, changed: Cut) -> bool:
+    def _same(self, cut: Cut, right: bool, extent: Extent) -> bool:
         """Whether the rows on the far side of a cut keep their results, as the nearest row on its near side shows."""
         sources = []
         for group, rank in zip(self.groups, cut, strict=True):
@@ -144,6 +156,7 @@ class Walk:
             sources.append(Searched(group, np.array([at]), vals[:1]))
         if (sources[0].vals != sources[1].vals).any():
             return False
+        changed = (extent.first, extent.last)
         return settled(self.plan, self.frames, self.reach, (sources[0], sources[1]), right, changed, self.context)
 
 

@@ -30,11 +30,12 @@ _SLACK = 4
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """``edges``: the rows that each function's result depends on, as a frame; ``by_peers``: whether a row's peers
-    matter."""
+    """``edges``: the rows that each function's result depends on, as a frame, apart from the ends of ntile's
+    ``buckets``; ``by_peers``: whether a row's peers matter."""
 
     edges: tuple[Edges, ...]
     by_peers: bool
+    buckets: tuple[int, ...] = ()
 
     @property
     def open_right(self) -> bool:
@@ -47,11 +48,11 @@ class Reach:
         return any(e.end.unbounded for e in self.edges)
 
 
-def reach(plan: WindowPlan, frames: dict[int, Edges]) -> Reach:
-    """What the functions of a plan depend on."""
+def reach(plan: WindowPlan, frames: dict[int, Edges], buckets: tuple[int, ...] | None = None) -> Reach:
+    """What the functions of a plan depend on. ``buckets``: ntile's, if they are known."""
     edges = {i: frames[of[0]] for of in plan.frames.values() for i in of}
-    found = tuple(_read(f, edges[i]) for i, f in enumerate(plan.framed))
-    return Reach(found, any(_by_peers(f, edges[i]) for i, f in enumerate(plan.framed)))
+    found = tuple(_read(f, edges[i], buckets is not None) for i, f in enumerate(plan.framed))
+    return Reach(found, any(_by_peers(f, edges[i]) for i, f in enumerate(plan.framed)), buckets or ())
 
 
 def _by_peers(framed: Framed, edges: Edges) -> bool:
@@ -71,7 +72,7 @@ def constant_number(picked: Picked) -> int | None:
     return number.value if isinstance(number, Literal) and isinstance(number.value, int) else None
 
 
-def _read(framed: Framed, edges: Edges) -> Edges:
+def _read(framed: Framed, edges: Edges, bucketed: bool) -> Edges:
     """The rows that a function reads."""
     function = framed.function
     if isinstance(function, Aggregate):
@@ -80,7 +81,7 @@ def _read(framed: Framed, edges: Edges) -> Edges:
     rows = Edges(FrameMode.ROWS, _HERE, _HERE, Exclusion.NO_OTHERS)
     match function.pick:
         case Pick.NTILE:
-            return ALL
+            return rows if bucketed else ALL
         case Pick.ROW_NUMBER | Pick.RANK:
             return Edges(FrameMode.RANGE, _BEFORE, _HERE, Exclusion.NO_OTHERS)
         case Pick.LAG | Pick.LEAD if number is None:

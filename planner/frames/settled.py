@@ -14,22 +14,23 @@ from planner.aggregates.table import AGGREGATES
 from planner.expr.context import Context
 from planner.expr.scalar import Aggregate
 from planner.frames.functions import Evaluation
-from planner.frames.plan import Edges, WindowPlan, is_sum, sums_of
+from planner.frames.plan import Edges, WindowPlan, is_sum, positions, sums_of
 from planner.frames.region import Reach, constant_number
 from planner.frames.searched import Searched
 from planner.frames.sums import Sums
-from planner.logical.frames import Framed, Pick, Picked
+from planner.logical.frames import Exclusion, Framed, Pick, Picked
 
 Pair = tuple[Searched, Searched]
 """The same row before and after the change."""
 Cut = tuple[int, int]
+Changed = tuple[Cut, Cut]
+"""Where the updated rows begin, and where they end."""
 
 
 def settled(
-    plan: WindowPlan, frames: dict[int, Edges], reach: Reach, row: Pair, right: bool, changed: Cut, context: Context
+    plan: WindowPlan, frames: dict[int, Edges], reach: Reach, row: Pair, right: bool, changed: Changed, context: Context
 ) -> bool:  # fmt: skip
-    """Whether rows beyond the given one keep their results: after it (``right``) or before it. ``changed``: the end of
-    the updated rows on that side."""
+    """Whether rows beyond the given one keep their results: after it (``right``) or before it."""
     for of in plan.frames.values():
         edges = frames[of[0]]
         evaluations = tuple(Evaluation.of(side, edges, context) for side in row)
@@ -40,9 +41,9 @@ def settled(
                 continue  # its rows are all within the extent
             if isinstance(framed.function, Aggregate) and is_sum(framed.function):
                 sums.append(framed)
-            elif not _settled(framed, evaluations, row, right, changed):
+            elif not _settled(framed, edges, evaluations, row, right, changed):
                 return False
-        if not _spans(edges, evaluations, right, changed) and any(_reads_frame(plan.framed[i]) for i in of):
+        if not _spans(edges, evaluations, right, changed[right]) and any(_reads_frame(plan.framed[i]) for i in of):
             return False
         layout = sums_of(sums)
         if layout is not None:
@@ -68,7 +69,7 @@ def _spans(edges: Edges, evaluations: tuple[Evaluation, ...], right: bool, chang
 
 
 def _settled(
-    framed: Framed, evaluations: tuple[Evaluation, ...], row: Pair, right: bool, changed: Cut
+    framed: Framed, edges: Edges, evaluations: tuple[Evaluation, ...], row: Pair, right: bool, changed: Changed
 ) -> bool:  # fmt: skip
     function = framed.function
     if isinstance(function, Aggregate):
@@ -79,15 +80,52 @@ def _settled(
     if function.pick in (Pick.ROW_NUMBER, Pick.RANK):
         (before, _), (after, _) = (e.picked(function) for e in evaluations)
         return bool((before.words == after.words).all())
-    return _pick_settled(function, evaluations, row, right, changed)
+    if function.pick is Pick.NTILE:
+        return False
+    if constant_number(function) is None:
+        return _beyond(function, edges, row, right, changed)
+    return _pick_settled(function, edges, evaluations, row, right, changed[right])
+
+
+def _begins_after(edges: Edges) -> bool:
+    return not edges.start.unbounded and edges.start.following
+
+
+def _beyond(picked: Picked, edges: Edges, row: Pair, right: bool, changed: Changed) -> bool:
+    """Whether the rows beyond take their values from rows on one side of all that has changed, as the least and the
+    greatest of their offsets tell."""
+    if picked.ignore_nulls:
+        return False
+    if picked.pick is Pick.NTH and (edges.exclusion is not Exclusion.NO_OTHERS or _begins_after(edges)):
+        return False
+    (number,) = positions(picked.args[1:2])
+    for source, first, last in zip(row, *changed, strict=True):
+        at, size = int(source.at[0]), source.of.rows.size
+        ends = (at + 1, size) if right else (0, at)
+        if ends[0] >= ends[1]:
+            continue
+        if picked.pick is Pick.NTH:
+            greatest = source.of.least_of(number, True, *ends)
+            # to the right frames begin with the partition; to the left no frame begins after its row
+            begin = 0 if right else at - 1
+            if greatest is not None and begin + greatest > first:
+                return False
+            continue
+        # rows after the change must not look back as far, rows before it not as far ahead
+        back = right == (picked.pick is Pick.LAG)
+        offset = source.of.least_of(number, back, *ends)
+        if offset is None:
+            continue
+        step = -offset if picked.pick is Pick.LAG else offset
+        if (at + 1 + step < last) if right else (at - 1 + step >= first):
+            return False
+    return True
 
 
 def _pick_settled(
-    picked: Picked, evaluations: tuple[Evaluation, ...], row: Pair, right: bool, changed: Cut
+    picked: Picked, edges: Edges, evaluations: tuple[Evaluation, ...], row: Pair, right: bool, changed: Cut
 ) -> bool:  # fmt: skip
     """Whether the row that the function takes its value from is certain to stay the same."""
-    if picked.pick is Pick.NTILE or constant_number(picked) is None:
-        return False
     places: list[int] = []
     for evaluation in evaluations:
         whole = Evaluation(evaluation.source, evaluation.context, evaluation.whole, [evaluation.whole])
@@ -97,7 +135,9 @@ def _pick_settled(
         places.append(int(place[0]))
     beyond = all(p >= c if right else p < c for p, c in zip(places, changed, strict=True))
     near, far = (Pick.LAST, Pick.FIRST) if right else (Pick.FIRST, Pick.LAST)
-    if beyond and (picked.pick in (Pick.LAG, Pick.LEAD, near) or (picked.pick is Pick.NTH and not right)):
+    # a frame without its row's peers may begin with them, and have its nth row later than the frame of the row here
+    early = picked.pick is Pick.NTH and not right and edges.exclusion is Exclusion.NO_OTHERS
+    if beyond and (early or picked.pick in (Pick.LAG, Pick.LEAD, near)):
         return True
     if picked.pick not in (near, far) and not (picked.pick is Pick.NTH and right):
         return False

@@ -69,14 +69,30 @@ class Sums:
 
     def groups(self, totals: Totals) -> Groups:
         """Totals as the sums of groups."""
-        limbs: dict[SlotSet, dict[int, dict[int, int]]] = {s: {} for s in self.layout.slot_sets}
-        rows, places = np.nonzero(totals.amounts)
-        slots = totals.slots[places]
-        amounts = totals.amounts[rows, places]
-        for row, slot, amount in zip(rows.tolist(), slots.tolist(), amounts.tolist(), strict=True):
-            of = limbs[self.layout.slot_sets[(slot >> SLOT_SHIFT) - 1]]
-            of.setdefault(row, {})[slot & _CODE] = amount
-        return Groups(totals.main, limbs, self.dictionary)
+        sets, codes = (totals.slots >> SLOT_SHIFT) - 1, totals.slots & _CODE
+        dense = {
+            slot_set: (codes[sets == i], totals.amounts[:, sets == i])
+            for i, slot_set in enumerate(self.layout.slot_sets)
+        }
+        return Groups(totals.main, _Limbs(dense), self.dictionary, dense)
+
+
+class _Limbs(dict[SlotSet, dict[int, dict[int, int]]]):
+    """The limbs by group, made when they are asked for."""
+
+    def __init__(self, dense: dict[SlotSet, tuple[Words, Words]]) -> None:
+        super().__init__()
+        self._dense = dense
+
+    def __missing__(self, slot_set: SlotSet) -> dict[int, dict[int, int]]:
+        codes, amounts = self._dense[slot_set]
+        rows, places = np.nonzero(amounts)
+        made = self[slot_set] = {}
+        for row, code, amount in zip(
+            rows.tolist(), codes[places].tolist(), amounts[rows, places].tolist(), strict=True
+        ):  # fmt: skip
+            made.setdefault(row, {})[code] = amount
+        return made
 
 
 _NONE = np.zeros(0, np.int64)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Final
 
 from ivm.graph import NodeId, Order
 from ivm.words import Kind, Schema, Storage
@@ -10,8 +12,9 @@ from planner import gathers
 from planner.aggregates.reducers import order_words
 from planner.aggregates.row_reducers import NumberedRows, TopFold
 from planner.expr.scalar import Literal, Scalar, SortKey
+from planner.logical.frames import Frame, Framed, Pick, Picked
 from planner.logical.join_keys import by_class
-from planner.logical.nodes import TableFunction, TopK, schema
+from planner.logical.nodes import Numbering, TableFunction, TopK, schema
 from planner.logical.traversal import column_types, own_columns
 from planner.lower.frames import lower_framed
 from planner.lower.late_materialization import WORTH
@@ -25,6 +28,7 @@ from planner.physical.table_programs import Expand
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
     """Arranges by (keys, order, row) and takes the first rows of each group. Ties break by the row's values."""
+    rel = _searched(rel)
     if rel.framed:
         return lower_framed(low, rel, _full_order(rel, schema(rel.input)))
     late = late_topk(low, rel)
@@ -48,6 +52,17 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     grouped = low.builder.group(arranged, key_width, fold)
     counted = low.builder.raw(grouped)
     return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)
+
+
+_AS_PICKS: Final = {Numbering.ROW_NUMBER: Pick.ROW_NUMBER, Numbering.RANK: Pick.RANK}
+
+
+def _searched(rel: TopK) -> TopK:
+    """Numbers of all rows as functions over frames, which are searched for what a change does to them."""
+    if not rel.numbers or rel.limit is not None or not all(n in _AS_PICKS for n in rel.numbers):
+        return rel
+    framed = tuple(Framed(Picked(_AS_PICKS[n], ()), Frame()) for n in rel.numbers)
+    return replace(rel, numbers=(), framed=framed)
 
 
 def _numbered(

@@ -11,6 +11,7 @@ from planner.logical.temporal import separated
 from planner.logical.traversal import own_columns
 from planner.transform.decorrelate.subqueries import decorrelate
 from planner.transform.demand.recursion import demand
+from planner.transform.dense_rank import by_groups
 from planner.transform.fold import fold
 from planner.transform.normal.plan import normalize, spell
 from planner.transform.prune import prune
@@ -18,7 +19,7 @@ from planner.transform.pushdown import push_down
 
 Transforms = tuple[Callable[[Rel], Rel], ...]
 TRANSFORMS: Final[Transforms] = (decorrelate, fold, push_down, fold, demand, fold, prune, fold)
-MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[1:])
+MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[1:], by_groups)
 
 
 def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFORMS) -> Rel:

@@ -20,7 +20,6 @@ from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
-from sql.ddl.routines import create_function
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
 from sql.ddl.view_options import alter_view
@@ -138,7 +137,7 @@ class Definitions:
                 definer.create_sequence(statement)
                 return "CREATE SEQUENCE"
             case CreateFunction():
-                create_function(definer, statement)
+                definer.create_function(statement)
                 return statement.tag
             case DropFunction():
                 definer.drop_function(statement)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.words import SqlType
 from planner.expr.python_function import PythonFunction
-from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
-from sql.statements.queries import OutputColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +18,7 @@ class CreateFunction:
 
     @property
     def tag(self) -> str:
-        assert self.relation.routine is not None, "a routine"
-        return f"CREATE {self.relation.routine.kind.upper()}"
+        return "CREATE FUNCTION" if self.python is None else "CREATE AGGREGATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +29,6 @@ class DropFunction:
     missing: tuple[str, ...] = ()
     cascade: bool = False
     tag: str = "DROP FUNCTION"
-
-
-@dataclass(frozen=True, slots=True)
-class CallProcedure:
-    """CALL. ``args``: expressions without columns, one for each parameter that a call gives; ``columns``: of the row
-    that it returns, None without OUT parameters."""
-
-    relation: Relation
-    args: tuple[Scalar, ...]
-    columns: tuple[OutputColumn, ...] | None
-    types: tuple[SqlType, ...] = ()
 
 
 RoutineStatement = CreateFunction | DropFunction

@@ -12,7 +12,6 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
-from sql.statements.routines import CallProcedure
 from sql.statements.vacuum import Vacuum
 
 
@@ -428,7 +427,7 @@ Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum | SetConstraints | Do | CallProcedure
+    | NoOperation | Vacuum | SetConstraints | Do
 )  # fmt: skip
 
 

@@ -29,6 +29,13 @@ CALLS = {
     "first_value": ("first_value(x) OVER (ORDER BY a)", 0.5),
     "last_value": ("last_value(x) OVER (ORDER BY a)", 0.5),
     "nth_value": ("nth_value(x, 3) OVER (ORDER BY a)", 0.5),
+    "row_number at its end": ("row_number() OVER (ORDER BY a)", 1.0),
+    "rank at its end": ("rank() OVER (ORDER BY a)", 1.0),
+    "dense_rank at its end": ("dense_rank() OVER (ORDER BY a)", 1.0),
+    "ntile in the middle": ("ntile(10) OVER (ORDER BY a)", 0.5),
+    "lag by a column": ("lag(x, a % 7) OVER (ORDER BY a)", 0.5),
+    "lead by a column, backwards too": ("lead(x, a % 7 - 3) OVER (ORDER BY a)", 0.5),
+    "nth_value by a column": ("nth_value(x, a % 7 + 1) OVER (ORDER BY a)", 0.5),
     "string_agg of rows": ("string_agg(s, '') OVER (ORDER BY a ROWS 3 PRECEDING)", 0.5),
 }
 

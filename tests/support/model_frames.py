@@ -227,7 +227,9 @@ CALLS: dict[str, Callable[..., Any]] = {
         mine, i, "x", None if row["a"] is None else -row["a"], -1, True),
     "lag(x) IGNORE NULLS": lambda row, frame, mine, i: _beside(mine, i, "x", -1, None, False),
     "lead(s, 2, 'none') IGNORE NULLS": lambda row, frame, mine, i: _beside(mine, i, "s", 2, "none", False),
+    "lead(s, x)": lambda row, frame, mine, i: _beside(mine, i, "s", row["x"], None, True),
     "ntile(3)": lambda row, frame, mine, i: _ntile(mine, i, 3),
+    "ntile(20)": lambda row, frame, mine, i: _ntile(mine, i, 20),
     "row_number()": lambda row, frame, mine, i: i + 1,
 }  # fmt: skip
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
@@ -47,7 +46,7 @@ from sql.statements.connections import CreateSource
 from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import Notice, Result, RowsResult
-from sql.statements.routines import CallProcedure, CreateFunction
+from sql.statements.routines import CreateFunction
 from sql.statements.sinks import CreateSink
 from sql.statements.statements import Direction, Fetch
 from storage.dictionary import Dictionary
@@ -77,20 +76,11 @@ class Runners:
     definitions: Definitions
 
 
-class ProcedureCaller(Protocol):
-    """What runs CALL (``sql.session.routines.calling``)."""
-
-    def call_procedure(
-        self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request
-    ) -> Outcome: ...
-
-
 class Nested:
     """The statements of one call of a routine."""
 
-    def __init__(self, session: SessionState, runners: Runners, procedures: ProcedureCaller, writer: Writer) -> None:
+    def __init__(self, session: SessionState, runners: Runners, writer: Writer) -> None:
         self._session = session
-        self._procedures = procedures
         self._runners = runners
         self.writer = writer
 
@@ -163,8 +153,6 @@ class Nested:
             case bound.Explain():
                 lines = explained(self._session, statement)
                 return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
-            case CallProcedure():
-                return self._procedures.call_procedure(writer, statement, prepared, request)
             case _ if isinstance(statement, Definition):
                 return self._define(statement, prepared, request)
             case (

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.nodes.queries import Apply, Expr, TableName, TypeName
+from sql.syntax.nodes.queries import Expr, TableName, TypeName
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentNode:
-    """A parameter, or (mode ``table``) a column of RETURNS TABLE. ``default``: the expression and its own text."""
+    """An argument, or a column of RETURNS TABLE. ``default``: the expression and its own text."""
 
     name: str | None
     type: TypeName
     default: tuple[Expr, str] | None
     at: int
-    mode: str = "in"
 
 
 @dataclass(frozen=True, slots=True)
 class CreateFunctionStatement:
-    """``result``: of RETURNS, None without it. ``expression``: the body is RETURN's expression; ``atomic``: it was
-    between BEGIN ATOMIC and END. ``kind``: function, procedure, or aggregate (in Python)."""
+    """``columns``: of RETURNS TABLE. ``expression``: the body is RETURN's expression. ``aggregate``: it is Python."""
 
     name: TableName
     replace: bool
     arguments: tuple[ArgumentNode, ...]
+    columns: tuple[ArgumentNode, ...] | None
     result: TypeName | None
     returns_set: bool
     body: str
@@ -33,9 +32,8 @@ class CreateFunctionStatement:
     volatility: str
     strict: bool
     at: int
-    kind: str = "function"
+    aggregate: bool = False
     language: str = "sql"
-    atomic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +50,9 @@ class CommentStatement:
 
 @dataclass(frozen=True, slots=True)
 class DropFunctionStatement:
-    """Names with the types of their arguments, None where they were left out. ``kind``: function, procedure, aggregate,
-    or routine for any of them."""
+    """Names with the types of their arguments, None where they were left out."""
 
     names: tuple[tuple[TableName, tuple[TypeName, ...] | None], ...]
     if_exists: bool
     cascade: bool
-    kind: str = "function"
-
-
-@dataclass(frozen=True, slots=True)
-class CallStatement:
-    """CALL procedure(…)."""
-
-    call: Apply
-    at: int
+    aggregate: bool = False

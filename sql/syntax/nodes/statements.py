@@ -19,12 +19,7 @@ from sql.syntax.nodes.queries import (
     TypeName,
     UpdateStatement,
 )  # fmt: skip
-from sql.syntax.nodes.routines import (
-    CallStatement,
-    CommentStatement,
-    CreateFunctionStatement,
-    DropFunctionStatement,
-)
+from sql.syntax.nodes.routines import CommentStatement, CreateFunctionStatement, DropFunctionStatement
 from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement
 
 
@@ -184,6 +179,6 @@ Statement = (
     | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CallStatement | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
+    | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
     | CreateCompositeStatement | AlterCompositeStatement | Utility
 )  # fmt: skip
