@@ -50,6 +50,7 @@ class Kind(Enum):
     UUID = "uuid"
     JSON = "json"
     JSONB = "jsonb"
+    JSONPATH = "jsonpath"
     OID = "oid"
     REGCLASS = "regclass"
     REGTYPE = "regtype"
@@ -211,6 +212,7 @@ INTERVAL: Final = SqlType(Kind.INTERVAL)
 UUID: Final = SqlType(Kind.UUID)
 JSON: Final = SqlType(Kind.JSON)
 JSONB: Final = SqlType(Kind.JSONB)
+JSONPATH: Final = SqlType(Kind.JSONPATH)
 OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)

@@ -53,8 +53,11 @@ def parsed(text: str) -> list[StatementText]:
 
 def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
     run: list[Token] = []
+    atomic = 0
     for token in tokens:
-        ends = token.kind is TokenKind.END or (token.kind is TokenKind.SYMBOL and token.value == ";")
+        atomic = _atomic_depth(atomic, run, token)
+        semicolon = token.kind is TokenKind.SYMBOL and token.value == ";"
+        ends = token.kind is TokenKind.END or (semicolon and not atomic)
         if not ends:
             run.append(token)
             continue
@@ -64,6 +67,16 @@ def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
             last = Token(TokenKind.END, "", end - start, end - start)
             yield StatementText(text[start:end], start, (*moved, last))
         run = []
+
+
+def _atomic_depth(depth: int, before: list[Token], token: Token) -> int:
+    """How deep a token is in BEGIN ATOMIC … END, whose statements end with semicolons of their own; CASE counts."""
+    if token.kind is not TokenKind.WORD:
+        return 0 if token.kind is TokenKind.END else depth
+    if not depth:
+        begins = token.value == "atomic" and len(before) > 1 and before[-1].value == "begin"
+        return 1 if begins and before[0].value == "create" else 0
+    return depth + (token.value == "case") - (token.value == "end")
 
 
 def parse(statement: StatementText | str) -> Statement:
@@ -89,7 +102,8 @@ def _one_statement(text: str) -> list[Token]:
         tokens.pop()
     if not tokens:
         raise SqlError("42601", "empty statement")
-    if any(t.value == ";" and t.kind is TokenKind.SYMBOL for t in tokens):
+    semicolons = any(t.value == ";" and t.kind is TokenKind.SYMBOL for t in tokens)
+    if semicolons and len(list(_statements(text, [*tokens, end]))) > 1:
         raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
     return [*tokens, end]
 

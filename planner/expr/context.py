@@ -104,8 +104,11 @@ class SessionFunctions(Protocol):
     def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool: ...
     def advisory_unlock(self, key: tuple[int, ...]) -> bool: ...
     def advisory_unlock_all(self) -> None: ...
-    def call_routine(self, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]:
-        """Runs a user's routine that is interpreted; the rows that it returns."""
+    def call_routine(
+        self, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType, in_from: bool = False
+    ) -> Sequence[tuple[object, ...]]:
+        """Runs a user's routine that is interpreted; the rows that it returns. ``types``: the arguments' own;
+        ``result``: of the value, or ``in_from`` the type of the rows."""
         ...
 
     def signal_backend(self, pid: int, terminate: bool) -> bool:

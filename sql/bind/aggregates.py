@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError
-from ivm.words import INT4, INT8, TEXT
+from ivm.words import INT4, INT8, TEXT, SqlType
 from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Call, Case, Column, Literal, OuterColumn, Scalar
@@ -17,7 +17,7 @@ from sql.bind.environment import Binder, Environment
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import resolve_call, resolve_uncached
 from sql.bind.overloads import signature as shown_call
-from sql.bind.routines import RoutineOverload
+from sql.bind.routine_resolution import RoutineOverload
 from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope
 from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
@@ -149,7 +149,9 @@ def python_function(overload: RoutineOverload) -> PythonFunction:
     """The Python function of a user-defined aggregate."""
     routine, body = overload.routine, overload.relation.definition
     assert body is not None, "an aggregate has a body"
-    return PythonFunction(shown_call(overload.name, overload.args), overload.name, body, routine.result, routine.strict)
+    assert isinstance(routine.result, SqlType), "checked when it was created"
+    types = [t for t in overload.args if isinstance(t, SqlType)]
+    return PythonFunction(shown_call(overload.name, types), overload.name, body, routine.result, routine.strict)
 
 
 def _routine_arguments(

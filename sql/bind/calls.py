@@ -6,11 +6,11 @@ from ivm.errors import SqlError, unsupported
 from planner.aggregates.table import ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
-from sql.bind import conditional, ordered_sets, routines, rows, table_functions, windows
+from sql.bind import conditional, ordered_sets, routine_resolution, routines, rows, table_functions, windows
 from sql.bind.aggregates import aggregate, grouping
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
-from sql.bind.overloads import no_function
+from sql.bind.overloads import no_function, signature
 from sql.bind.scalar_functions import apply_function
 from sql.bind.scope import MERGE_ACTION, find_column
 from sql.bind.set_returning import set_returning, set_returning_routine
@@ -41,11 +41,13 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
 
 
 def _call(b: Binder, node: nodes.Apply) -> Scalar:
-    found = routines.routine_overloads(b.env, node.name)
-    if found and not (node.star or node.variadic or node.within):
+    found = routine_resolution.routine_overloads(b.env, node.name)
+    if found and not (node.star or node.within):
         made = _routine(b, node, found)
         if made is not None:
             return made
+    if not found:
+        _check_no_procedure(b, node)
     name = _name(node)
     if any(node.names):
         raise no_function(name, [b.bind(a).type for a in node.args], node.at)
@@ -81,10 +83,18 @@ def _call(b: Binder, node: nodes.Apply) -> Scalar:
     return apply_function(b.env, name, args, node.at)
 
 
-def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.RoutineOverload, ...]) -> Scalar | None:
+def _check_no_procedure(b: Binder, node: nodes.Apply) -> None:
+    """42809: the name is a procedure's, which only CALL runs."""
+    if routine_resolution.routine_overloads(b.env, node.name, procedures=True):
+        shown = signature(node.name[-1], [b.bind(a).type for a in node.args])
+        hint = "To call a procedure, use CALL."
+        raise SqlError("42809", f"{shown} is a procedure", hint=hint, position=node.at + 1)
+
+
+def _routine(b: Binder, node: nodes.Apply, found: tuple[routine_resolution.RoutineOverload, ...]) -> Scalar | None:
     """A call of a user-defined function; None where a built-in one of the same name fits the arguments better."""
     builtin = (*aggregate_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
-    call = routines.resolve_routine(b, node, found, builtin)
+    call = routine_resolution.resolve_routine(b, node, found, builtin)
     if call is None:
         return None
     overload = call.overload
@@ -99,7 +109,7 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routines.RoutineOverload
         raise _only_aggregates(node)
     if overload.routine.returns_set:
         return set_returning_routine(b, node, call)
-    return routines.routine_value(b, call, node.at)
+    return routines.routine_value(b, call)
 
 
 def _merge_action(b: Binder, node: nodes.Apply) -> Scalar:

@@ -6,9 +6,10 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
+from storage.types.definitions import DEFINITIONS
 from storage.types.type_names import format_type
 
-_INCOMPARABLE: Final = (Kind.JSON,)
+_INCOMPARABLE: Final = (Kind.JSON, *(kind for kind, own in DEFINITIONS.items() if not own.compared))
 
 
 def _incomparable(type_: SqlType) -> bool:

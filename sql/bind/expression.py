@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
-from sql.bind import arrays, calls, comparisons, conditional, routines, rows
+from sql.bind import arrays, calls, comparisons, conditional, routine_resolution, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
@@ -139,7 +139,7 @@ class ExpressionBinder:
         name = expr.parts[-1]
         if len(expr.parts) == 2 and (argument := self._argument(expr.parts[0], expr.at)) is not None:
             return rows.field_of(argument, nodes.Field(expr, name, expr.at))
-        if len(expr.parts) == 1 or not routines.routine_overloads(self.env, (name,)):
+        if len(expr.parts) == 1 or not routine_resolution.routine_overloads(self.env, (name,)):
             return None
         if rows.whole_row(self.scope, expr.parts[:-1], expr.at) is None:
             return None
@@ -164,7 +164,7 @@ class ExpressionBinder:
         try:
             return rows.field(self, expr)
         except SqlError as error:
-            if error.sqlstate != "42703" or not routines.routine_overloads(self.env, (expr.name,)):
+            if error.sqlstate != "42703" or not routine_resolution.routine_overloads(self.env, (expr.name,)):
                 raise
         return calls.call(self, nodes.Apply((expr.name,), (expr.expr,), expr.at))
 

@@ -16,7 +16,7 @@ from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overlo
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
-from sql.bind import routines, table_functions
+from sql.bind import routine_resolution, routines, table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import cast, fields_of, resolve_unknown
 from sql.bind.environment import Environment
@@ -209,12 +209,11 @@ def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | Non
     binder = ExpressionBinder(env, NameScope(parent=outer, clause="FROM"), "functions in FROM")
     first = ref.functions[0]
     name = first.name[-1] if isinstance(first, nodes.Apply) else column_name(env, first)
-    routine = _routine(binder, first) if isinstance(first, nodes.Apply) and len(ref.functions) == 1 else None
+    routine = _routine(binder, first, ref) if isinstance(first, nodes.Apply) and len(ref.functions) == 1 else None
     if routine is not None:
         if ref.ordinality:
             raise unsupported("ORDINALITY of such functions", position=ref.at + 1)
         rel, names = routine
-        names = [ref.alias] if ref.alias is not None and len(names) == 1 else names
     elif isinstance(first, nodes.Apply) and table_functions.is_table_function(name):
         rel, names = _table_function(binder, ref, name)
     else:
@@ -239,15 +238,20 @@ def _fields(rel: Rel) -> Rel:
     return Project(rel, fields_of(Column(0, column.type, column.nullable)))
 
 
-def _routine(binder: ExpressionBinder, node: nodes.Apply) -> tuple[Rel, list[str]] | None:
+def _routine(binder: ExpressionBinder, node: nodes.Apply, ref: nodes.FunctionTable) -> tuple[Rel, list[str]] | None:
     """A call of a user-defined function: its rows and columns' names; None for a built-in one."""
-    found = routines.routine_overloads(binder.env, node.name)
+    found = routine_resolution.routine_overloads(binder.env, node.name)
     builtin = (*table_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
-    call = routines.resolve_routine(binder, node, found, builtin) if found else None
+    call = routine_resolution.resolve_routine(binder, node, found, builtin) if found else None
     if call is not None and call.overload.routine.aggregate:
         message = "aggregate functions are not allowed in functions in FROM"
         raise SqlError("42803", message, position=node.at + 1)
-    return None if call is None else routines.routine_rows(binder, call)
+    if call is None:
+        return None
+    definitions = [(name, binder.env.type(type_)) for name, type_ in ref.definitions]
+    rel, names = routines.routine_rows(binder, call, definitions, ref.at)
+    own = call.routine.outputs or call.routine.table or call.routine.record
+    return rel, names if own or ref.alias is None else [ref.alias]
 
 
 def _table_function(binder: ExpressionBinder, ref: nodes.FunctionTable, name: str) -> tuple[Rel, list[str]]:

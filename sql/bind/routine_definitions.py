@@ -1,20 +1,21 @@
-"""CREATE FUNCTION, CREATE AGGREGATE, DROP FUNCTION and DROP AGGREGATE."""
+"""CREATE and DROP of functions, procedures and aggregates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind, SqlType
+from ivm.words import SqlType
 from planner.expr.python_function import check_body
 from planner.expr.python_values import is_known
 from sql.bind.aggregates import python_function
 from sql.bind.coerce import type_name
 from sql.bind.environment import Environment, Parameters
 from sql.bind.routine_bodies import is_query
-from sql.bind.routines import RoutineOverload, bind_body, signature
+from sql.bind.routine_resolution import RoutineOverload, argument_type_name, signature
+from sql.bind.routine_signatures import check_parameters, declared_type, returned
+from sql.bind.routines import bind_body
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder
@@ -25,108 +26,104 @@ from sql.syntax.nodes import routines as nodes_routines
 
 
 def create_function(env: Environment, node: nodes_routines.CreateFunctionStatement) -> CreateFunction:
-    """CREATE FUNCTION, its body checked. Raises 42P13, and the errors of the body without positions."""
+    """CREATE FUNCTION and PROCEDURE, a body that is one query checked. Raises 42P13, and the errors of the body without
+    positions."""
     schema_name = env.catalog.home(node.name.schema_name, False)
-    arguments = tuple(
-        Argument(a.name, env.type(a.type), None if a.default is None else a.default[1]) for a in node.arguments
+    declared = tuple(
+        Argument(a.name, declared_type(env, a.type), None if a.default is None else a.default[1], a.mode)
+        for a in node.arguments
     )
-    _check_arguments(arguments)
-    columns = _result_columns(env, node)
-    result = columns[0].type if node.columns is None or len(columns) == 1 else SqlType(Kind.RECORD)
+    check_parameters(declared)
+    shape = returned(env, node, declared)
     routine = Routine(
-        node.name.name, arguments, result, node.returns_set, len(columns) > 1 or node.columns is not None,
-        node.volatility, node.strict, node.expression,
+        node.name.name, declared, shape.result, node.returns_set, shape.table, node.volatility, node.strict,
+        node.expression, language=node.language, procedure=node.kind == "procedure", record=shape.record,
     )  # fmt: skip
     relation = Relation(
-        0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, columns, definition=node.body,
-        routine=routine,
+        0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, shape.columns,
+        definition=node.body, routine=routine,
     )  # fmt: skip
-    if node.language == "plpgsql":
-        routine = replace(routine, language=node.language)
-        return CreateFunction(replace(relation, routine=routine), node.replace)
-    if not is_query(routine, node.body):
-        routine = replace(routine, statements=True)
-        return CreateFunction(replace(relation, routine=routine), node.replace)
-    recorder = Recorder(env.catalog)
-    inner = replace(env, catalog=recorder, ctes={}, parameters=Parameters(), top=None)
     try:
-        bind_body(inner, RoutineOverload(relation, routine), node.body)
+        return CreateFunction(_checked(env, relation, routine, node.body), node.replace)
     except SqlError as error:
         raise SqlError(error.sqlstate, error.message, error.detail, error.hint) from None
-    references = recorder.references(0, len(node.body) + 1)
-    relation = replace(relation, dependencies=tuple(sorted(recorder.seen)), references=references)
-    return CreateFunction(relation, node.replace)
 
 
-def _check_arguments(arguments: tuple[Argument, ...]) -> None:
-    names = [a.name for a in arguments if a.name is not None]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise SqlError("42P13", f'parameter name "{name}" used more than once')
-    defaults = [a.default is not None for a in arguments]
-    if any(before and not after for before, after in pairwise(defaults)):
-        raise SqlError("42P13", "input parameters after one with a default value must also have defaults")
-
-
-def _result_columns(env: Environment, node: nodes_routines.CreateFunctionStatement) -> tuple[TableColumn, ...]:
-    """The result's columns: those of RETURNS TABLE, of the table that RETURNS SETOF names, or one of the type."""
-    if node.columns is not None:
-        return tuple(TableColumn(c.name or "", env.type(c.type)) for c in node.columns)
-    assert node.result is not None, "the grammar asks for one"
-    if node.result.name == "void" and not node.returns_set:
-        return (TableColumn(node.name.name, SqlType(Kind.VOID)),)
-    if node.result.name in ("void", "trigger", "record"):
-        raise unsupported(f"functions that return {node.result.name}", position=node.result.at + 1)
-    table = env.catalog.resolve(None, node.result.name) if node.returns_set else None
-    if table is not None and table.kind is not RelationKind.SYSTEM:
-        return tuple(TableColumn(c.name, c.type) for c in table.columns)
-    return (TableColumn(node.name.name, env.type(node.result)),)
+def _checked(env: Environment, relation: Relation, routine: Routine, body: str) -> Relation:
+    """The function with what its body reads. Bodies that are interpreted are checked once the function exists
+    (``sql.ddl.routine_bodies``), polymorphic ones by their calls."""
+    if routine.language != "sql":
+        return relation
+    if routine.procedure or routine.returns_nothing or not is_query(routine, body):
+        return replace(relation, routine=replace(routine, statements=True))
+    if routine.polymorphic:
+        return relation
+    recorder = Recorder(env.catalog)
+    inner = replace(env, catalog=recorder, ctes={}, parameters=Parameters(), top=None, interpreted=[])
+    types = tuple(t for t in routine.types if isinstance(t, SqlType))
+    bind_body(inner, RoutineOverload(relation, routine), body, types, relation.columns)
+    references = recorder.references(0, len(body) + 1)
+    return replace(relation, dependencies=tuple(sorted(recorder.seen)), references=references)
 
 
 def drop_function(env: Environment, node: nodes_routines.DropFunctionStatement) -> DropFunction:
-    """DROP FUNCTION and DROP AGGREGATE. Raises 42883, 42725, 42809."""
-    kind = "aggregate" if node.aggregate else "function"
+    """DROP FUNCTION, PROCEDURE, ROUTINE and AGGREGATE. Raises 42883, 42725, 42809."""
     found: list[Relation] = []
     missing: list[str] = []
     for name, types in node.names:
-        known = env.catalog.routines(name.schema_name, name.name)
-        message, shown = f'could not find a {kind} named "{name.name}"', f"{name.name}()"
-        if types is not None:
-            wanted = tuple(env.type(t) for t in types)
-            known = tuple(r for r in known if r.routine is not None and r.routine.types == wanted)
-            shown = f"{name.name}({', '.join(map(type_name, wanted))})"
-            message = f"{kind} {shown} does not exist"
-        if len(known) > 1 and types is None:
-            hint = "Specify the argument list to select the function unambiguously."
-            raise SqlError("42725", f'function name "{name.name}" is not unique', hint=hint)
-        if not known and not node.if_exists:
-            raise SqlError("42883", message)
-        _check_kind(known[:1], node.aggregate, shown)
-        found += known[:1]
-        if not known:
-            missing.append(f"{kind} {shown} does not exist, skipping")
-    return DropFunction(tuple(found), tuple(missing), node.cascade, f"DROP {kind.upper()}")
+        one, message = _dropped(env, name, types, node)
+        found += one
+        if not one:
+            missing.append(f"{message}, skipping")
+    return DropFunction(tuple(found), tuple(missing), node.cascade, f"DROP {node.kind.upper()}")
 
 
 def comment(env: Environment, node: nodes_routines.CommentStatement) -> Comment:
     """COMMENT ON; functions are looked up here. Raises 42883, 42725, 42809."""
     routine = None
-    if node.kind in ("function", "aggregate", "routine"):
-        named = ((node.name, node.types),)
-        statement = nodes_routines.DropFunctionStatement(named, False, False, node.kind == "aggregate")
+    if node.kind in ("function", "procedure", "aggregate", "routine"):
+        statement = nodes_routines.DropFunctionStatement(((node.name, node.types),), False, False, node.kind)
         routine = drop_function(env, statement).functions[0]
     return Comment(node.kind, node.name.schema_name, node.name.name, node.text, node.part, routine)
 
 
-def _check_kind(found: Sequence[Relation], aggregate: bool, shown: str) -> None:
+def _dropped(
+    env: Environment, name: nodes.TableName, types: tuple[nodes.TypeName, ...] | None,
+    node: nodes_routines.DropFunctionStatement,
+) -> tuple[list[Relation], str]:  # fmt: skip
+    """The routine of a name, or none and what to say of it."""
+    known = env.catalog.routines(name.schema_name, name.name)
+    kind = node.kind
+    if types is not None:
+        wanted = tuple(declared_type(env, t) for t in types)
+        known = tuple(r for r in known if r.routine is not None and r.routine.types == wanted)
+        shown = f"{name.name}({', '.join(map(argument_type_name, wanted))})"
+        message, absent = f"{kind} {shown} does not exist", f"{kind} {shown} does not exist"
+    else:
+        if kind in ("function", "procedure"):
+            known = tuple(r for r in known if r.routine is not None and r.routine.procedure == (kind == "procedure"))
+        shown = f"{name.name}()"
+        message, absent = f'could not find a {kind} named "{name.name}"', f"{kind} {shown} does not exist"
+    if len(known) > 1 and types is None:
+        hint = "Specify the argument list to select the function unambiguously."
+        raise SqlError("42725", f'{kind} name "{name.name}" is not unique', hint=hint)
+    if not known and not node.if_exists:
+        raise SqlError("42883", message)
+    _check_kind(known[:1], kind, shown)
+    return list(known[:1]), absent
+
+
+def _check_kind(found: Sequence[Relation], kind: str, shown: str) -> None:
     for relation in found:
         routine = relation.routine
-        if routine is None or routine.aggregate == aggregate:
+        if routine is None or kind in (routine.kind, "routine"):
             continue
-        if aggregate:
+        if kind == "aggregate":
             raise SqlError("42809", f"function {shown} is not an aggregate")
-        hint = "Use DROP AGGREGATE to drop aggregate functions."
-        raise SqlError("42809", f'"{routine.name}" is an aggregate function', hint=hint)
+        if routine.aggregate and kind == "function":
+            hint = "Use DROP AGGREGATE to drop aggregate functions."
+            raise SqlError("42809", f'"{routine.name}" is an aggregate function', hint=hint)
+        raise SqlError("42809", f"{shown} is not a {kind}")
 
 
 def create_aggregate(env: Environment, node: nodes_routines.CreateFunctionStatement) -> CreateFunction:
@@ -141,7 +138,13 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateFunctionStatem
         arguments.append(Argument(argument.name, _known(env, argument.type)))
     result = _known(env, node.result)
     routine = Routine(
-        node.name.name, tuple(arguments), result, volatility=node.volatility, strict=node.strict, aggregate=True
+        node.name.name,
+        tuple(arguments),
+        result,
+        volatility=node.volatility,
+        strict=node.strict,
+        aggregate=True,
+        language="python",
     )
     schema_name = env.catalog.home(node.name.schema_name, False)
     columns = (TableColumn(routine.name, result),)

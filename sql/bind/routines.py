@@ -8,167 +8,66 @@ So a view over a function is a view over what the function reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, INT8, UNKNOWN, ColumnType, Kind, Schema, SqlType
-from planner.expr.functions.routine import ROUTINE, ROUTINE_ROWS, STABLE_ROUTINE
+from ivm.errors import SqlError
+from ivm.words import BOOL, INT4, INT8, TEXT, UNKNOWN, ColumnType, Kind, Schema, SqlType
+from planner.expr.functions.routine import ROUTINE, ROUTINE_ROW, ROUTINE_ROWS, STABLE_ROUTINE
+from planner.expr.functions.row import FIELD
 from planner.expr.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
 from planner.logical.levels import lift
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, schema
 from planner.logical.traversal import rewrite, walk
-from sql.bind.bound_query import UNIT, finished
-from sql.bind.coerce import cast, castable, type_name
+from sql.bind.bound_query import UNIT, NamedRel, finished
+from sql.bind.coerce import castable, type_name
 from sql.bind.environment import Binder, Environment, Parameters
 from sql.bind.namespace import Namespace, Range, visible_columns
-from sql.bind.overloads import Resolution, no_function, resolve_uncached
+from sql.bind.routine_resolution import RoutineCall, RoutineOverload, argument_type_name, schema_of, signature
+from sql.bind.rows import make_row
 from sql.bind.scope import NameScope
 from sql.bind.subquery import convert
 from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
-from sql.catalog.catalog import Relation
+from sql.catalog.catalog import TableColumn
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import pinned
 from sql.parse import parse, parse_expression
 from sql.syntax.nodes import queries as nodes
-from storage.types.type_names import format_type
 
 _TRUE: Final = Literal(True, BOOL)
 
 
-@dataclass(frozen=True, slots=True)
-class RoutineOverload:
-    """A routine as a candidate of overload resolution (an ``Overload``)."""
-
-    relation: Relation
-    routine: Routine
-
-    @property
-    def key(self) -> str:
-        return f"routine {self.relation.id}"
-
-    @property
-    def name(self) -> str:
-        return self.routine.name
-
-    @property
-    def args(self) -> tuple[SqlType, ...]:
-        return self.routine.types
-
-    @property
-    def optional(self) -> int:
-        return self.routine.optional
-
-
-def routine_overloads(env: Environment, name: tuple[str, ...]) -> tuple[RoutineOverload, ...]:
-    """The user-defined functions of this name."""
-    found = env.catalog.routines(name[-2] if len(name) > 1 else None, name[-1])
-    return tuple(RoutineOverload(r, r.routine) for r in found if r.routine is not None)
-
-
-def signature(name: str, types: Sequence[SqlType]) -> str:
-    """``f(integer,text)``: a function's name in the catalog."""
-    return f"{name}({','.join(format_type(t, False) for t in types)})"
-
-
-@dataclass(frozen=True, slots=True)
-class RoutineCall:
-    """A resolved call. ``args``: one for each declared argument, defaults filled in, cast to the declared types."""
-
-    overload: RoutineOverload
-    args: tuple[Scalar, ...]
-
-
-def resolve_routine(
-    b: Binder, node: nodes.Apply, found: tuple[RoutineOverload, ...], others: Sequence[Any] = ()
-) -> RoutineCall | None:
-    """The call of one of ``found``; None where it means one of the built-in ``others``. Raises 42883, 42725."""
-    given = [b.bind(a) for a in node.args]
-    if any(node.names):
-        overload = _by_names(found, node, given)
-        return _filled(b.env, overload, _in_place(overload, node, given), node.at)
-    types = tuple(a.type for a in given)
-    try:
-        choice: Resolution[Any] | None = resolve_uncached((*others, *found), types)
-    except SqlError:
-        raise no_function(node.name[-1], types, node.at, ambiguous=True) from None
-    if choice is None:
-        raise no_function(node.name[-1], types, node.at)
-    if not isinstance(choice.overload, RoutineOverload):
-        return None
-    return _filled(b.env, choice.overload, dict(enumerate(given)), node.at)
-
-
-def _by_names(found: tuple[RoutineOverload, ...], node: nodes.Apply, given: Sequence[Scalar]) -> RoutineOverload:
-    """The routine that accepts the arguments' names and types. Raises 42883, 42725."""
-    types = [a.type for a in given]
-    fitting: list[tuple[int, RoutineOverload]] = []
-    for overload in found:
-        if not _accepts(overload, node):
-            continue
-        wanted = [overload.args[i] for i in _in_place(overload, node, given)]
-        if all(t.kind is Kind.UNKNOWN or castable(t, w, "implicit") for t, w in zip(types, wanted, strict=True)):
-            fitting.append((sum(t == w for t, w in zip(types, wanted, strict=True)), overload))
-    best = max((score for score, _ in fitting), default=0)
-    chosen = [overload for score, overload in fitting if score == best]
-    if len(chosen) == 1:
-        return chosen[0]
-    pairs = zip(node.names, types, strict=True)
-    shown = ", ".join(f"{n} => {type_name(t)}" if n is not None else type_name(t) for n, t in pairs)
-    if chosen:
-        hint = "Could not choose a best candidate function. You might need to add explicit type casts."
-        raise SqlError("42725", f"function {node.name[-1]}({shown}) is not unique", hint=hint, position=node.at + 1)
-    hint = "No function matches the given name and argument types. You might need to add explicit type casts."
-    raise SqlError("42883", f"function {node.name[-1]}({shown}) does not exist", hint=hint, position=node.at + 1)
-
-
-def _accepts(overload: RoutineOverload, node: nodes.Apply) -> bool:
-    """Whether the routine has arguments of the given names, and a default for each that is not given."""
-    names = [a.name for a in overload.routine.arguments]
-    given = {n for n in node.names if n is not None}
-    first = sum(n is None for n in node.names)
-    rest = overload.routine.arguments[first:]
-    return given <= set(names[first:]) and all(a.default is not None or a.name in given for a in rest)
-
-
-def _in_place(overload: RoutineOverload, node: nodes.Apply, given: Sequence[Scalar]) -> dict[int, Scalar]:
-    """The given arguments by their positions in the declaration."""
-    names = [a.name for a in overload.routine.arguments]
-    return {i if n is None else names.index(n): a for i, (n, a) in enumerate(zip(node.names, given, strict=True))}
-
-
-def _filled(env: Environment, overload: RoutineOverload, given: dict[int, Scalar], at: int) -> RoutineCall:
-    env.catalog.by_id(overload.relation.id)  # a recording catalog notes the dependency
-    args = []
-    for i, argument in enumerate(overload.routine.arguments):
-        expr = given.get(i)
-        if expr is None:
-            assert argument.default is not None, "resolved so"
-            binder = _inside(env, overload).binder(NameScope(clause="DEFAULT expressions"), "DEFAULT expressions")
-            expr = binder.bind(parse_expression(argument.default))
-        args.append(cast(env, expr, argument.type, "implicit" if i in given else "assignment", at))
-    return RoutineCall(overload, tuple(args))
-
-
-def routine_value(b: Binder, call: RoutineCall, at: int) -> Scalar:
-    """A call as an expression. Raises 0A000 for a function of several columns."""
-    routine = call.overload.routine
-    if routine.table and len(call.overload.relation.columns) > 1:
-        raise unsupported("a row as the value of a function", "Call it in FROM.", at + 1)
+def routine_value(b: Binder, call: RoutineCall) -> Scalar:
+    """A call as an expression; a row where the function has several columns."""
+    routine = call.routine
     if routine.interpreted:
         return _interpreted(b.env, call)
-    rel = routine_body(b.env, call.overload)
-    inlined = _inlined(rel, call)
+    rel = call_body(b.env, call)
+    if call.is_row:
+        rel = _as_row(rel, call)
+    type_ = schema(rel.rel)[0].type
+    inlined = _inlined(rel.rel, call)
     if inlined is not None:
         if not routine.strict or not call.args:
             return inlined
         known = tuple(Call("is not null", (a,), BOOL, False) for a in call.args)
-        return Case(
-            ((And(known) if len(known) > 1 else known[0], inlined),), Literal(None, routine.result), routine.result
-        )
-    limited = TopK(rel, (), (), Literal(1, SqlType(Kind.INT8)), None)
-    return ScalarSubquery(lateral(limited, routine, tuple(lift(a) for a in call.args)), routine.result)
+        return Case(((And(known) if len(known) > 1 else known[0], inlined),), Literal(None, type_), type_)
+    limited = TopK(rel.rel, (), (), Literal(1, SqlType(Kind.INT8)), None)
+    return ScalarSubquery(lateral(limited, routine, tuple(lift(a) for a in call.args)), type_)
+
+
+def _as_row(rel: NamedRel, call: RoutineCall) -> NamedRel:
+    """The same rows, each in one column."""
+    if isinstance(rel.rel, Project):
+        return NamedRel(Project(rel.rel.input, (_row(rel.rel.exprs, rel.names, call),)), ("row",))
+    columns = [Column(i, c.type, c.nullable) for i, c in enumerate(schema(rel.rel))]
+    return NamedRel(Project(rel.rel, (_row(columns, rel.names, call),)), ("row",))
+
+
+def _row(values: Sequence[Scalar], names: Sequence[str], call: RoutineCall) -> Scalar:
+    made = make_row(values, names)
+    return replace(made, type=call.result) if isinstance(made, Call) and call.result.named is not None else made
 
 
 def _inlined(rel: Rel, call: RoutineCall) -> Scalar | None:
@@ -198,57 +97,101 @@ def lateral(body: Rel, routine: Routine, args: tuple[Scalar, ...]) -> Rel:
     return Project(joined, tuple(Column(len(args) + i, c.type, c.nullable) for i, c in enumerate(columns)))
 
 
-def routine_rows(b: Binder, call: RoutineCall) -> tuple[Rel, list[str]]:
-    """A call in FROM: its rows and its columns' names."""
-    overload = call.overload
-    names = [c.name for c in overload.relation.columns]
-    if not overload.routine.returns_set:
-        return Project(UNIT, (routine_value(b, call, 0),)), names
-    if overload.routine.interpreted:
-        return TableFunction(UNIT, *interpreted_rows(b.env, call)), names
-    return lateral(routine_body(b.env, overload), overload.routine, call.args), names
+def routine_rows(
+    b: Binder, call: RoutineCall, definitions: Sequence[tuple[str, SqlType]], at: int
+) -> tuple[Rel, list[str]]:
+    """A call in FROM: its rows and its columns' names. ``definitions``: the column definition list. Raises 42601."""
+    call = _defined(call, definitions, at)
+    names = [c.name for c in call.columns]
+    if call.routine.returns_set:
+        if call.routine.interpreted:
+            return TableFunction(UNIT, *interpreted_rows(b.env, call)), names
+        return lateral(call_body(b.env, call).rel, call.routine, call.args), names
+    value = routine_value(b, call)
+    if not call.is_row:
+        return Project(UNIT, (value,)), names
+    fields_ = (Call(FIELD, (Column(0, value.type), Literal(i, INT4)), c.type) for i, c in enumerate(call.columns))
+    return Project(Project(UNIT, (value,)), tuple(fields_)), names
+
+
+def _defined(call: RoutineCall, definitions: Sequence[tuple[str, SqlType]], at: int) -> RoutineCall:
+    """The call with the columns that a column definition list says. Raises 42601."""
+    routine = call.routine
+    if routine.record and not definitions:
+        message = 'a column definition list is required for functions returning "record"'
+        raise SqlError("42601", message, position=at + 1)
+    if not definitions:
+        return call
+    if routine.record:
+        return replace(call, columns=tuple(TableColumn(name, type_) for name, type_ in definitions))
+    message = 'a column definition list is only allowed for functions returning "record"'
+    if routine.outputs and call.is_row:
+        message = "a column definition list is redundant for a function with OUT parameters"
+    elif routine.table:
+        message = "a column definition list is redundant for a function returning a named composite type"
+    raise SqlError("42601", message, position=at + 1)
+
+
+def set_rows(env: Environment, call: RoutineCall) -> tuple[Rel, Schema]:
+    """The rows of a set-returning call in a select list, of one column; the arguments are the columns one level out."""
+    rel = call_body(env, call)
+    one = _as_row(rel, call) if call.is_row else rel
+    return one.rel, tuple(ColumnType(c.type, True) for c in schema(one.rel))
 
 
 def _interpreted(env: Environment, call: RoutineCall) -> Scalar:
     """The value of a routine that an interpreter runs."""
-    routine = call.overload.routine
+    routine = call.routine
     env.interpreted.append(signature(routine.name, routine.types))
     key = ROUTINE if routine.volatility == "volatile" else STABLE_ROUTINE
-    return Call(key, (Literal(call.overload.relation.oid, INT8), *call.args), routine.result, True)
+    return Call(key, (Literal(call.overload.relation.oid, INT8), *call.args), call.result, True)
 
 
-def interpreted_rows(env: Environment, call: RoutineCall) -> tuple[str, tuple[Scalar, ...], Schema]:
+def interpreted_rows(
+    env: Environment, call: RoutineCall, *, as_row: bool = False
+) -> tuple[str, tuple[Scalar, ...], Schema]:
     """The rows of a routine that an interpreter runs, as a table function: its key, arguments and columns."""
     overload = call.overload
     env.interpreted.append(signature(overload.name, overload.args))
-    columns = overload.relation.columns
-    row = Literal(None, SqlType(Kind.RECORD, fields=tuple((c.name, c.type) for c in columns)))
+    row = Literal(None, SqlType(Kind.RECORD, fields=tuple((c.name, c.type) for c in call.columns)))
     args = (row, Literal(overload.relation.oid, INT8), *call.args)
-    return ROUTINE_ROWS, args, tuple(ColumnType(c.type, True) for c in columns)
+    if as_row:
+        return ROUTINE_ROW, args, (ColumnType(row.type, True),)
+    return ROUTINE_ROWS, args, schema_of(call.columns)
 
 
 def _inside(env: Environment, overload: RoutineOverload) -> Environment:
-    """The environment of a routine's own text. Raises 0A000 for a recursive function."""
-    if overload.relation.id in env.views:
-        raise unsupported(f"the recursive function {signature(overload.name, overload.args)}")
+    """The environment of a routine's own text."""
     catalog = pinned(env.catalog, overload.relation)
     views = (*env.views, overload.relation.id)
     return replace(env, catalog=catalog, ctes={}, parameters=Parameters(), views=views, top=None)
 
 
-def routine_body(env: Environment, overload: RoutineOverload) -> Rel:
-    """The rows of a routine's body, in which the arguments are the columns one level out."""
-    text = overload.relation.definition
+def call_body(env: Environment, call: RoutineCall) -> NamedRel:
+    """The rows of a call's body, in which the arguments are the columns one level out."""
+    text = call.overload.relation.definition
     assert text is not None, "a routine has a body"
-    return bind_body(_inside(env, overload), overload, text)
+    return bind_body(_inside(env, call.overload), call.overload, text, call.types, call.columns)
 
 
-def bind_body(env: Environment, overload: RoutineOverload, text: str) -> Rel:
-    """The same for a body that is not in the catalog yet. ``env``: the body's own. Raises 42P13 where its columns are
-    not what the routine declares."""
+def routine_body(env: Environment, overload: RoutineOverload) -> Rel:
+    """The same for a function that is not polymorphic, of any call; a row without columns for any other."""
+    routine = overload.routine
+    if routine.polymorphic or routine.interpreted or routine.language == "python":
+        return UNIT
+    types = tuple(t for t in routine.types if isinstance(t, SqlType))
+    return call_body(env, RoutineCall(overload, (), types, () if routine.record else overload.relation.columns)).rel
+
+
+def bind_body(
+    env: Environment, overload: RoutineOverload, text: str, types: tuple[SqlType, ...],
+    columns: tuple[TableColumn, ...],
+) -> NamedRel:  # fmt: skip
+    """The rows of a body, which need not be in the catalog yet. ``env``: the body's own; ``columns``: those wanted, ()
+    where the body says. Raises 42P13 where its columns are not what the routine declares."""
     routine = overload.routine
     query = _query(routine, text)
-    given = tuple(ColumnType(a.type, True) for a in routine.arguments)
+    given = tuple(ColumnType(type_, True) for type_ in types)
     numbered = visible_columns([f"${i + 1}" for i in range(len(given))], given)
     named = tuple(
         replace(v, name=a.name) for v, a in zip(numbered, routine.arguments, strict=True) if a.name is not None
@@ -257,21 +200,42 @@ def bind_body(env: Environment, overload: RoutineOverload, text: str) -> Rel:
     scope = NameScope(Namespace(arguments, (Range(routine.name, arguments),)), clause="FUNCTION")
     bound = env.bind_query(_named_parameters(query, len(given)), scope)
     rel = finished(bound)
+    if not columns:
+        found = schema(rel)
+        texts = [TEXT if c.type.kind is Kind.UNKNOWN else None for c in found]
+        return NamedRel(convert(env, rel, texts, "implicit"), tuple(c.name for c in bound.columns))
+    return NamedRel(_shaped(env, routine, rel, [c.type for c in columns]), tuple(c.name for c in columns))
+
+
+def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlType]) -> Rel:
+    """The rows with the types of the columns that the routine declares. Raises 42P13."""
     found = schema(rel)
-    wanted = [c.type for c in overload.relation.columns]
-    if len(found) != len(wanted):
-        many = "many" if len(found) > len(wanted) else "few"
-        number = f"Final statement returns too {many} columns."
-        raise _mismatch(routine, number if len(wanted) > 1 else "Final statement must return exactly one column.")
-    for i, (have, want) in enumerate(zip(found, wanted, strict=True)):
-        if have.type != UNKNOWN and not castable(have.type, want, "assignment"):
-            place = f"Final statement returns {type_name(have.type)} instead of {type_name(want)} at column {i + 1}."
-            raise _mismatch(routine, place if routine.table else f"Actual return type is {type_name(have.type)}.")
+    if len(found) == 1 and len(wanted) > 1 and found[0].type.kind is Kind.RECORD and found[0].type.fields:
+        parts = found[0].type.fields
+        rel = Project(rel, tuple(Call(FIELD, (Column(0, found[0].type), Literal(i, INT4)), t)
+                                 for i, (_, t) in enumerate(parts)))  # fmt: skip
+        found = schema(rel)
+    check_shape(routine, [c.type for c in found], wanted)
     return convert(env, rel, wanted, "assignment")
 
 
-def _mismatch(routine: Routine, detail: str) -> SqlError:
-    shown = "record" if routine.result.kind is Kind.RECORD else format_type(routine.result, False)
+def check_shape(routine: Routine, found: Sequence[SqlType], wanted: Sequence[SqlType]) -> None:
+    """Raises 42P13 where the last statement's columns cannot become those that the routine declares."""
+    if len(found) != len(wanted):
+        many = "many" if len(found) > len(wanted) else "few"
+        number = f"Final statement returns too {many} columns."
+        raise mismatch(routine, number if len(wanted) > 1 else "Final statement must return exactly one column.")
+    for i, (have, want) in enumerate(zip(found, wanted, strict=True)):
+        if have != UNKNOWN and not castable(have, want, "assignment"):
+            place = f"Final statement returns {type_name(have)} instead of {type_name(want)} at column {i + 1}."
+            raise mismatch(routine, place if routine.table or routine.record else
+                           f"Actual return type is {type_name(have)}.")  # fmt: skip
+
+
+def mismatch(routine: Routine, detail: str) -> SqlError:
+    """42P13: the body's rows are not what the routine returns."""
+    several = isinstance(routine.result, SqlType) and routine.result.kind is Kind.RECORD
+    shown = "record" if several else argument_type_name(routine.result)
     return SqlError("42P13", f"return type mismatch in function declared to return {shown}", detail)
 
 
@@ -281,8 +245,7 @@ def _query(routine: Routine, text: str) -> nodes.Query:
         select = nodes.Select((nodes.Target(expr, None, 0),), (), None, None, None, None, 0)
         return nodes.Query(select, 0)
     tree = parse(text.strip().removesuffix(";"))
-    if not isinstance(tree, nodes.Query):
-        raise unsupported("a function whose body is no SELECT")
+    assert isinstance(tree, nodes.Query), "other bodies are interpreted"
     return tree
 
 

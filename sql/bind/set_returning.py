@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType
 from planner.expr.functions.lockstep import lockstep
 from planner.expr.scalar import Call, Coalesce, Column, Literal, Scalar
@@ -18,7 +18,8 @@ from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, Table
 from sql.bind import table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.environment import Binder
-from sql.bind.routines import RoutineCall, interpreted_rows, lateral, routine_body
+from sql.bind.routine_resolution import RoutineCall
+from sql.bind.routines import interpreted_rows, lateral, set_rows
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, WINDOW_ARGUMENTS, SetReturning
 from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
@@ -45,15 +46,13 @@ def set_returning(b: Binder, node: nodes.Apply, name: str) -> Scalar:
 def set_returning_routine(b: Binder, node: nodes.Apply, call: RoutineCall) -> Scalar:
     """The same for a user-defined function."""
     functions = _collected(b, node)
-    overload = call.overload
-    columns = overload.relation.columns
-    if len(columns) != 1:
-        raise unsupported("a row as the value of a function", "Call it in FROM.", node.at + 1)
-    if overload.routine.interpreted:
-        return _placeholder(functions, SetReturning(*interpreted_rows(b.env, call)))
-    body = routine_body(b.env, overload)
-    shown = (ColumnType(columns[0].type, True),)
-    return _placeholder(functions, SetReturning(overload.key, call.args, shown, (overload.routine, body)))
+    if call.routine.interpreted and not call.columns:
+        message = "set-valued function called in context that cannot accept a set"
+        raise SqlError("0A000", message, position=node.at + 1)
+    if call.routine.interpreted:
+        return _placeholder(functions, SetReturning(*interpreted_rows(b.env, call, as_row=call.is_row)))
+    body, columns = set_rows(b.env, call)
+    return _placeholder(functions, SetReturning(call.overload.key, call.args, columns, (call.routine, body)))
 
 
 def _collected(b: Binder, node: nodes.Apply) -> list[SetReturning]:

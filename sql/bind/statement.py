@@ -21,7 +21,7 @@ from typing import assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
-from sql.bind import alter, composite_types, copying, ddl, dml, routine_definitions, vectors
+from sql.bind import alter, composite_types, copying, ddl, dml, procedures, routine_definitions, vectors
 from sql.bind.constraints import create_index
 from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import Environment, Parameters
@@ -121,8 +121,11 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.DropStatement():
             return ddl.drop(tree)
         case nodes_routines.CreateFunctionStatement():
-            create = routine_definitions.create_aggregate if tree.aggregate else routine_definitions.create_function
+            aggregate = tree.kind == "aggregate"
+            create = routine_definitions.create_aggregate if aggregate else routine_definitions.create_function
             return create(env, tree)
+        case nodes_routines.CallStatement():
+            return procedures.call(env, tree)
         case nodes_routines.DropFunctionStatement():
             return routine_definitions.drop_function(env, tree)
         case nodes_routines.CommentStatement():

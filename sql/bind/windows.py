@@ -31,7 +31,7 @@ from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
-from sql.bind.routines import RoutineOverload
+from sql.bind.routine_resolution import RoutineOverload
 from sql.bind.scope import FUNCTION_BASE, WINDOW_ARGUMENTS, WINDOW_BASE, WindowCall
 from sql.bind.window_frames import bind_frame, complete
 from sql.syntax.nodes import queries as nodes

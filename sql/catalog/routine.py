@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ivm.words import Kind, SqlType
+from planner.expr.functions.table import ArgumentType, Polymorphic
 from storage.types.type_names import type_from_oid
 
 Types = Mapping[int, SqlType]
@@ -15,24 +16,29 @@ Types = Mapping[int, SqlType]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """``default``: an expression as SQL text."""
+    """A declared parameter. ``default``: an expression as SQL text. ``mode``: in, out, inout, variadic, or table for a
+    column of RETURNS TABLE."""
 
     name: str | None
-    type: SqlType
+    type: ArgumentType
     default: str | None = None
+    mode: str = "in"
 
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """``result``: the type of a single column. With ``table`` (RETURNS TABLE) the columns are the relation's.
+    """A function, a procedure or an aggregate.
 
-    ``aggregate``: the body is Python. ``expression``: the body is RETURN's expression, not a query. ``volatility``: as
-    declared. ``statements``: a body of LANGUAGE sql that is not one query of the caller's plan.
+    ``declared``: all parameters, in their order. ``result``: the type of a single column. With ``table`` (RETURNS
+    TABLE, several OUT parameters, or a row type) the columns are the relation's; if they are polymorphic, or the
+    routine returns ``record``, the call determines their types. ``aggregate``: the body is Python. ``expression``: the
+    body is RETURN's expression, not a query. ``volatility``: as declared. ``statements``: a body of LANGUAGE sql that
+    is not one query of the caller's plan.
     """
 
     name: str
-    arguments: tuple[Argument, ...]
-    result: SqlType
+    declared: tuple[Argument, ...]
+    result: ArgumentType
     returns_set: bool = False
     table: bool = False
     volatility: str = "volatile"
@@ -41,6 +47,8 @@ class Routine:
     aggregate: bool = False
     language: str = "sql"
     statements: bool = False
+    procedure: bool = False
+    record: bool = False
 
     @property
     def interpreted(self) -> bool:
@@ -49,34 +57,67 @@ class Routine:
 
     @property
     def returns_nothing(self) -> bool:
-        """RETURNS void."""
-        return self.result.kind is Kind.VOID
+        """RETURNS void, or a procedure without OUT parameters."""
+        return isinstance(self.result, SqlType) and self.result.kind is Kind.VOID
 
     @property
-    def types(self) -> tuple[SqlType, ...]:
+    def arguments(self) -> tuple[Argument, ...]:
+        """The parameters that a call gives."""
+        return tuple(a for a in self.declared if a.mode not in ("out", "table"))
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The parameters that are columns of the result."""
+        return tuple(a for a in self.declared if a.mode in ("out", "inout", "table"))
+
+    @property
+    def types(self) -> tuple[ArgumentType, ...]:
         return tuple(a.type for a in self.arguments)
+
+    @property
+    def polymorphic(self) -> bool:
+        """Whether the types of its arguments are those of each call."""
+        return any(isinstance(a.type, Polymorphic) for a in self.declared)
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the last argument may be given as its elements."""
+        return any(a.mode == "variadic" for a in self.declared)
 
     @property
     def optional(self) -> int:
         """How many trailing arguments may be omitted."""
         return sum(a.default is not None for a in self.arguments)
 
+    @property
+    def kind(self) -> str:
+        """function, procedure or aggregate."""
+        return "aggregate" if self.aggregate else "procedure" if self.procedure else "function"
+
 
 def routine_to_json(routine: Routine) -> dict[str, object]:
     """The inverse of ``routine_from_json``."""
     return {
         "name": routine.name,
-        "arguments": [[a.name, type_to_json(a.type), a.default] for a in routine.arguments],
-        "result": type_to_json(routine.result),
+        "arguments": [[a.name, _to_json(a.type), a.default, a.mode] for a in routine.declared],
+        "result": _to_json(routine.result),
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
-                  routine.aggregate, routine.language, routine.statements],
+                  routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record],
     }  # fmt: skip
 
 
 def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
     """The inverse of ``routine_to_json``."""
-    arguments = tuple(Argument(n, type_from_json(type_, types), default) for n, type_, default in data["arguments"])
-    return Routine(data["name"], arguments, type_from_json(data["result"], types), *data["flags"])
+    declared = tuple(Argument(name, _from_json(type_, types), *rest) for name, type_, *rest in data["arguments"])
+    return Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"])
+
+
+def _to_json(type_: ArgumentType) -> object:
+    return type_.value if isinstance(type_, Polymorphic) else type_to_json(type_)
+
+
+def _from_json(data: Any, types: Types) -> ArgumentType:
+    return Polymorphic(data) if isinstance(data, str) else type_from_json(data, types)
 
 
 def type_to_json(type_: SqlType) -> list[object]:

@@ -27,7 +27,6 @@ from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
-from sql.ddl.routine_bodies import check_body
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.dml.row_changes import RowChanger
 from sql.engine.definition import view_rel
@@ -39,7 +38,7 @@ from sql.settings.settings import Settings
 from sql.statements import definitions
 from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice, Notify
-from sql.statements.routines import CreateFunction, DropFunction
+from sql.statements.routines import DropFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,39 +91,6 @@ class Definer:
         found = replace(found, sequence=new_sequence(self.writer, statement.options, INT8, owner))
         self.writer.create(found, None)
         return found
-
-    def create_function(self, statement: CreateFunction) -> None:
-        """Create the function, or replace the body of the one with this signature. 42723, 42P13."""
-        made, catalog = statement.relation, self.writer.catalog
-        check_creatable(made.schema_name, made.name)
-        old = catalog.names.get((made.schema_name, made.name))
-        dependencies = tuple(i for i in made.dependencies if i in catalog.relations)
-        found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
-        if old is None:
-            created = self.relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
-            found = replace(found, id=created.id, created=created.created)
-            self.writer.create(found, None)
-            self._check_body(found)
-            return
-        assert old.routine is not None, "only functions have such names"
-        if not statement.replace:
-            label = f'function "{old.routine.name}" already exists with same argument types'
-            raise SqlError("42723", label)
-        if old.routine.aggregate != (statement.python is not None):
-            kind = "an aggregate function" if old.routine.aggregate else "a function"
-            raise SqlError("42809", "cannot change routine kind", f'"{old.routine.name}" is {kind}.')
-        if [c.type for c in old.columns] != [c.type for c in made.columns]:
-            hint = f"Use DROP {'AGGREGATE' if old.routine.aggregate else 'FUNCTION'} {old.name} first."
-            raise SqlError("42P13", "cannot change return type of existing function", hint=hint)
-        self._check_dependents(old)
-        if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:
-            raise unsupported(f"the recursive function {old.name}")
-        self.writer.redefine(replace(found, created=old.created))
-        self._check_body(found)
-
-    def _check_body(self, function: Relation) -> None:
-        if self.settings.boolean("check_function_bodies"):
-            check_body(function, SearchPathReader(self.writer.catalog, self.names.path))
 
     def drop_function(self, statement: DropFunction) -> None:
         """Drop functions, and with CASCADE the views that use them."""
@@ -358,11 +324,11 @@ class Definer:
         if {old.id, *(r.id for r in dependents)}.intersection(new.dependencies):
             raise SqlError("42P17", f'infinite recursion detected in rules for relation "{old.name}"')
         if new.kind is RelationKind.VIEW:
-            self._check_dependents(old)
+            self.check_dependents(old)
         elif old.parts or new.parts or any(r.parts or r.kind is RelationKind.SINK for r in dependents):
             raise unsupported(f"replacing the materialized view {old.name}, which Spark maintains or a sink reads")
 
-    def _check_dependents(self, old: Relation) -> None:
+    def check_dependents(self, old: Relation) -> None:
         """Check that no view is maintained over the replaced relation."""
         for dependent in self.writer.catalog.dependents([old.id]):
             if dependent.kind is RelationKind.MATERIALIZED_VIEW:

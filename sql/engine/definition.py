@@ -7,7 +7,8 @@ from planner.expr.scalar import Column
 from planner.logical.locked_joins import with_names
 from planner.logical.nodes import Project, Rel, TopK, schema
 from sql.bind.entry_points import environment_of
-from sql.bind.routines import RoutineOverload, routine_body
+from sql.bind.routine_resolution import RoutineOverload
+from sql.bind.routines import routine_body
 from sql.bind.statement import bind_statement
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Pinned, SearchPathReader

@@ -20,6 +20,7 @@ from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
+from sql.ddl.routines import create_function
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.types import TypeDefiner
 from sql.ddl.view_options import alter_view
@@ -137,7 +138,7 @@ class Definitions:
                 definer.create_sequence(statement)
                 return "CREATE SEQUENCE"
             case CreateFunction():
-                definer.create_function(statement)
+                create_function(definer, statement)
                 return statement.tag
             case DropFunction():
                 definer.drop_function(statement)

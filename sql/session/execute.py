@@ -8,6 +8,7 @@ from ivm.errors import SqlError, unsupported
 from planner.expr.evaluate.evaluator import constant
 from planner.expr.scalar import Call
 from sql.coordination.prepared import Prepared, StaleError
+from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.connections import check_reachable
 from sql.session.control import run_control
@@ -15,7 +16,7 @@ from sql.session.copy_from import copy_from
 from sql.session.copy_out import copy_query, copy_subscription
 from sql.session.create_from import TableFrom, explained_load
 from sql.session.cursor_statements import close, declare, fetch
-from sql.session.datum_rows import text_rows
+from sql.session.datum_rows import datum_rows, text_rows
 from sql.session.defining import Definitions
 from sql.session.discarding import discard
 from sql.session.explaining import explained
@@ -26,7 +27,7 @@ from sql.session.python import allow_python
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.routines.calling import Calls
-from sql.session.routines.nested import Runners
+from sql.session.routines.nested import Outcome, Runners
 from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState
 from sql.session.vacuum import vacuum
@@ -37,6 +38,7 @@ from sql.statements import statements as bound
 from sql.statements.definitions import Definition
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result
+from sql.statements.routines import CallProcedure
 from sql.statements.sinks import CreateSink
 from sql.statements.vacuum import Vacuum
 
@@ -49,7 +51,7 @@ class Executor:
         self._reads = Reads(session)
         self._writes = Writes(session, self._reads)
         self._definitions = Definitions(session, self._reads, self._writes)
-        session.routines = Calls(session, Runners(self._reads, self._writes, self._definitions))
+        self._calls = session.routines = Calls(session, Runners(self._reads, self._writes, self._definitions))
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
         """The statement's result. It is bound again if another session has changed the catalog meanwhile."""
@@ -73,6 +75,8 @@ class Executor:
                 return await self._writes.change(statement, prepared, request)
             case bound.Compound():
                 return await self._writes.compound(statement, prepared, request)
+            case CallProcedure():
+                return await self._call(statement, prepared, request)
             case bound.SetConstraints():
                 return await self._writes.set_constraints(statement)
             case bound.Truncate():
@@ -130,6 +134,16 @@ class Executor:
             return await self._definitions.run(statement, prepared, request)
         async with prepared_sink(self._session, statement) as placed:
             return await self._definitions.run(placed, prepared, request)
+
+    async def _call(self, statement: CallProcedure, prepared: Prepared, request: Request) -> Result:
+        def call(writer: Writer) -> Outcome:
+            return self._calls.call_procedure(writer, statement, prepared, request)
+
+        outcome = await self._session.running.write(call)
+        if outcome.columns is None:
+            return CommandResult(outcome.tag)
+        dictionary = self._session.coordinator.engine.dictionary
+        return datum_rows(dictionary, outcome.columns, outcome.rows, outcome.tag)
 
     def _lines(self, lines: list[str]) -> Result:
         return text_rows(self._session.coordinator.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN")

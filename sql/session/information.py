@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
+from ivm.words import SqlType
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
 from sql.catalog.search_path import SearchPath
@@ -112,12 +113,14 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")
         return False
 
-    def call_routine(self, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]:
+    def call_routine(
+        self, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType, in_from: bool = False
+    ) -> Sequence[tuple[object, ...]]:
         if self.writer is None or self.session.routines is None:
             known = self.catalog.by_id(oid)
             shown = "a function" if known is None else f"function {known.name}"
             raise unsupported(f"{shown}, which is interpreted, in this place", "Call it in SELECT, INSERT or UPDATE.")
-        return self.session.routines.call(self.writer, oid, arguments)
+        return self.session.routines.call(self.writer, oid, arguments, types, result, in_from)
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
         set_variable(self.session, name, value, local)

@@ -14,6 +14,7 @@ from sql.session.subscription import subscribe_columns
 from sql.session.transactions import aborted, ends_failed_block
 from sql.statements import statements as bound
 from sql.statements.queries import OutputColumn, Query
+from sql.statements.routines import CallProcedure
 from sql.syntax.nodes.statements import Utility
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
@@ -69,6 +70,8 @@ def output_columns(session: SessionState, statement: bound.Statement) -> tuple[O
             return statement.columns
         case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
             return None if statement.returning is None else statement.columns
+        case CallProcedure():
+            return statement.columns
         case bound.Compound():
             return output_columns(session, statement.main)
         case bound.Explain():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ivm.errors import SqlError
+from ivm.words import SqlType
 from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
@@ -42,7 +43,10 @@ class SequenceNumbers:
 class RoutineCaller(Protocol):
     """What runs interpreted routines (``sql.session.routines.calling``)."""
 
-    def call(self, writer: Writer, oid: int, arguments: Sequence[object]) -> Sequence[tuple[object, ...]]: ...
+    def call(
+        self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
+        in_from: bool,
+    ) -> Sequence[tuple[object, ...]]: ...  # fmt: skip
     def inline(self, writer: Writer, text: str) -> None:
         """Run DO's body."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ivm.words import SqlType
 from planner.expr.python_function import PythonFunction
+from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
+from sql.statements.queries import OutputColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,8 @@ class CreateFunction:
 
     @property
     def tag(self) -> str:
-        return "CREATE FUNCTION" if self.python is None else "CREATE AGGREGATE"
+        assert self.relation.routine is not None, "a routine"
+        return f"CREATE {self.relation.routine.kind.upper()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,17 @@ class DropFunction:
     missing: tuple[str, ...] = ()
     cascade: bool = False
     tag: str = "DROP FUNCTION"
+
+
+@dataclass(frozen=True, slots=True)
+class CallProcedure:
+    """CALL. ``args``: expressions without columns, one for each parameter that a call gives; ``columns``: of the row
+    that it returns, None without OUT parameters."""
+
+    relation: Relation
+    args: tuple[Scalar, ...]
+    columns: tuple[OutputColumn, ...] | None
+    types: tuple[SqlType, ...] = ()
 
 
 RoutineStatement = CreateFunction | DropFunction

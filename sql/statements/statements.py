@@ -12,6 +12,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
+from sql.statements.routines import CallProcedure
 from sql.statements.vacuum import Vacuum
 
 
@@ -427,7 +428,7 @@ Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum | SetConstraints | Do
+    | NoOperation | Vacuum | SetConstraints | Do | CallProcedure
 )  # fmt: skip
 
 

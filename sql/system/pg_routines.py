@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import Kind, SqlType
+from ivm.words import Kind
+from planner.expr.functions.table import ArgumentType, Polymorphic
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Argument, Routine
@@ -16,6 +18,13 @@ from storage.types.type_names import format_type, type_oid
 SQL_LANGUAGE = 14
 PYTHON_LANGUAGE = 15
 _RECORD = 2249
+_LANGUAGES: Final = {"python": PYTHON_LANGUAGE}
+_MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": "t"}
+_POLYMORPHIC: Final = {
+    Polymorphic.ANY: 2276, Polymorphic.ANYELEMENT: 2283, Polymorphic.ANYARRAY: 2277, Polymorphic.ANYNONARRAY: 2776,
+    Polymorphic.ANYENUM: 3500, Polymorphic.ANYCOMPATIBLE: 5077, Polymorphic.ANYCOMPATIBLEARRAY: 5078,
+    Polymorphic.ANYRANGE: 3831, Polymorphic.ANYMULTIRANGE: 4537,
+}  # fmt: skip
 
 
 def rows(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -24,24 +33,22 @@ def rows(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in state.routines():
         routine = relation.routine
         assert routine is not None, "a function"
-        names: tuple[str, ...] | None = tuple(a.name or "" for a in routine.arguments)
-        types = tuple(type_oid(t) for t in routine.types)
+        names = tuple(a.name or "" for a in routine.declared)
+        types = tuple(map(_oid, routine.types))
         modes, every = None, None
-        if routine.table:
-            columns = relation.columns
-            every = (*types, *(type_oid(c.type) for c in columns))
-            modes = (*("i" for _ in types), *("t" for _ in columns))
-            names = (*(names or ()), *(c.name for c in columns))
+        if any(a.mode != "in" for a in routine.declared):
+            every = tuple(_oid(a.type) for a in routine.declared)
+            modes = tuple(_MODES[a.mode] for a in routine.declared)
         defaults = ", ".join(a.default for a in routine.arguments if a.default is not None)
         yield row(
             oid=relation.id, proname=routine.name, pronamespace=schemas[relation.schema_name], proowner=OWNER,
-            prolang=PYTHON_LANGUAGE if routine.aggregate else SQL_LANGUAGE, procost=100.0,
-            prorows=1000.0 if routine.returns_set else 0.0, prokind="a" if routine.aggregate else "f",
+            prolang=_LANGUAGES.get(routine.language, SQL_LANGUAGE), procost=100.0,
+            prorows=1000.0 if routine.returns_set else 0.0, prokind=routine.kind[0],
             proisstrict=routine.strict, proretset=routine.returns_set, provolatile=routine.volatility[0],
             proparallel="u", pronargs=len(types), pronargdefaults=routine.optional, prorettype=_result_oid(routine),
             proargtypes=types, proallargtypes=every, proargmodes=modes,
-            proargnames=names if names is not None and any(names) else None, proargdefaults=defaults or None,
-            prosrc="" if routine.expression else relation.definition,
+            proargnames=names if any(names) else None, proargdefaults=defaults or None,
+            provariadic=_variadic_oid(routine), prosrc="" if routine.expression else relation.definition,
             prosqlbody=f"RETURN {relation.definition}" if routine.expression else None,
         )  # fmt: skip
 
@@ -57,30 +64,53 @@ def aggregates(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def _result_oid(routine: Routine) -> int:
-    return _RECORD if routine.result.kind is Kind.RECORD else type_oid(routine.result)
+    return _oid(routine.result)
+
+
+def _oid(type_: ArgumentType) -> int:
+    if isinstance(type_, Polymorphic):
+        return _POLYMORPHIC[type_]
+    return _RECORD if type_.kind is Kind.RECORD and type_.named is None else type_oid(type_)
+
+
+def _variadic_oid(routine: Routine) -> int:
+    if not routine.variadic:
+        return 0
+    last = routine.types[-1]
+    if isinstance(last, Polymorphic):
+        element = Polymorphic.ANYELEMENT if last is Polymorphic.ANYARRAY else Polymorphic.ANYCOMPATIBLE
+        return _POLYMORPHIC[element]
+    return 0 if last.element is None else type_oid(last.element)
 
 
 def arguments(routine: Routine, defaults: bool = True) -> str:
-    """pg_get_function_arguments: ``a integer, b integer DEFAULT 1``."""
-    return ", ".join(_argument(a, defaults) for a in routine.arguments)
+    """pg_get_function_arguments: ``a integer, b integer DEFAULT 1``; without ``defaults``, the identity arguments."""
+    plain = "IN " if routine.procedure else ""
+    return ", ".join(_argument(a, plain, defaults) for a in routine.declared if a.mode != "table")
 
 
-def _argument(argument: Argument, defaults: bool) -> str:
+def _argument(argument: Argument, plain: str, defaults: bool) -> str:
+    mode = plain if argument.mode == "in" else f"{argument.mode.upper()} "
     name = "" if argument.name is None else f"{quoted(argument.name)} "
     default = f" DEFAULT {argument.default}" if defaults and argument.default is not None else ""
-    return f"{name}{_shown(argument.type)}{default}"
+    return f"{mode}{name}{_shown(argument.type)}{default}"
 
 
-def _shown(type_: SqlType) -> str:
-    return format_type(type_, False)
+def _shown(type_: ArgumentType) -> str:
+    if isinstance(type_, Polymorphic):
+        return type_.value
+    return "record" if type_.kind is Kind.RECORD and type_.named is None else format_type(type_, False)
 
 
-def result(relation: Relation) -> str:
-    """pg_get_function_result."""
+def result(relation: Relation) -> str | None:
+    """pg_get_function_result; None for a procedure."""
     routine = relation.routine
     assert routine is not None, "a function"
-    if routine.table:
-        return "TABLE(" + ", ".join(f"{quoted(c.name)} {_shown(c.type)}" for c in relation.columns) + ")"
+    if routine.procedure:
+        return None
+    columns = [a for a in routine.declared if a.mode == "table"]
+    if columns:
+        return "TABLE(" + ", ".join(f"{quoted(c.name or '')} {_shown(c.type)}" for c in columns) + ")"
     return f"SETOF {_shown(routine.result)}" if routine.returns_set else _shown(routine.result)
 
 
@@ -91,15 +121,14 @@ def function_definition(relation: Relation) -> str:
     if routine.aggregate:
         raise SqlError("42809", f'"{routine.name}" is an aggregate function')
     name = f"{quoted(relation.schema_name)}.{quoted(routine.name)}"
-    lines = [
-        f"CREATE OR REPLACE FUNCTION {name}({arguments(routine)})",
-        f" RETURNS {result(relation)}",
-        " LANGUAGE sql",
-    ]
+    returns = [] if routine.procedure else [f" RETURNS {result(relation)}"]
+    lines = [f"CREATE OR REPLACE {routine.kind.upper()} {name}({arguments(routine)})", *returns,
+             f" LANGUAGE {routine.language}"]  # fmt: skip
     traits = [] if routine.volatility == "volatile" else [routine.volatility.upper()]
     traits += ["STRICT"] if routine.strict else []
     if traits:
         lines.append(" " + " ".join(traits))
     body = relation.definition or ""
-    lines.append(f"RETURN {body}" if routine.expression else f"AS $function${body}$function$")
+    tag = routine.kind
+    lines.append(f"RETURN {body}" if routine.expression else f"AS ${tag}${body}${tag}$")
     return "\n".join(lines) + "\n"

@@ -67,6 +67,7 @@ class TypeDefinition:
     ``modified``: the type with modifiers, given the spelling and the numbers in parentheses; None: it takes none.
     ``extremes``: whether Postgres has min and max of it. ``by_settings``: its text form depends on settings.
     ``cast_text``: its text when it is cast to a string, if that is not ``write``'s.
+    ``compared``: it has an equality and an order in SQL.
     ``family``: the built-in types of a kind that has several, told apart by ``SqlType.named``.
     """
 
@@ -87,6 +88,7 @@ class TypeDefinition:
     extremes: bool = False
     by_settings: bool = False
     cast_text: Callable[[Any], str] | None = None
+    compared: bool = True
     family: tuple[SqlType, ...] = ()
 
     @property

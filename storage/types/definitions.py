@@ -7,10 +7,11 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from storage.types import bits, macaddr, network, ranges, timetz, uuid
 from storage.types.definition import TypeDefinition
+from storage.types.jsonpath import definition as jsonpath
 
 _ALL: Final = (
-    bits.BIT, bits.VARBIT, macaddr.MACADDR, macaddr.MACADDR8, network.INET, network.CIDR, ranges.RANGE,
-    ranges.MULTIRANGE, timetz.DEFINITION, uuid.DEFINITION,
+    bits.BIT, bits.VARBIT, jsonpath.DEFINITION, macaddr.MACADDR, macaddr.MACADDR8, network.INET, network.CIDR,
+    ranges.RANGE, ranges.MULTIRANGE, timetz.DEFINITION, uuid.DEFINITION,
 )  # fmt: skip
 DEFINITIONS: Final[dict[Kind, TypeDefinition]] = {own.kind: own for own in _ALL}
 FAMILIES: Final[tuple[SqlType, ...]] = tuple(type_ for own in _ALL for type_ in own.family)

@@ -179,3 +179,47 @@ CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('1'); UPDATE t SET j['a'] =
 CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j[NULL] = '1'
 CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j['a'] = 1
 CREATE TEMP TABLE t (j jsonb); INSERT INTO t VALUES ('{}'); UPDATE t SET j['a'] = to_jsonb(1), j['b'] = j; SELECT * FROM t
+
+-- jsonpath
+SELECT '$.a[*] ? (@.b > 1 && !(exists(@.c))).d'::jsonpath, 'strict $[last, 0 to $.x + 1].**{2 to last}.size()'::jsonpath, '$."a b" like_regex "^x" flag "im"'::jsonpath
+SELECT '$.a ='::jsonpath
+SELECT ''::jsonpath
+SELECT '@.a'::jsonpath
+SELECT '$[last'::jsonpath
+SELECT 'last'::jsonpath
+SELECT '$ like_regex "("'::jsonpath
+SELECT '$ like_regex "a" flag "y"'::jsonpath
+SELECT '$'::jsonpath = '$'::jsonpath
+SELECT DISTINCT x FROM (VALUES ('$'::jsonpath)) v(x)
+CREATE TEMP TABLE t (p jsonpath, j jsonb); INSERT INTO t VALUES ('$.a', '{"a": 1}'), ('$.b ? (@ > 1)', '{"b": [1, 2, 3]}'), (NULL, '1'); SELECT p, j @? p, jsonb_path_query_array(j, p) FROM t ORDER BY p::text
+SELECT '{"a": [1, 2]}'::jsonb @? '$.a[*] ? (@ > 1)', '{"a": [1, 2]}'::jsonb @@ '$.a[*] > 2', '{"a": 1}'::jsonb @@ '$.a', '{}'::jsonb @? 'strict $.a', '{}'::jsonb @? NULL
+SELECT jsonb_path_exists('{"a": 1}', '$.a ? (@ > $x)', '{"x": 0}'), jsonb_path_match('{"a": 1}', '$.a > $x', '{"x": 0}'), jsonb_path_match('{"a": 1}', '$.b', '{}', true)
+SELECT jsonb_path_match('{"a": 1}', '$.a')
+SELECT jsonb_path_query('{"a": [1, {"b": 2}, [3]]}', '$.**')
+SELECT jsonb_path_query('{"a": [1, {"b": 2}, [3]]}', '$.**{last}'), 1
+SELECT jsonb_path_query('{"a": [1, {"b": 2}, [3]]}', 'strict $.a.b')
+SELECT jsonb_path_query('{"a": [1, {"b": 2}, [3]]}', 'lax $.a.b')
+SELECT jsonb_path_query('[1, "x", 3]', '$[*].double()')
+SELECT jsonb_path_query_array('[1, "x", 3]', '$[*].double()', '{}', true), jsonb_path_query_array('{"a": "x", "b": "2"}', '$.**.double()', '{}', true)
+SELECT jsonb_path_query_array('[1, 2.5, -3]', '$[*] + 1', '{}', true), jsonb_path_query_array('[1, 2.5, -3]', '-$[*]'), jsonb_path_query('7', '$ % 2 + $ / 2 * 3 - 1')
+SELECT jsonb_path_query('0', '1 / $')
+SELECT jsonb_path_query('[1, 2]', '$[*] ? (@ == $y)', '{"x": 1}')
+SELECT jsonb_path_query('1', '$', '[]')
+SELECT jsonb_path_query('{"a": {"b": 1.50, "cc": "é"}, "d": [{}, {"e": {}}]}', '$.**.keyvalue()')
+SELECT jsonb_path_query('[{"a": 12345678.9, "b": {"c": 0}}, {"d": -0.00001}]', '$.**.keyvalue().keyvalue()', '{"v": 1}')
+SELECT jsonb_path_query('[null, true, "a", 1, [], {}]', '$[*].type()')
+SELECT jsonb_path_query('[[1], [], {}, 5]', '$[*].size()'), jsonb_path_query('[[1], [], {}, 5]', 'strict $[*] ? (@.type() == "array").size()')
+SELECT jsonb_path_query_array('[0, 1, 2, 3]', '$[0, last - 1 to last, 1.9]'), jsonb_path_query_array('[0, 1]', '$[5]'), jsonb_path_query_first('[]', '$[*]')
+SELECT jsonb_path_query('[0, 1]', 'strict $[5]')
+SELECT jsonb_path_query('[0, 1]', '$["a"]')
+SELECT jsonb_path_query_array('["abc", "Abd", "b\na"]', '$[*] ? (@ like_regex "^a" flag "i")'), jsonb_path_query_array('["abc", "Abd", "b\na"]', '$[*] ? (@ like_regex "^a" flag "m")'), jsonb_path_query_array('["a.c", "abc"]', '$[*] ? (@ like_regex "a.c" flag "q")'), jsonb_path_query_array('["a\nc"]', '$[*] ? (@ like_regex "a.c")'), jsonb_path_query_array('["a\nc"]', '$[*] ? (@ like_regex "a.c" flag "s")')
+SELECT jsonb_path_query_array('["abc", 1, null]', '$[*] ? ((@ starts with "a") is unknown)'), jsonb_path_query_array('[1, null, "a"]', '$[*] ? (@ != null)'), jsonb_path_query_array('[1, 2]', '$[*] == 1 || $[*] == 5')
+SELECT jsonb_path_query('"2020-01-02T03:04:05.6+05:30"', '$.datetime()'), jsonb_path_query('"2020-01-02T03:04:05.6+05:30"', '$.datetime().type()'), jsonb_path_query('"03:04"', '$.datetime("HH24:MI")')
+SELECT jsonb_path_query('"2020-01-02"', '$.datetime() < "2020-01-02 00:00:01".datetime()'), jsonb_path_query('"1000000-01-01"', '$.datetime() > "2020-01-01 12:00:00".datetime()')
+SELECT jsonb_path_query('"2020-01-02 00:00:00"', '$.datetime() < "2020-01-02 00:00:01+00".datetime()')
+SELECT jsonb_path_query_tz('"2020-01-02 00:00:00"', '$.datetime() < "2020-01-02 00:00:01+00".datetime()'), jsonb_path_exists_tz('"12:00"', '$ ? (@.datetime("HH24:MI") == "12:00:00+00".datetime())')
+SELECT jsonb_path_query('"x"', '$.datetime()')
+SELECT jsonb_path_query('"10:61"', '$.datetime("HH24:MI")')
+SELECT jsonb_path_query('"10"', '$.datetime("HH24=MI")')
+SELECT jsonb_path_query(j, '$[*] ? (@ > 1)') FROM (VALUES ('[1, 2, 3]'::jsonb), ('[0]')) v(j)
+SELECT v.x, q FROM (VALUES ('[1, 2]'::jsonb), ('[3]')) v(x), jsonb_path_query(v.x, '$[*]') q ORDER BY 2

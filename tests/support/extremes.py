@@ -84,6 +84,7 @@ EXTREMES: dict[SqlType, tuple[Any, ...]] = {
     INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
     UUID: (bytes(16), b"\xff" * 16),
     **{type_: tuple(parse_datum(type_, text) for text in texts) for type_, texts in TEXTS.items()},
+    SqlType(Kind.JSONPATH): ("$", "strict $.a[*] ? (@ > 1).b", '$.**{2 to last}.size() + 1', "last1"),
     SqlType(Kind.JSON): ("null", " 1.50 ", '"\\u00e9"', '{"a": 1, "a":[2 ]}'),
     JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
     OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),

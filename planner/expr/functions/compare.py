@@ -63,7 +63,7 @@ _FLOATS: Final = (FLOAT4, FLOAT8)
 _OTHERS: Final[tuple[ArgumentType, ...]] = (
     BOOL, NUMERIC, TEXT, BPCHAR, NAME, BYTEA, CHAR1, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, INTERVAL, JSONB, OID,
     ANYARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE, RECORD,
-    *(SqlType(own.kind) for own in DEFINITIONS.values() if not own.family),
+    *(SqlType(own.kind) for own in DEFINITIONS.values() if own.compared and not own.family),
 )  # fmt: skip
 _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     *((a, b) for a in _INTEGERS for b in _INTEGERS),

@@ -18,7 +18,8 @@ from planner.expr.functions.table import ANY, CallSite, per_value, session_of
 ROUTINE: Final = "routine"
 STABLE_ROUTINE: Final = "stable routine"
 ROUTINE_ROWS: Final = "rows of routine"
-CALLS: Final = (ROUTINE, STABLE_ROUTINE, ROUTINE_ROWS)
+ROUTINE_ROW: Final = f"row of {ROUTINE_ROWS}"
+"""The same with the whole row as its one column."""
 
 
 @per_value(STABLE_ROUTINE, (ANY,), ANY, strict=False, needs_site=True, key_is_name=True, variadic=True,
@@ -27,10 +28,10 @@ CALLS: Final = (ROUTINE, STABLE_ROUTINE, ROUTINE_ROWS)
            volatility="volatile")  # fmt: skip
 def call_routine(site: CallSite, routine: int, *arguments: Any) -> Any:
     """The value of the first row that the routine returns: its only column, or a row of all; NULL without rows."""
-    rows = session_of(site).call_routine(routine, arguments)
+    rows = session_of(site).call_routine(routine, arguments, site.args[1:], site.result)
     if not rows:
         return None
-    return rows[0] if site.result.kind is Kind.RECORD and site.result.fields else rows[0][0]
+    return rows[0] if len(rows[0]) > 1 else rows[0][0]
 
 
 def _fields(types: Sequence[SqlType]) -> Sequence[SqlType]:
@@ -40,8 +41,8 @@ def _fields(types: Sequence[SqlType]) -> Sequence[SqlType]:
 def _rows(context: Context, types: tuple[SqlType, ...], row: Any, routine: int, *arguments: Any) -> Any:
     if context.session is None:
         raise SqlError("0A000", "this function needs a session")
-    return context.session.call_routine(routine, arguments)
+    return context.session.call_routine(routine, arguments, types[2:], types[0], in_from=True)
 
 
 add(ROUTINE_ROWS, (SqlType(Kind.RECORD), INT8, ANY), _fields, each_row(_fields, _rows, 1 << 16), nullable=True,
-    key=ROUTINE_ROWS)  # fmt: skip
+    key=ROUTINE_ROWS, row=True)  # fmt: skip

@@ -13,15 +13,19 @@ from functools import partial
 from typing import Final, TypeVar
 
 from ivm.errors import SqlError
+from ivm.words import SqlType
+from planner.expr.evaluate.evaluator import constant
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Routine
-from sql.coordination.prepared import StaleError
+from sql.coordination.prepared import Prepared, StaleError
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
-from sql.session.routines.nested import Nested, Row, Runners
+from sql.session.request import Request
+from sql.session.routines.nested import Nested, Outcome, Row, Runners
 from sql.session.routines.plpgsql.interpreter import run_inline, run_plpgsql
 from sql.session.routines.sql_body import run_sql
 from sql.session.state import SessionState
+from sql.statements.routines import CallProcedure
 
 T = TypeVar("T")
 DEEPEST: Final = 200
@@ -32,11 +36,15 @@ _TOGETHER: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call: the routine, its arguments' datums (of the declared types, in the order of the declaration), and what
-    runs its statements."""
+    """One call: the routine, its arguments' datums in the order of the declaration, and what runs its statements.
+
+    ``types``: of the arguments; ``columns``: the types of the result's columns. Polymorphic ones are concrete here.
+    """
 
     relation: Relation
     arguments: tuple[object, ...]
+    types: tuple[SqlType, ...]
+    columns: tuple[SqlType, ...]
     nested: Nested
 
     @property
@@ -46,11 +54,11 @@ class Invocation:
 
 
 Interpreter = Callable[[Invocation], Sequence[Row]]
-"""Runs one call. Its rows have the columns of the relation (one NULL for void); a routine that does not return a set
-gives at most one."""
+"""Runs one call. Its rows have the call's ``columns`` (one NULL for void); a routine that does not return a set gives
+at most one."""
 LANGUAGES: Final[Mapping[str, Interpreter]] = {
-    "sql": lambda call: run_sql(call.relation, call.arguments, call.nested),
-    "plpgsql": lambda call: run_plpgsql(call.relation, call.arguments, call.nested),
+    "sql": lambda call: run_sql(call.relation, call.arguments, call.types, call.columns, call.nested),
+    "plpgsql": lambda call: run_plpgsql(call.relation, call.arguments, call.types, call.columns, call.nested),
 }
 
 
@@ -62,7 +70,10 @@ class Calls:
         self._runners = runners
         self._depth = 0
 
-    def call(self, writer: Writer, oid: int, arguments: Sequence[object]) -> Sequence[Row]:
+    def call(
+        self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
+        in_from: bool,
+    ) -> Sequence[Row]:  # fmt: skip
         """The rows that a routine returns. Raises what it raises, 54001 and 57014."""
         if writer.engine.rests:
             raise TooLongHereError  # the routine may change something before it needs the engine thread
@@ -70,13 +81,26 @@ class Calls:
         if relation is None or relation.routine is None:
             raise StaleError
         routine = relation.routine
+        is_row = in_from or routine.record or len(relation.columns) != 1
+        columns = tuple(type_ for _, type_ in result.fields) if is_row else (result,)
         if routine.strict and any(a is None for a in arguments):
-            return () if routine.returns_set else [(None,) * len(relation.columns)]
-        return self.invoke(Invocation(relation, tuple(arguments), Nested(self._session, self._runners, writer)))
+            return ()
+        nested = Nested(self._session, self._runners, self, writer)
+        return self.invoke(Invocation(relation, tuple(arguments), types, columns, nested))
+
+    def call_procedure(self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request) -> Outcome:
+        """CALL: the row of its OUT parameters. Raises what the procedure raises."""
+        prepared.check_current(writer.catalog)
+        context, _ = self._runners.reads.writing(writer, request)
+        arguments = tuple(constant(a, context) for a in statement.args)
+        columns = () if statement.columns is None else tuple(c.type for c in statement.columns)
+        nested = Nested(self._session, self._runners, self, writer)
+        rows = self.invoke(Invocation(statement.relation, arguments, statement.types, columns, nested))
+        return Outcome("CALL", 0, statement.columns, rows if columns else ())
 
     def inline(self, writer: Writer, text: str) -> None:
         """Run DO's body. Raises what it raises, 54001 and 57014."""
-        nested = Nested(self._session, self._runners, writer)
+        nested = Nested(self._session, self._runners, self, writer)
         self._deeper(lambda: run_inline(text, nested))
 
     def invoke(self, call: Invocation) -> Sequence[Row]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
@@ -46,7 +47,7 @@ from sql.statements.connections import CreateSource
 from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import Notice, Result, RowsResult
-from sql.statements.routines import CreateFunction
+from sql.statements.routines import CallProcedure, CreateFunction
 from sql.statements.sinks import CreateSink
 from sql.statements.statements import Direction, Fetch
 from storage.dictionary import Dictionary
@@ -76,11 +77,20 @@ class Runners:
     definitions: Definitions
 
 
+class ProcedureCaller(Protocol):
+    """What runs CALL (``sql.session.routines.calling``)."""
+
+    def call_procedure(
+        self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request
+    ) -> Outcome: ...
+
+
 class Nested:
     """The statements of one call of a routine."""
 
-    def __init__(self, session: SessionState, runners: Runners, writer: Writer) -> None:
+    def __init__(self, session: SessionState, runners: Runners, procedures: ProcedureCaller, writer: Writer) -> None:
         self._session = session
+        self._procedures = procedures
         self._runners = runners
         self.writer = writer
 
@@ -153,6 +163,8 @@ class Nested:
             case bound.Explain():
                 lines = explained(self._session, statement)
                 return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
+            case CallProcedure():
+                return self._procedures.call_procedure(writer, statement, prepared, request)
             case _ if isinstance(statement, Definition):
                 return self._define(statement, prepared, request)
             case (

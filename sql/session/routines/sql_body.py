@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ivm.errors import SqlError
+from ivm.words import Kind, SqlType
 from sql.bind.routine_bodies import body_statements
+from sql.bind.routines import check_shape
 from sql.catalog.catalog import Relation
 from sql.ddl.routine_bodies import argument_names, argument_place
 from sql.session.routines.nested import Nested, Outcome, Row
 
 
-def run_sql(relation: Relation, arguments: Sequence[object], nested: Nested) -> Sequence[Row]:
+def run_sql(
+    relation: Relation, arguments: Sequence[object], types: tuple[SqlType, ...], wanted: tuple[SqlType, ...],
+    nested: Nested,
+) -> Sequence[Row]:  # fmt: skip
     """Run the statements one after the other; the rows of the last one. Raises their errors."""
     routine = relation.routine
     assert routine is not None, "a routine"
     assert relation.definition is not None, "it has a body"
-    variables, types = argument_names(relation)
+    variables = argument_names(relation, types)
     outcome = Outcome("", 0)
     for statement in body_statements(routine, relation.definition):
         prepared = nested.prepare(statement, types, variables)
@@ -27,9 +32,12 @@ def run_sql(relation: Relation, arguments: Sequence[object], nested: Nested) -> 
     if outcome.columns is None:
         raise SqlError("42P13", f"the last statement of function {routine.name} returns no rows")
     rows = outcome.rows if routine.returns_set else outcome.rows[:1]
-    wanted = [c.type for c in relation.columns]
-    given = [c.type for c in outcome.columns]
+    given = tuple(c.type for c in outcome.columns)
+    if len(given) == 1 and len(wanted) > 1 and given[0].kind is Kind.RECORD and given[0].fields:
+        rows = [(None,) * len(wanted) if row[0] is None else tuple(row[0]) for row in rows]  # type: ignore[arg-type]
+        given = tuple(type_ for _, type_ in given[0].fields)
     if given == wanted:
         return rows
+    check_shape(routine, given, wanted)
     pairs = list(zip(given, wanted, strict=True))
     return [tuple(nested.cast(v, have, want) for v, (have, want) in zip(row, pairs, strict=True)) for row in rows]

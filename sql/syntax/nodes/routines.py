@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.nodes.queries import Expr, TableName, TypeName
+from sql.syntax.nodes.queries import Apply, Expr, TableName, TypeName
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentNode:
-    """An argument, or a column of RETURNS TABLE. ``default``: the expression and its own text."""
+    """A parameter, or (mode ``table``) a column of RETURNS TABLE. ``default``: the expression and its own text."""
 
     name: str | None
     type: TypeName
     default: tuple[Expr, str] | None
     at: int
+    mode: str = "in"
 
 
 @dataclass(frozen=True, slots=True)
 class CreateFunctionStatement:
-    """``columns``: of RETURNS TABLE. ``expression``: the body is RETURN's expression. ``aggregate``: it is Python."""
+    """``result``: of RETURNS, None without it. ``expression``: the body is RETURN's expression; ``atomic``: it was
+    between BEGIN ATOMIC and END. ``kind``: function, procedure, or aggregate (in Python)."""
 
     name: TableName
     replace: bool
     arguments: tuple[ArgumentNode, ...]
-    columns: tuple[ArgumentNode, ...] | None
     result: TypeName | None
     returns_set: bool
     body: str
@@ -32,8 +33,9 @@ class CreateFunctionStatement:
     volatility: str
     strict: bool
     at: int
-    aggregate: bool = False
+    kind: str = "function"
     language: str = "sql"
+    atomic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,18 @@ class CommentStatement:
 
 @dataclass(frozen=True, slots=True)
 class DropFunctionStatement:
-    """Names with the types of their arguments, None where they were left out."""
+    """Names with the types of their arguments, None where they were left out. ``kind``: function, procedure, aggregate,
+    or routine for any of them."""
 
     names: tuple[tuple[TableName, tuple[TypeName, ...] | None], ...]
     if_exists: bool
     cascade: bool
-    aggregate: bool = False
+    kind: str = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatement:
+    """CALL procedure(…)."""
+
+    call: Apply
+    at: int

@@ -19,7 +19,12 @@ from sql.syntax.nodes.queries import (
     TypeName,
     UpdateStatement,
 )  # fmt: skip
-from sql.syntax.nodes.routines import CommentStatement, CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.nodes.routines import (
+    CallStatement,
+    CommentStatement,
+    CreateFunctionStatement,
+    DropFunctionStatement,
+)
 from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement
 
 
@@ -179,6 +184,6 @@ Statement = (
     | CreateViewStatement
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
+    | CallStatement | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
     | CreateCompositeStatement | AlterCompositeStatement | Utility
 )  # fmt: skip

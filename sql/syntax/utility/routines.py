@@ -1,4 +1,4 @@
-"""CREATE and DROP FUNCTION, CREATE and DROP AGGREGATE."""
+"""CREATE and DROP of FUNCTION, PROCEDURE and AGGREGATE, and CALL."""
 
 from __future__ import annotations
 
@@ -7,98 +7,146 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from sql.syntax.grammar.definitions import DefinitionGrammar
-from sql.syntax.nodes.queries import TableName, TypeName
-from sql.syntax.nodes.routines import ArgumentNode, CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.lexing.lexer import TokenKind
+from sql.syntax.nodes.queries import Apply, TableName, TypeName
+from sql.syntax.nodes.routines import ArgumentNode, CallStatement, CreateFunctionStatement, DropFunctionStatement
 
 _CREATES: Final = (("create",), ("create", "or", "replace"))
-_MODES: Final = ("out", "inout", "variadic")
+_KINDS: Final = ("function", "procedure", "aggregate")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
+LANGUAGES: Final = ("sql", "plpgsql")
+"""What a function or procedure may be written in."""
 _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
 
 
-def routine_statement(cursor: DefinitionGrammar) -> CreateFunctionStatement | DropFunctionStatement | None:
+def routine_statement(
+    cursor: DefinitionGrammar,
+) -> CreateFunctionStatement | DropFunctionStatement | CallStatement | None:
     """The whole statement, None if another one is next."""
-    if cursor.accept("drop", "function"):
-        return _drop(cursor, False)
-    if cursor.accept("drop", "aggregate"):
-        return _drop(cursor, True)
-    if not any(cursor.is_word(*words, kind) for words in _CREATES for kind in ("function", "aggregate")):
+    for kind in (*_KINDS, "routine"):
+        if cursor.accept("drop", kind):
+            return _drop(cursor, kind)
+    if not any(cursor.is_word(*words, kind) for words in _CREATES for kind in _KINDS):
         return None
     at = cursor.token.start
     cursor.expect("create")
     replace = cursor.accept("or", "replace")
-    aggregate = cursor.accept("aggregate")
-    if not aggregate:
-        cursor.expect("function")
+    kind = cursor.advance().value
     name = cursor.table_name()
-    found = _Parts(at, name, replace, aggregate)
+    found = _Parts(at, name, replace, kind)
     cursor.expect_symbol("(")
-    if aggregate and cursor.accept_symbol("*"):
+    if kind == "aggregate" and cursor.accept_symbol("*"):
         pass
     elif not cursor.is_symbol(")"):
         found.arguments = cursor.listed(partial(_argument, cursor))
     cursor.expect_symbol(")")
-    if aggregate and cursor.is_symbol("("):
+    if kind == "aggregate" and cursor.is_symbol("("):
         raise unsupported("an aggregate of a state function", _PYTHON, cursor.token.start + 1)
-    if cursor.accept("returns"):
+    if kind != "procedure" and cursor.accept("returns"):
         _returns(cursor, found)
     while not cursor.at_end():
         _clause(cursor, found)
     return found.statement()
 
 
-class _Parts:
-    """The clauses read so far of a CREATE FUNCTION or AGGREGATE."""
+def call_statement(cursor: DefinitionGrammar) -> CallStatement:
+    """CALL."""
+    at = cursor.token.start
+    cursor.expect("call")
+    call = cursor.expression()
+    if not isinstance(call, Apply):
+        raise cursor.error()
+    return CallStatement(call, at)
 
-    def __init__(self, at: int, name: TableName, replace: bool, aggregate: bool) -> None:
-        self.at, self.name, self.replace, self.aggregate = at, name, replace, aggregate
+
+class _Parts:
+    """The clauses read so far of a CREATE FUNCTION, PROCEDURE or AGGREGATE."""
+
+    def __init__(self, at: int, name: TableName, replace: bool, kind: str) -> None:
+        self.at, self.name, self.replace, self.kind = at, name, replace, kind
         self.arguments: tuple[ArgumentNode, ...] = ()
-        self.columns: tuple[ArgumentNode, ...] | None = None
         self.result: TypeName | None = None
         self.returns_set = False
         self.language: str | None = None
         self.body: tuple[str, int] | None = None
         self.expression = False
-        self.volatility = "immutable" if aggregate else "volatile"
-        self.strict = aggregate
+        self.atomic = False
+        self.volatility = "immutable" if kind == "aggregate" else "volatile"
+        self.strict = kind == "aggregate"
 
     def statement(self) -> CreateFunctionStatement:
-        if self.language is None and not self.expression:
+        if self.language is None and not self.expression and not self.atomic:
             raise SqlError("42P13", "no language specified")
-        if self.aggregate and (self.language != "python" or self.expression):
-            raise unsupported(f"an aggregate in LANGUAGE {self.language or 'sql'}", _PYTHON, self.at + 1)
-        if self.aggregate and self.volatility != "immutable":
-            hint = "What an aggregate gives may depend on its group's values only."
-            raise unsupported(f"a {self.volatility} aggregate", hint, self.at + 1)
-        if self.aggregate and self.returns_set:
-            raise SqlError("42P13", "aggregates cannot return sets")
-        if not self.aggregate and self.language not in (None, "sql", "plpgsql"):
-            raise unsupported(
-                f"LANGUAGE {self.language}", "Write the function in LANGUAGE sql or plpgsql.", self.at + 1
-            )
+        if self.kind == "aggregate":
+            self._check_aggregate()
+        elif self.language not in (None, *LANGUAGES):
+            if self.language in ("c", "internal", "python"):
+                hint = "Write the function in LANGUAGE sql or plpgsql."
+                raise unsupported(f"LANGUAGE {self.language}", hint, self.at + 1)
+            raise SqlError("42704", f'language "{self.language}" does not exist')
         if self.body is None:
             raise SqlError("42P13", "no function body specified")
-        if self.result is None and self.columns is None:
+        outputs = any(a.mode in ("out", "inout", "table") for a in self.arguments)
+        if self.result is None and not outputs and self.kind != "procedure":
             raise SqlError("42P13", "function result type must be specified")
         return CreateFunctionStatement(
-            self.name, self.replace, self.arguments, self.columns, self.result, self.returns_set, self.body[0],
-            self.expression, self.volatility, self.strict, self.at, self.aggregate,
-            self.language or "sql",
+            self.name, self.replace, self.arguments, self.result, self.returns_set, self.body[0], self.expression,
+            self.volatility, self.strict, self.at, self.kind, self.language or "sql", self.atomic,
         )  # fmt: skip
+
+    def _check_aggregate(self) -> None:
+        if self.language != "python" or self.expression:
+            raise unsupported(f"an aggregate in LANGUAGE {self.language or 'sql'}", _PYTHON, self.at + 1)
+        if self.volatility != "immutable":
+            hint = "What an aggregate gives may depend on its group's values only."
+            raise unsupported(f"a {self.volatility} aggregate", hint, self.at + 1)
+        if self.returns_set:
+            raise SqlError("42P13", "aggregates cannot return sets")
+        if any(a.mode != "in" for a in self.arguments):
+            raise unsupported("OUT and VARIADIC arguments of a Python aggregate", position=self.at + 1)
 
 
 def _argument(cursor: DefinitionGrammar) -> ArgumentNode:
+    """``[mode] [name] type [default]``; the mode may also follow the name."""
     at = cursor.token.start
-    if cursor.is_one_of(*_MODES):
-        raise unsupported(f"{cursor.token.value.upper()} parameters", position=at + 1)
-    cursor.accept("in")
-    name, type_ = _named_type(cursor)
+    mode = _mode(cursor)
+    name, type_ = None, None
+    if mode is None and cursor.token.kind is TokenKind.WORD:
+        start = cursor.index
+        label = _label(cursor)
+        mode = _mode(cursor) if label is not None else None
+        if mode is None:
+            cursor.index = start
+        else:
+            name, type_ = label, cursor.type_name()
+    if type_ is None:
+        name, type_ = _named_type(cursor)
     default = None
     if cursor.accept("default") or cursor.accept_symbol("="):
         start = cursor.token.start
         expr = cursor.expression()
         default = expr, cursor.source(start, cursor.index)
-    return ArgumentNode(name, type_, default, at)
+    return ArgumentNode(name, type_, default, at, mode or "in")
+
+
+def _label(cursor: DefinitionGrammar) -> str | None:
+    try:
+        return cursor.label()
+    except SqlError:
+        return None
+
+
+def _mode(cursor: DefinitionGrammar) -> str | None:
+    """A parameter's mode; None if there is none, or the word is a name or type."""
+    for words, mode in ((("in", "out"), "inout"), (("in",), "in"), (("out",), "out"), (("inout",), "inout"),
+                        (("variadic",), "variadic")):  # fmt: skip
+        start = cursor.index
+        if cursor.accept(*words):
+            if cursor.is_symbol(",") or cursor.is_symbol(")"):
+                cursor.index = start
+                return None
+            return mode
+    return None
 
 
 def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
@@ -115,8 +163,11 @@ def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
 
 
 def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
+    at = cursor.token.start
     if cursor.accept("table"):
-        found.columns = cursor.enclosed(partial(_column, cursor))
+        if any(a.mode in ("out", "inout") for a in found.arguments):
+            raise SqlError("42601", "OUT and INOUT arguments aren't allowed in TABLE functions", position=at + 1)
+        found.arguments += cursor.enclosed(partial(_column, cursor))
         found.returns_set = True
         return
     found.returns_set = cursor.accept("setof")
@@ -125,7 +176,25 @@ def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
 
 def _column(cursor: DefinitionGrammar) -> ArgumentNode:
     at = cursor.token.start
-    return ArgumentNode(cursor.label(), cursor.type_name(), None, at)
+    return ArgumentNode(cursor.label(), cursor.type_name(), None, at, "table")
+
+
+def _atomic(cursor: DefinitionGrammar, found: _Parts) -> None:
+    """BEGIN ATOMIC … END: the statements between them."""
+    cursor.expect("begin")
+    cursor.expect("atomic")
+    start, first, depth = cursor.token.start, cursor.index, 0
+    while not (depth == 0 and cursor.is_word("end")):
+        if cursor.at_end():
+            raise cursor.error()
+        if cursor.is_word("case"):
+            depth += 1
+        elif cursor.is_word("end"):
+            depth -= 1
+        cursor.advance()
+    text = cursor.source(start, cursor.index) if cursor.index > first else ""
+    cursor.expect("end")
+    found.body, found.atomic = (text, start), True
 
 
 def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
@@ -157,21 +226,21 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
         if cursor.is_symbol(","):
             raise unsupported("functions of object files", position=at + 1)
     elif cursor.is_word("begin", "atomic"):
-        raise unsupported("BEGIN ATOMIC", "Give the body as a string, or as RETURN expression.", token.start + 1)
+        _atomic(cursor, found)
     elif cursor.is_one_of("security", "set", "support", "transform"):
         raise unsupported(f"{token.value.upper()} of a function", position=token.start + 1)
     else:
         raise cursor.error()
 
 
-def _drop(cursor: DefinitionGrammar, aggregate: bool) -> DropFunctionStatement:
+def _drop(cursor: DefinitionGrammar, kind: str) -> DropFunctionStatement:
     exists = cursor.accept("if", "exists")
-    names = cursor.listed(partial(signature, cursor, aggregate))
-    return DropFunctionStatement(names, exists, cursor.cascade(), aggregate)
+    names = cursor.listed(partial(signature, cursor, kind == "aggregate"))
+    return DropFunctionStatement(names, exists, cursor.cascade(), kind)
 
 
 def signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tuple[TypeName, ...] | None]:
-    """A name, and the types of its arguments if they are given."""
+    """A name, and the types of its input arguments if they are given."""
     name = cursor.table_name()
     if aggregate and not cursor.is_symbol("("):
         raise cursor.error()
@@ -179,10 +248,9 @@ def signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tu
         return name, None
     if aggregate and cursor.accept_symbol("*") and not cursor.is_symbol(")"):
         raise cursor.error()
-    types: list[TypeName] = []
+    arguments: list[ArgumentNode] = []
     while not cursor.accept_symbol(")"):
-        if types:
+        if arguments:
             cursor.expect_symbol(",")
-        cursor.accept("in")
-        types.append(_named_type(cursor)[1])
-    return name, tuple(types)
+        arguments.append(_argument(cursor))
+    return name, tuple(a.type for a in arguments if a.mode != "out")

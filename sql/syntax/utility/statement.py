@@ -18,7 +18,7 @@ from sql.syntax.nodes.queries import Expr, Query
 from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
-from sql.syntax.utility.routines import routine_statement
+from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
 from sql.syntax.utility.types import type_statement
@@ -34,7 +34,7 @@ _NOOPS = {
     "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
-_UNSUPPORTED = ("lock", "call", "security", "import", "reassign", "load")
+_UNSUPPORTED = ("lock", "security", "import", "reassign", "load")
 _OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]] = (
     sink_statement, sequence_statement, connection_statement,
 )  # fmt: skip
@@ -81,6 +81,8 @@ class StatementGrammar(AlterGrammar):
                 return comment_statement(self)
             case "copy":
                 return self.copy()
+            case "call":
+                return call_statement(self)
             case "subscribe":
                 return self.subscribe()
             case "explain":

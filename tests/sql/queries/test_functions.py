@@ -64,6 +64,7 @@ def client(shared: Server) -> Iterator[Client]:
         ("SELECT id FROM t WHERE add2(id, 0) = 2", [("2",)]),
         ("SELECT public.inc(1)", [("2",)]),
         ("SELECT inc(inc(inc(1)))", [("4",)]),
+        ("SELECT (r).val, r FROM (SELECT rows_of('a') AS r) q ORDER BY 1", [("10", "(1,10)"), ("20", "(2,20)")]),
     ],
 )  # fmt: skip
 def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) -> None:
@@ -80,8 +81,8 @@ def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) ->
         ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT nope'", "42703", 'column "nope" does not exist'),
         ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT $1'", "42P02", "there is no parameter $1"),
         ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELEC 1'", "42601", 'syntax error at or near "SELEC"'),
-        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE plperl AS 'begin return 1; end'", "0A000",
-         "LANGUAGE plperl is not supported"),
+        ("CREATE FUNCTION f(a int) RETURNS int LANGUAGE plperl AS 'begin return 1; end'", "42704",
+         'language "plperl" does not exist'),
         ("CREATE FUNCTION f(a int, a int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
          'parameter name "a" used more than once'),
         ("CREATE FUNCTION f(a int DEFAULT 1, b int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
@@ -98,7 +99,6 @@ def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) ->
         ("SELECT add2(1)", "42883", "function add2(integer) does not exist"),
         ("SELECT inc(nope => 1)", "42883", "function inc(nope => integer) does not exist"),
         ("SELECT inc(x => 1, 2)", "42601", "positional argument cannot follow named argument"),
-        ("SELECT rows_of('a')", "0A000", "a row as the value of a function is not supported"),
         ("SELECT * FROM t WHERE nums(1) = 1", "0A000", "set-returning functions are not allowed in WHERE"),
         ("DROP FUNCTION add2", "42725", 'function name "add2" is not unique'),
         ("DROP FUNCTION add2(int)", "42883", "function add2(integer) does not exist"),
@@ -204,13 +204,130 @@ def test_views_over_functions_are_maintained(tmp_path: Path) -> None:
     server.close()
 
 
+SHAPES = (
+    "CREATE FUNCTION one(a int, OUT b int) LANGUAGE sql AS 'SELECT a + 1'",
+    "CREATE FUNCTION two(IN a int, OUT b int, OUT text) LANGUAGE sql AS $$ SELECT a - 1, a || 'z' $$",
+    "CREATE FUNCTION twice(anyelement, OUT x anyelement, OUT y anyarray) LANGUAGE sql AS 'SELECT $1, ARRAY[$1, $1]'",
+    "CREATE FUNCTION wider(a anycompatible, b anycompatible) RETURNS anycompatible LANGUAGE sql AS"
+    " 'SELECT greatest(a, b)'",
+    "CREATE FUNCTION least_of(VARIADIC xs int[]) RETURNS int LANGUAGE sql AS 'SELECT min(x) FROM unnest(xs) x'",
+    "CREATE FUNCTION joined(sep text, VARIADIC anyarray) RETURNS text LANGUAGE sql AS"
+    " 'SELECT array_to_string($2, sep)'",
+    "CREATE FUNCTION anything(n int) RETURNS SETOF record LANGUAGE sql AS"
+    " $$ SELECT i, 'r' || i FROM generate_series(1, n) i $$",
+    "CREATE FUNCTION first_t() RETURNS t LANGUAGE sql AS 'SELECT * FROM t ORDER BY id LIMIT 1'",
+    "CREATE PROCEDURE bump(step int DEFAULT 1, INOUT total int DEFAULT 0) LANGUAGE sql AS"
+    " 'UPDATE t SET v = v + step; SELECT sum(v)::int + total FROM t'",
+    "CREATE PROCEDURE keep(a int, b int) BEGIN ATOMIC INSERT INTO t VALUES (a, 'k', CASE WHEN true THEN b END);"
+    " DELETE FROM t WHERE id = a; END",
+)
+
+
+@pytest.fixture(scope="module")
+def shapes(shared: Server) -> None:
+    client = shared.client()
+    for text in SHAPES:
+        client.run(text)
+    client.close()
+
+
+@pytest.mark.usefixtures("shapes")
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT one(1), (SELECT b FROM one(2)), (SELECT x FROM one(3) AS p(x))", [("2", "3", "4")]),
+        ("SELECT two(5)", [("(4,5z)",)]),
+        ("SELECT b, column2 FROM two(5)", [("4", "5z")]),
+        ("SELECT p.m FROM t, two(id) AS p(n, m) ORDER BY id", [("1z",), ("2z",), ("3z",), ("4z",)]),
+        ("SELECT twice(1), twice('a'::text)", [("(1,\"{1,1}\")", "(a,\"{a,a}\")")]),
+        ("SELECT *, pg_typeof(x)::text, pg_typeof(y)::text FROM twice(2.5)",
+         [("2.5", "{2.5,2.5}", "numeric", "numeric[]")]),
+        ("SELECT wider(1, 2.5), wider('a', 'b')", [("2.5", "b")]),
+        ("SELECT least_of(3, 1, 2), least_of(VARIADIC ARRAY[5, 4]), least_of(9)", [("1", "4", "9")]),
+        ("SELECT joined(',', 1, 2), joined('-', 'a'::text), joined('-', VARIADIC ARRAY['x', 'y'])",
+         [("1,2", "a", "x-y")]),
+        ("SELECT * FROM anything(2) AS f(a int, b text) ORDER BY 1", [("1", "r1"), ("2", "r2")]),
+        ("SELECT * FROM anything(2) AS f(a numeric(4, 1), b text) ORDER BY 1", [("1.0", "r1"), ("2.0", "r2")]),
+        ("SELECT (first_t()).v, first_t()", [("10", "(1,a,10)")]),
+        ("SELECT * FROM first_t()", [("1", "a", "10")]),
+    ],
+)  # fmt: skip
+def test_shapes(client: Client, text: str, rows: list[tuple[str | None, ...]]) -> None:
+    assert client.rows(text) == rows
+
+
+@pytest.mark.usefixtures("shapes")
+@pytest.mark.parametrize(
+    ("text", "state", "message"),
+    [
+        ("SELECT least_of()", "42883", "function least_of() does not exist"),
+        ("SELECT twice('x')", "42804", "could not determine polymorphic type because input has type unknown"),
+        ("SELECT * FROM anything(1)", "42601",
+         'a column definition list is required for functions returning "record"'),
+        ("SELECT * FROM two(1) AS f(a int)", "42601",
+         "a column definition list is redundant for a function with OUT parameters"),
+        ("SELECT * FROM first_t() AS f(a int)", "42601",
+         "a column definition list is redundant for a function returning a named composite type"),
+        ("SELECT * FROM one(1) AS f(a int)", "42601",
+         'a column definition list is only allowed for functions returning "record"'),
+        ("SELECT wider(1, 'x'::text)", "42883", "function wider(integer, text) does not exist"),
+        ("CREATE FUNCTION f(a int, OUT b int) RETURNS text LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "function result type must be integer because of OUT parameters"),
+        ("CREATE FUNCTION f(OUT b int, OUT c int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "function result type must be record because of OUT parameters"),
+        ("CREATE FUNCTION f(a int, OUT b anyelement) LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "cannot determine result data type"),
+        ("CREATE FUNCTION f(VARIADIC a int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "VARIADIC parameter must be an array"),
+        ("CREATE FUNCTION f(VARIADIC a int[], b int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "VARIADIC parameter must be the last input parameter"),
+        ("CREATE FUNCTION f(OUT b int DEFAULT 1) LANGUAGE sql AS 'SELECT 1'", "42P13",
+         "only input parameters can have default values"),
+        ("CREATE OR REPLACE FUNCTION two(x int, OUT b int, OUT text) LANGUAGE sql AS 'SELECT 1, 2'", "42P13",
+         'cannot change name of input parameter "a"'),
+        ("CREATE OR REPLACE FUNCTION two(a int, OUT b int, OUT int) LANGUAGE sql AS 'SELECT 1, 2'", "42P13",
+         "cannot change return type of existing function"),
+        ("CREATE OR REPLACE PROCEDURE one(int) LANGUAGE sql AS 'SELECT 1'", "42809", "cannot change routine kind"),
+        ("CREATE FUNCTION f(a int) LANGUAGE sql AS 'SELECT 1'", "42P13", "function result type must be specified"),
+        ("CALL one(1)", "42809", "one(integer) is not a procedure"),
+        ("CALL bump('x'::text)", "42883", "procedure bump(text) does not exist"),
+        ("CALL bump((SELECT 1))", "0A000", "cannot use subquery in CALL argument"),
+        ("SELECT bump(1)", "42809", "bump(integer) is a procedure"),
+        ("DROP FUNCTION bump(int, int)", "42809", "bump(integer, integer) is not a function"),
+        ("DROP PROCEDURE one(int)", "42809", "one(integer) is not a procedure"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_shapes(client: Client, text: str, state: str, message: str) -> None:
+    error = client.error(text)
+    assert (error.sqlstate, error.message) == (state, message)
+
+
+@pytest.mark.usefixtures("shapes")
+def test_procedures(client: Client) -> None:
+    client.run("BEGIN")
+    assert client.rows("CALL bump()") == [("63",)]
+    assert client.rows("CALL bump(total => 100, step => 10)") == [("193",)]
+    client.run("CALL keep(50, 1)")
+    assert client.rows("SELECT sum(v) FROM t") == [("93",)]
+    client.run("ROLLBACK")
+    assert client.rows("SELECT sum(v) FROM t") == [("60",)]
+    assert client.rows(
+        "SELECT proname, prokind, proargmodes, pg_get_function_arguments(oid), pg_get_function_result(oid)"
+        " FROM pg_proc WHERE proname IN ('bump', 'twice', 'joined') ORDER BY 1"
+    ) == [
+        ("bump", "p", "{i,b}", "IN step integer DEFAULT 1, INOUT total integer DEFAULT 0", None),
+        ("joined", "f", "{i,v}", "sep text, VARIADIC anyarray", "text"),
+        ("twice", "f", "{i,o,o}", "anyelement, OUT x anyelement, OUT y anyarray", "record"),
+    ]
+
+
 INTERPRETED = (
     "CREATE TABLE log (id int PRIMARY KEY, note text)",
     "CREATE FUNCTION note(i int, what text) RETURNS bigint LANGUAGE sql AS"
     " 'INSERT INTO log VALUES (i, note.what); SELECT count(*) FROM log'",
     "CREATE FUNCTION forget(least int) RETURNS SETOF text LANGUAGE sql AS"
     " 'DELETE FROM log WHERE id < least; SELECT note FROM log ORDER BY id'",
-    "CREATE FUNCTION removed(i int) RETURNS TABLE (i int, n text) LANGUAGE sql AS"
+    "CREATE FUNCTION removed(i int) RETURNS TABLE (k int, n text) LANGUAGE sql AS"
     " 'DELETE FROM log WHERE id = $1 RETURNING id, note'",
     "CREATE FUNCTION clear() RETURNS void LANGUAGE sql AS 'DELETE FROM log'",
     "CREATE FUNCTION factorial(n int) RETURNS numeric LANGUAGE sql AS"

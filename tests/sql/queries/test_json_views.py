@@ -21,6 +21,8 @@ VIEWS = {
     "gathered": "SELECT k, jsonb_agg(b ORDER BY b), json_agg(DISTINCT b -> 'n')::text AS n, jsonb_agg_strict(b) FILTER "
     "(WHERE b ? 'a'), jsonb_object_agg(coalesce(b ->> 's', '-'), b -> 'n' ORDER BY b), "
     "json_object_agg_strict(coalesce(k, 0), b -> 's')::text AS o FROM t GROUP BY k",
+    "paths": "SELECT k, jsonb_path_query(b, '$.a[*] ? (@ > 0 || @.type() == \"object\")') AS found FROM t",
+    "matched": "SELECT count(*), jsonb_agg(jsonb_path_query_first(b, '$.**.b')) AS f FROM t WHERE b @? '$.a[1]'",
     "beside": "SELECT k, jsonb_agg(k) OVER (ORDER BY k, b ROWS 1 PRECEDING) FROM t",
     "built": "SELECT json_build_object('k', k, 'b', b)::text AS o, row_to_json(t)::text AS r FROM t",
 }

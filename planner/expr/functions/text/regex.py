@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
-from planner.expr.functions.text.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
+from storage.types.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 """Patterns see the padding of character(n), which its cast to text removes."""

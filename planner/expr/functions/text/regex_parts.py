@@ -8,8 +8,8 @@ from itertools import islice
 from ivm.errors import SqlError
 from ivm.words import INT4, TEXT
 from planner.expr.functions.table import per_value
-from planner.expr.functions.text.patterns import regex
 from planner.expr.functions.text.regex import expanded
+from storage.types.patterns import regex
 
 
 def _positive(name: str, number: int, least: int = 1) -> None:

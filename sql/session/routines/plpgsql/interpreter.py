@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind
+from ivm.words import SqlType
 from sql.catalog.catalog import Relation
 from sql.session.routines.nested import Nested, Row
 from sql.session.routines.plpgsql import control, cursors, raising, returning, statements
@@ -38,27 +38,35 @@ STEPS: Final[Mapping[type, Callable[[Any, Any], Leave | None]]] = {
 """What runs each kind of statement."""
 
 
-def run_plpgsql(relation: Relation, arguments: Sequence[object], nested: Nested) -> Sequence[Row]:
+def run_plpgsql(
+    relation: Relation, arguments: Sequence[object], types: Sequence[SqlType], columns: tuple[SqlType, ...],
+    nested: Nested,
+) -> Sequence[Row]:  # fmt: skip
     """The rows that a call returns. Raises its errors, with their context, and 2F005."""
     routine = relation.routine
     assert routine is not None, "a routine"
     assert relation.definition is not None, "it has a body"
     body = parse_body(relation.definition)
-    shown = f"{routine.name}({','.join(format_type(t, False) for t in routine.types)})"
-    columns = tuple(c.type for c in relation.columns)
+    shown = f"{routine.name}({','.join(format_type(t, False) for t in types)})"
     frame = Frame(nested, STEPS, Scope(None), body.conflict, columns, routine.returns_set, shown)
     frame.scope.add(frame.found)
     frame.scope = Scope(frame.scope, routine.name)
-    for i, (argument, value) in enumerate(zip(routine.arguments, arguments, strict=True)):
-        variable = frame.scope.add(Variable(argument.name or f"${i + 1}", argument.type, value))
+    given = zip(types, arguments, strict=True)
+    results = iter(columns)
+    for i, parameter in enumerate(routine.declared):
+        result = next(results) if parameter.mode in ("out", "inout", "table") else None
+        type_, value = (result, None) if result and parameter.mode in ("out", "table") else next(given)
+        variable = frame.scope.add(Variable(parameter.name or f"${i + 1}", type_, value))
         frame.scope.names[f"${i + 1}"] = variable
-    if routine.table:
-        frame.outputs = tuple(frame.scope.add(Variable(c.name, c.type)) for c in relation.columns)
+        if result is not None:
+            frame.outputs = (*frame.outputs, variable)
     run_frame(frame, body)
     if routine.returns_set:
         return frame.rows
-    if columns[0].kind is Kind.VOID:
+    if routine.returns_nothing:
         return [(0,)]
+    if frame.outputs and frame.result is None:
+        return [frame.output_row()]
     if frame.result is None:
         frame.statement = None
         error = SqlError("2F005", "control reached end of function without RETURN")

@@ -107,11 +107,13 @@ def similar_substring(value: str, pattern: str, escape: str) -> str | None:
 
 
 class _Translator:
-    """Translates one of Postgres's regular expressions to Python's in one pass, and notes what ``find`` needs."""
+    """Translates one of Postgres's regular expressions to Python's in one pass, and notes what ``find`` needs.
 
-    def __init__(self, source: str, newlines: bool, expanded: bool) -> None:
+    ``lines``: ``^`` and ``$`` match at every line; ``stops``: ``.`` and ``[^…]`` match no newline."""
+
+    def __init__(self, source: str, lines: bool, stops: bool, expanded: bool) -> None:
         self.source, self.at, self.out = source, 0, list[str]()
-        self.newlines, self.expanded = newlines, expanded
+        self.lines, self.stops, self.expanded = lines, stops, expanded
         self.alternatives = self.greedy = self.lazy = False
 
     def run(self) -> str:
@@ -131,11 +133,11 @@ class _Translator:
         elif c in _QUANTIFIERS:
             self._quantifier(c)
         elif c == "$":
-            self.out.append("(?=\\n|\\Z)" if self.newlines else "\\Z")
+            self.out.append("(?=\\n|\\Z)" if self.lines else "\\Z")
         elif c == "^":
-            self.out.append("(?:(?<=\\n)|\\A)" if self.newlines else "\\A")
+            self.out.append("(?:(?<=\\n)|\\A)" if self.lines else "\\A")
         elif c == ".":
-            self.out.append("[^\\n]" if self.newlines else ".")
+            self.out.append("[^\\n]" if self.stops else ".")
         elif c == "|":
             self.alternatives = True
             self.out.append(c)
@@ -216,7 +218,7 @@ class _Translator:
             return
         negated = self.source.startswith("^", self.at)
         self.at += negated
-        plain: list[str] = ["\\n"] if negated and self.newlines else []
+        plain: list[str] = ["\\n"] if negated and self.stops else []
         options: list[str] = []
         first = True
         while True:
@@ -317,7 +319,7 @@ class Regex:
 @lru_cache(4096)
 def regex(pattern: str, flags: str = "") -> Regex:
     """Compiles an expression. ``flags``: any of i, c, n, m, s, p, w, x, q, t (not g). Raises 2201B if malformed."""
-    ignore, newlines, expanded, literal = False, False, False, False
+    ignore, lines, stops, expanded, literal = False, False, False, False, False
     if pattern.startswith("***="):
         pattern, literal = pattern[4:], True
     elif pattern.startswith("***:"):
@@ -332,20 +334,24 @@ def regex(pattern: str, flags: str = "") -> Regex:
             case "c":
                 ignore = False
             case "n" | "m":
-                newlines = True
+                lines = stops = True
             case "s":
-                newlines = False
+                lines = stops = False
+            case "p":
+                lines, stops = False, True
+            case "w":
+                lines, stops = True, False
             case "x":
                 expanded = True
             case "t":
                 expanded = False
             case "q":
                 literal = True
-            case "e" | "b" | "p" | "w":
+            case "e" | "b":
                 raise unsupported(f'the regular expression option "{flag}"')
             case _:
                 raise SqlError("22023", f'invalid regular expression option: "{flag}"')
-    translator = _Translator(pattern, newlines, expanded)
+    translator = _Translator(pattern, lines, stops, expanded)
     source = re.escape(pattern) if literal else translator.run()
     try:
         compiled = re.compile(source, re.DOTALL | (re.IGNORECASE if ignore else 0))
