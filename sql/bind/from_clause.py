@@ -207,6 +207,7 @@ def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None)
 
 def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | None) -> FromItem:
     binder = ExpressionBinder(env, NameScope(parent=outer, clause="FROM"), "functions in FROM")
+    ref = table_functions.defining(binder, ref)
     first = ref.functions[0]
     name = first.name[-1] if isinstance(first, nodes.Apply) else column_name(env, first)
     routine = _routine(binder, first, ref) if isinstance(first, nodes.Apply) and len(ref.functions) == 1 else None

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType
+from planner.expr.functions.json.records import no_row_type
 from planner.expr.functions.lockstep import lockstep
 from planner.expr.scalar import Call, Coalesce, Column, Literal, Scalar
 from planner.logical.levels import lift, relevel
@@ -32,11 +33,7 @@ def set_returning(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     functions = _collected(b, node)
     args = [b.bind(a) for a in node.args]
     if name in table_functions.DEFINED:
-        raise SqlError(
-            "0A000", f"could not determine row type for result of {name}",
-            hint="Provide a non-null record argument, or call the function in the FROM clause using a column "
-            "definition list.",
-        )  # fmt: skip
+        raise no_row_type(name)
     key, bound, columns = table_functions.apply(b.env, name, args, node.at)
     if len(columns) != 1:
         key, columns = table_functions.as_row(key, bound)

@@ -4,6 +4,7 @@ lists."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import ColumnType, Kind, Schema, SqlType
@@ -11,11 +12,21 @@ from planner.expr.functions.json.sets import DEFINED
 from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overloads
 from planner.expr.scalar import Literal, Scalar
 from sql.bind.coerce import cast_arguments
-from sql.bind.environment import Environment
+from sql.bind.environment import Binder, Environment
 from sql.bind.overloads import no_function, resolve_call
 from sql.syntax.nodes import queries as nodes
 
-__all__ = ["DEFINED", "TableCall", "apply", "as_row", "defined_row", "is_table_function", "no_definitions", "unnest"]
+__all__ = [
+    "DEFINED",
+    "TableCall",
+    "apply",
+    "as_row",
+    "defined_row",
+    "defining",
+    "is_table_function",
+    "no_definitions",
+    "unnest",
+]
 
 TableCall = tuple[str, tuple[Scalar, ...], Schema]
 """(function key, arguments, result columns), as ``TableFunction`` takes them."""
@@ -47,6 +58,20 @@ def no_definitions(at: int) -> SqlError:
     """For a column definition list where the function's columns are known."""
     message = 'a column definition list is only allowed for functions returning "record"'
     return SqlError("42601", message, position=at + 1)
+
+
+def defining(b: Binder, ref: nodes.FunctionTable) -> nodes.FunctionTable:
+    """json_populate_record(NULL::record, …) and its kin with a column definition list as json_to_record(…)."""
+    first = ref.functions[0]
+    if not ref.definitions or len(ref.functions) > 1 or not isinstance(first, nodes.Apply) or len(first.args) < 2:
+        return ref
+    name = first.name[-1].replace("_populate_", "_to_")
+    if name == first.name[-1] or name not in DEFINED:
+        return ref
+    base = b.bind(first.args[0]).type
+    if base.kind is not Kind.RECORD or base.fields:
+        return ref
+    return replace(ref, functions=(replace(first, name=(name,), args=first.args[1:2]),))
 
 
 def defined_row(env: Environment, name: str, ref: nodes.FunctionTable) -> Scalar:

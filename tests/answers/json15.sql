@@ -223,3 +223,19 @@ SELECT jsonb_path_query('"10:61"', '$.datetime("HH24:MI")')
 SELECT jsonb_path_query('"10"', '$.datetime("HH24=MI")')
 SELECT jsonb_path_query(j, '$[*] ? (@ > 1)') FROM (VALUES ('[1, 2, 3]'::jsonb), ('[0]')) v(j)
 SELECT v.x, q FROM (VALUES ('[1, 2]'::jsonb), ('[3]')) v(x), jsonb_path_query(v.x, '$[*]') q ORDER BY 2
+
+-- populating rows
+CREATE TEMP TABLE t (a text, b int, c timestamp); SELECT * FROM json_populate_record(null::t, '{"a": "x", "b": 43, "z": 1}') q
+CREATE TEMP TABLE t (a text, b int, c timestamp); SELECT * FROM jsonb_populate_record(row('x', 3, '2012-12-31')::t, '{"a": [1, {"k": null}], "b": null}') q
+CREATE TEMP TABLE t (a text, b int, c timestamp); INSERT INTO t VALUES ('y', 1, NULL); SELECT json_populate_record(t, '{"b": "7"}'), (jsonb_populate_record(t, '{"a": 2}')).a FROM t
+CREATE TEMP TABLE t (a text, b int); SELECT * FROM json_populate_recordset(null::t, '[{"a": 1}, {"b": 2}]') q
+CREATE TEMP TABLE t (a text, b int); SELECT jsonb_populate_recordset(row('d', 9)::t, '[{"a": 1}, {"b": 2}]')
+CREATE TEMP TABLE t (a text, b int); SELECT * FROM json_populate_record(null::t, '{"b": "x"}')
+CREATE TEMP TABLE t (a text, b int); SELECT * FROM json_populate_record(null::t, '[]')
+CREATE TEMP TABLE t (a text, b int); SELECT json_populate_record(null::t, NULL), json_populate_record(row('a', 1)::t, NULL)
+SELECT json_populate_record(row(1, 2), '{"f1": 0, "f2": 1}'), jsonb_populate_recordset(row(1, 2), '[{"f1": 0}]')
+SELECT * FROM json_populate_record(null::record, '{"x": 776}') AS (x int, y int)
+SELECT * FROM jsonb_populate_recordset(null::record, '[{"x": 776}, {"y": 1}]') AS (x int, y int)
+SELECT json_populate_record(null::record, '{"x": 0}')
+SELECT json_populate_record(1, '{"x": 0}')
+SELECT '[]'::jsonb #- '{a}', jsonb_set('[]', '{a}', '1', false)

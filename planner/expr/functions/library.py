@@ -38,6 +38,7 @@ from planner.expr.functions.json import building as json_building
 from planner.expr.functions.json import changes as json_changes
 from planner.expr.functions.json import containment as json_containment
 from planner.expr.functions.json import members as json_members
+from planner.expr.functions.json import populating as json_populating
 from planner.expr.functions.jsonpath import calls as jsonpath
 from planner.expr.functions.numbers import degrees, integer, numeric
 from planner.expr.functions.numbers import float as floats
@@ -63,11 +64,11 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
-    array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees,
-    encoding, enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment,
-    json_members, jsonpath, locks, network, number_casts, numeric, ordered_set, overlaps, privileges, ranges, recursion,
-    regex, regex_parts, routine, row, sequence, server, session, sizes, string, subquery, text_casts, time_casts,
-    time_operators, timetz, to_char, unicode, uuid, values, visibility, zones,
+    array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees, encoding,
+    enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, json_members,
+    json_populating, jsonpath, locks, network, number_casts, numeric, ordered_set, overlaps, privileges, ranges,
+    recursion, regex, regex_parts, routine, row, sequence, server, session, sizes, string, subquery, text_casts,
+    time_casts, time_operators, timetz, to_char, unicode, uuid, values, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 

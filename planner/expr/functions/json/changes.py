@@ -77,7 +77,9 @@ def _changed(value: str, path: tuple[str | None, ...], change: PathChange, new: 
     if not isinstance(found, dict | list):
         verb = "delete" if change is PathChange.DELETE else "set"
         raise SqlError("22023", f"cannot {verb} path in scalar")
-    return format_json(set_path(found, path, change, new)) if path else value
+    if not path or (not found and change in (PathChange.DELETE, PathChange.REPLACE)):
+        return value
+    return format_json(set_path(found, path, change, new))
 
 
 @per_value("#-", (JSONB, TEXTS), JSONB, makes_null=False)

@@ -107,3 +107,12 @@ def _array(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place: P
         return tuple(made)
 
     return level(document, _dimensions(tree, document), place)
+
+
+def no_row_type(name: str) -> SqlError:
+    """For a record of which nothing says what its columns are."""
+    return SqlError(
+        "0A000", f"could not determine row type for result of {name}",
+        hint="Provide a non-null record argument, or call the function in the FROM clause using a column definition "
+        "list.",
+    )  # fmt: skip

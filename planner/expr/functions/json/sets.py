@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError
-from ivm.words import TEXT, Kind, SqlType
+from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.context import Context
 from planner.expr.functions.expansion import add, each, each_row
-from planner.expr.functions.json.records import populated_row
+from planner.expr.functions.json.records import no_row_type, populated_row
 from planner.expr.functions.json.trees import TREES, Tree
 from storage.types.text_style import TextStyle
 
@@ -78,7 +78,9 @@ def _record(tree: Tree) -> Callable[..., Rows]:
 
 
 def _recordset(tree: Tree, name: str) -> Callable[..., Rows]:
-    def compute(context: Context, types: tuple[SqlType, ...], base: Any, value: str) -> Rows:
+    def compute(context: Context, types: tuple[SqlType, ...], base: Any, value: str, *_: bool) -> Rows:
+        if not types[0].fields:
+            raise no_row_type(name)
         document, shown = tree.load(value), name
         kind = tree.kind(document)
         if kind != "array":
@@ -111,6 +113,10 @@ def _register(tree: Tree) -> None:
     one, several = each_row(_fields, _record(tree), 2), each_row(_fields, _recordset(tree, many), 1)
     add(f"{name}_to_record", (RECORD, type_), _fields, one, nullable=True)
     add(many, (RECORD, type_), _fields, several, nullable=True)
+    populate = f"{name}_populate_recordset"
+    rows = each_row(_fields, _recordset(tree, populate), 1)
+    for args in ((RECORD, type_), (RECORD, type_, BOOL)):
+        add(populate, args, _fields, rows, nullable=True, row=True)
 
 
 for _tree in TREES:
