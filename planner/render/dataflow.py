@@ -24,7 +24,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Literal, Scalar
-from planner.physical.key_checks import KeyCheck
+from planner.physical.key_checks import KeyCheck, KeyName
 from planner.physical.layouts import table_layout
 from planner.physical.nodes import (
     Constants,
@@ -81,7 +81,7 @@ class Stored:
     arrangements: dict[tuple[int, ...], NodeId] = field(default_factory=dict)
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
-    key_checks: dict[tuple[tuple[int, ...], bool], NodeId] = field(default_factory=dict)
+    key_checks: dict[KeyName, NodeId] = field(default_factory=dict)
     """Arrangements by keys' equality class that no plan looks up, by (columns, null_safe)."""
     locks: dict[int, Kept] = field(default_factory=dict)
     """What a view's locked joins keep, by name."""

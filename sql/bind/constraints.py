@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.words import SqlType
 from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
 from sql.bind.comparable import check_index
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
+from sql.bind.index_terms import bind_part, bind_predicate, used_columns
 from sql.bind.lookup import lookup
 from sql.bind.namespace import Visible, one_table
 from sql.bind.renamed import renamed_text
@@ -171,18 +173,32 @@ def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
         what = "unique" if node.unique else "multicolumn" if len(node.columns) > 1 else "included columns in"
         raise SqlError("0A000", f'access method "hash" does not support {what} indexes')
     names = [c.name for c in table.columns]
-    for name in (c.name for c in node.columns):
+    for name in (c.name for c in node.columns if c.expression is None):
         if name not in names:
             raise SqlError("42703", f'column "{name}" does not exist')
-    for column in node.columns:
-        check_index(table.columns[names.index(column.name)].type, node.method)
+    parts = [
+        Column(names.index(c.name), *_typed(table, c.name)) if c.expression is None
+        else bind_part(env, table.name, table.columns, c.expression[1])
+        for c in node.columns
+    ]  # fmt: skip
+    for part in parts:
+        check_index(part.type, node.method)
+    predicate = None if node.where is None else bind_predicate(env, table.name, table.columns, node.where[1])
+    texts = tuple(None if c.expression is None else c.expression[0] for c in node.columns)
     index = Index(
-        0, node.name or "", tuple(names.index(c.name) for c in node.columns), unique=node.unique,
+        0, node.name or "", tuple(names.index(c.name) for c in node.columns if c.expression is None),
+        unique=node.unique, expressions=texts if any(texts) else (),
+        where=None if node.where is None else node.where[0], used=used_columns(parts, predicate),
         nulls_distinct=node.nulls_distinct, method=node.method,
         descending=_flags(c.descending for c in node.columns), nulls_first=_flags(c.nulls_first for c in node.columns),
         included=tuple(_column(names, name, at) for name, at in node.included),
     )  # fmt: skip
     return CreateIndex(table, index, node.if_not_exists)
+
+
+def _typed(table: Relation, name: str) -> tuple[SqlType, bool]:
+    column = next(c for c in table.columns if c.name == name)
+    return column.type, column.nullable
 
 
 def _flags(found: Iterable[bool]) -> tuple[bool, ...]:

@@ -18,6 +18,7 @@ from sql.bind.column_parts import with_parts
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import with_others
+from sql.bind.index_terms import inferred
 from sql.bind.inheritance_tree import TABLEOID, TABLEOID_ATTRIBUTE
 from sql.bind.inserted import (
     check_given,
@@ -101,8 +102,8 @@ def _inserted_names(env: Environment, target: Target, name: nodes.TableName) -> 
 def _on_conflict(env: Environment, target: Target, alias: str | None, node: nodes.ConflictClause) -> OnConflict:
     """ON CONFLICT: the present row's columns are followed by those of the proposed row, ``excluded``; then come the
     columns of the layers, of both rows."""
-    arbiters = _arbiters(target, node)
-    if any(i.deferrable for i in arbiters) and (node.columns or node.constraint is not None):
+    arbiters = _arbiters(env, target, node)
+    if any(i.deferrable for i in arbiters) and (node.inferred or node.constraint is not None):
         message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
         raise SqlError("55000", message, position=node.at + 1)
     if node.assignments is None:
@@ -124,7 +125,7 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     return OnConflict(arbiters, changed, where, target.layers, env.oids)
 
 
-def _arbiters(target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
+def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
     """The unique indexes that the conflict target means, all if there is none. Raises 42703, 42704, 42P10, 42601."""
     table = target.table
     if node.constraint is not None:
@@ -133,9 +134,8 @@ def _arbiters(target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
         if not found:
             raise SqlError("42704", f'constraint "{name}" for table "{target.relation.name}" does not exist')
         return found
-    if node.columns:
-        wanted = {target.places[i] for i in _target_columns(target, node.columns)}
-        found = tuple(i for i in table.keys if set(i.columns) == wanted)
+    if node.inferred:
+        found = _inferred(env, target, node)
         if not found:
             message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
             raise SqlError("42P10", message)
@@ -145,7 +145,14 @@ def _arbiters(target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
             "42601", "ON CONFLICT DO UPDATE requires inference specification or constraint name",
             hint="For example, ON CONFLICT (column_name).", position=node.at + 1,
         )  # fmt: skip
-    return table.keys
+    return table.unique
+
+
+def _inferred(env: Environment, target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
+    places = [target.places[i] for i in _target_columns(target, node.columns)]
+    if (node.expressions or node.predicate is not None) and target.relation is not target.table:
+        raise unsupported("ON CONFLICT with an expression or a predicate on a view", position=node.at + 1)
+    return inferred(env, target.table, places, node.expressions, node.predicate)
 
 
 def _target_columns(target: Target, columns: Sequence[tuple[str, int]]) -> list[int]:

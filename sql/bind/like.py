@@ -107,7 +107,7 @@ def liked_keys(columns: Sequence[TableColumn], found: Sequence[Liked]) -> tuple[
     made = [
         replace(
             index, id=0, name="", columns=_places(columns, one.source, index.columns),
-            included=_places(columns, one.source, index.included),
+            included=_places(columns, one.source, index.included), used=_places(columns, one.source, index.used),
         )
         for one in found
         if one.has("indexes")

@@ -226,7 +226,12 @@ class Relation:
 
     @property
     def keys(self) -> tuple[Index, ...]:
-        """The unique indexes."""
+        """The unique indexes over all rows by columns."""
+        return tuple(i for i in self.all_indexes if i.unique and not i.computed)
+
+    @property
+    def unique(self) -> tuple[Index, ...]:
+        """All unique indexes."""
         return tuple(i for i in self.all_indexes if i.unique)
 
 

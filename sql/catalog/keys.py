@@ -36,6 +36,28 @@ class Index:
     included: tuple[int, ...] = ()
     deferrable: bool = False
     deferred: bool = False
+    expressions: tuple[str | None, ...] = ()
+    """Of an index over expressions, for each part of its key the expression's text; None: the next of ``columns``."""
+    where: str | None = None
+    """The predicate of a partial index, as SQL text: the index has only the rows for which it is true."""
+    used: tuple[int, ...] = ()
+    """The columns that expressions and predicate name, ordered by position."""
+
+    @property
+    def computed(self) -> bool:
+        """Whether it has expressions or a predicate. Such a unique index rejects rows, but is no key of the table."""
+        return bool(self.expressions) or self.where is not None
+
+    @property
+    def width(self) -> int:
+        """The number of its key's parts."""
+        return len(self.expressions) or len(self.columns)
+
+    @property
+    def parts(self) -> tuple[str | int, ...]:
+        """Its key's parts: a column's position, or an expression's text."""
+        columns = iter(self.columns)
+        return tuple(next(columns) if e is None else e for e in self.expressions or (None,) * len(self.columns))
 
 
 def constraint_oid(index: Index) -> int:

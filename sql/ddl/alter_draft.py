@@ -103,10 +103,10 @@ class Draft:
 
     def _moved(self, index: Index) -> Index | None:
         """The index after the change; None if one of its columns is dropped."""
-        columns, included = self._places(index.columns), self._places(index.included)
-        if columns is None or included is None:
+        columns, included, used = map(self._places, (index.columns, index.included, index.used))
+        if columns is None or included is None or used is None:
             return None
-        return replace(index, columns=columns, included=included)
+        return replace(index, columns=columns, included=included, used=used)
 
     def _places(self, columns: tuple[int, ...]) -> tuple[int, ...] | None:
         """The new positions of these columns; None if one of them is dropped."""

@@ -7,20 +7,21 @@ from dataclasses import replace
 import numpy as np
 
 from ivm.errors import SqlError, unsupported
-from planner.physical.key_checks import key_check
 from sql.bind.constraints import added_check
+from sql.bind.index_keys import expression_name, key_check_of
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.foreign_keys import check_keys_stay
 from sql.ddl.names import constraint_name, free_name
-from sql.dml.constraints import key_text
+from sql.dml.constraints import CHECKED_ROWS, index_text
 from sql.dml.key_index import single
 from sql.engine.writer import Writer
 from sql.statements import definitions
 from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
 from sql.statements.results import Notice, Notify
+from storage.row_file import slices
 
 
 def index_named(names: SearchPathReader, schema_name: str | None, name: str) -> tuple[Relation, Index] | None:
@@ -50,12 +51,12 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
     key_name = statement.key_name
     if statement.primary_key:
         if key_name is None:
-            key_name = free_name(table, (), "pkey", taken)
+            key_name = free_name(table, [], "pkey", taken)
         _take(key_name, taken)
     named = {i.name for i in statement.indexes if i.name}
     indexes = []
     for index in statement.indexes:
-        label = "pkey" if index.primary else "key"
+        label = "pkey" if index.primary else "key" if index.constraint else "idx"
         columns = replace(index, columns=()) if index.primary else index
         name = index.name or _index_name(table, columns, label, taken | named)
         _take(name, taken)
@@ -94,6 +95,8 @@ def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None
     index = replace(index, id=writer.engine.next_id(writer.catalog), name=name)
     if index.unique:
         check_duplicates(writer, table, index)
+    elif index.computed:
+        check_computed(writer, table, index)
     writer.alter(replace(table, indexes=(*table.indexes, index)))
 
 
@@ -139,7 +142,7 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     """23505 if two rows have the same key."""
     published = writer.snapshot()
     rows, diffs = published.rows(table.id, published.ordinal)
-    keys, source = key_check(table.schema, index.columns, not index.nulls_distinct).keys(rows, writer.engine.context)
+    keys, source = key_check_of(table, index).keys(rows, writer.engine.context)
     own = diffs if source is None else diffs[source]
     if not len(keys):
         return
@@ -148,8 +151,15 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     if (counts > 1).any():
         place = int(first[int(np.flatnonzero(counts > 1)[0])])
         row = rows[place if source is None else int(source[place])]
-        detail = f"{key_text(table, index.columns, row, writer.engine.dictionary)} is duplicated."
+        detail = f"{index_text(table, index, row, writer.engine.context)} is duplicated."
         raise SqlError("23505", f'could not create unique index "{index.name}"', detail)
+
+
+def check_computed(writer: Writer, table: Relation, index: Index) -> None:
+    """Raise the error of an existing row's expression or predicate."""
+    published = writer.snapshot()
+    for part in slices(len(rows := published.rows(table.id, published.ordinal)[0]), CHECKED_ROWS):
+        key_check_of(table, index).keys(rows[part], writer.engine.context)
 
 
 def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: SearchPathReader) -> None:
@@ -183,8 +193,10 @@ def _take(name: str, taken: set[str]) -> None:
 
 
 def _index_name(table: Relation, index: Index, label: str, taken: set[str]) -> str:
-    return free_name(table, (*index.columns, *index.included), label, taken)
+    names = [table.columns[p].name if isinstance(p, int) else expression_name(p) for p in index.parts]
+    return free_name(table, [*names, *(table.columns[i].name for i in index.included)], label, taken)
 
 
 def _check_name(table: Relation, check: Check, taken: set[str]) -> str:
-    return free_name(table, check.columns if len(check.columns) == 1 else (), "check", taken)
+    names = [table.columns[i].name for i in check.columns]
+    return free_name(table, names if len(names) == 1 else [], "check", taken)

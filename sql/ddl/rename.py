@@ -13,6 +13,7 @@ from planner.identifiers import quoted
 from sql.bind.alter import SYSTEM_COLUMNS
 from sql.bind.constraints import renamed_check
 from sql.bind.generation import renamed_generation
+from sql.bind.index_keys import renamed_index
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
@@ -96,7 +97,8 @@ class Renamer:
         columns = tuple(renamed_generation(relation, c, relation.name, name) for c in relation.columns)
         renamed = replace(relation, name=name, key_name=None if key == usual else key, columns=columns)
         checks = tuple(renamed_check(relation, renamed, c, relation.name, name) for c in relation.checks)
-        self.writer.redefine(replace(renamed, checks=checks))
+        indexes = tuple(renamed_index(relation, renamed, i, relation.name, name) for i in relation.indexes)
+        self.writer.redefine(replace(renamed, checks=checks, indexes=indexes))
 
     def _swap(self, relation: Relation, named: Named) -> None:
         """Exchange the names of two relations of one kind and schema. Dependents keep what they read."""
@@ -193,7 +195,8 @@ class Renamer:
             renamed = tuple(quoted(new) if c == old else k for c, k in zip(key.columns, key.keys, strict=True))
             columns_ = tuple(new if c == old else c for c in key.columns)
             changed = replace(changed, partitioning=replace(key, keys=renamed, columns=columns_))
-        return replace(changed, checks=checks)
+        indexes = tuple(renamed_index(relation, changed, i, old, new) for i in relation.indexes)
+        return replace(changed, checks=checks, indexes=indexes)
 
     def _rename_keys(self, parent: int, old: str, new: str) -> None:
         """Rename a column in the foreign keys that refer to it."""

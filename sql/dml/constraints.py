@@ -14,6 +14,7 @@ from planner.expr.evaluate.evaluator import evaluate, evaluated
 from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
 from sql.bind.generation import generated_columns
+from sql.bind.index_keys import index_parts, part_text
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from storage.dictionary import Dictionary
@@ -104,11 +105,22 @@ def failing_rows(
                 yield start + row, row_text(table, [_cell(v, row) for v in columns], context.dictionary), error
 
 
-def duplicate_key(table: Relation, index: Index, row: Words, dictionary: Dictionary) -> SqlError:
+def duplicate_key(table: Relation, index: Index, row: Words, context: Context) -> SqlError:
     """Postgres's error for a duplicate key; ``row`` is one row of the table."""
     message = f'duplicate key value violates unique constraint "{index.name}"'
-    detail = f"{key_text(table, index.columns, row, dictionary)} already exists."
+    detail = f"{index_text(table, index, row, context)} already exists."
     return SqlError("23505", message, detail, subject=Subject(table.schema_name, table.name, constraint=index.name))
+
+
+def index_text(table: Relation, index: Index, row: Words, context: Context) -> str:
+    """``Key (a, lower(b))=(1, x)`` for one row of the table."""
+    if not index.expressions:
+        return key_text(table, index.columns, row, context.dictionary)
+    parts = index_parts(table, index)
+    vectors = evaluated(parts, unpack(row.reshape(1, -1), table.schema), 1, context)
+    texts = [format_text(p.type, v, context.dictionary)[0] for p, v in zip(parts, vectors, strict=True)]
+    values = ", ".join("null" if text is None else text.decode() for text in texts)
+    return f"Key ({', '.join(part_text(table, index, i) for i in range(index.width))})=({values})"
 
 
 def key_text(table: Relation, columns: tuple[int, ...], row: Words, dictionary: Dictionary) -> str:

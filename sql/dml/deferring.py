@@ -38,7 +38,7 @@ def defer_key(writer: Writer, keys: KeyIndex, context: Context, table: Relation,
         if len(sought) and (held > 1).any():
             place = int(np.flatnonzero(held > 1)[0])
             row = rows[place if source is None else int(source[place])]
-            raise duplicate_key(now, key.index, row, context.dictionary)
+            raise duplicate_key(now, key.index, row, context)
 
     writer.deferred.append((key.index.id, check))
 

@@ -11,8 +11,9 @@ import numpy as np
 from ivm.rows import Mask, Words
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
-from planner.physical.key_checks import KeyCheck, key_check
+from planner.physical.key_checks import KeyCheck, KeyName, key_check
 from sql.bind.constraints import check_conditions
+from sql.bind.index_keys import key_check_of
 from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
@@ -52,6 +53,8 @@ class Rules:
     tracked: tuple[KeyCheck, ...]
     """The arrangements for key lookups: those of its unique keys and of its own foreign keys."""
     conditions: tuple[Scalar, ...]
+    computed: tuple[KeyCheck, ...] = ()
+    """The keys of its other indexes whose expressions may fail: they are computed for their errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class KeyIndex:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._steps = engine.steps
-        self._since: dict[tuple[int, tuple[int, ...], bool], dict[bytes, int]] = {}
+        self._since: dict[tuple[int, KeyName], dict[bytes, int]] = {}
         self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
         self._partitions: dict[int, tuple[Relation, tuple[PartitionBound, ...], tuple[Scalar, ...]]] = {}
@@ -110,10 +113,12 @@ class KeyIndex:
         """A table's constraints."""
         known = self._known.get(table.id)
         if known is None or known.table is not table:
-            keys = tuple(TableKey(i, key_check_of(table, i)) for i in table.keys)
+            keys = tuple(TableKey(i, key_check_of(table, i)) for i in table.unique)
             foreign = (key_check(table.schema, k.columns) for k in table.foreign_keys)
             tracked = tuple(dict.fromkeys((*(k.key_check for k in keys), *foreign)))
-            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else ())
+            other = (key_check_of(table, i) for i in table.indexes if i.computed and not i.unique)
+            computed = tuple(c for c in other if c.program is not None and c.program.can_fail)
+            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else (), computed)
             self._known[table.id] = known
         return known
 
@@ -192,11 +197,6 @@ class KeyIndex:
             self._bulk.clear()
 
 
-def key_check_of(table: Relation, index: Index) -> KeyCheck:
-    """The arrangement by which a unique index looks up its keys."""
-    return key_check(table.schema, index.columns, not index.nulls_distinct)
-
-
 def chosen(probed: Sequence[Probed], count: int) -> Mask:
     """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before it."""
     if len(probed) == 1:
@@ -259,8 +259,8 @@ def _gone(keys: Words, removed: Words) -> Words:
     return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
 
 
-def _name(table: Relation, key_check: KeyCheck) -> tuple[int, tuple[int, ...], bool]:
-    return table.id, key_check.columns, key_check.null_safe
+def _name(table: Relation, key_check: KeyCheck) -> tuple[int, KeyName]:
+    return table.id, key_check.key
 
 
 def _counted(keys: Words) -> dict[bytes, int]:

@@ -42,14 +42,17 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
 
 
 def _check_keys(changer: Changer, table: Relation, rows: SortedLoad) -> None:
+    for check in changer.keys.rules(table).computed:
+        check.keys(rows.rows, changer.context)
+        check.keys(rows.more.rows, changer.context)
     for key in changer.keys.of(table):
         if key.index.columns == table.primary_key and key.key_check.plain:
             if rows.twice is not None:
-                raise duplicate_key(table, key.index, rows.twice, changer.context.dictionary)
+                raise duplicate_key(table, key.index, rows.twice, changer.context)
         else:
             _check_among(changer, table, key, rows)
-        if len(rows.more.rows) and key.index.columns == table.primary_key:
-            raise duplicate_key(table, key.index, rows.more.rows[0], changer.context.dictionary)
+        if len(rows.more.rows) and key.index.columns == table.primary_key and not key.index.computed:
+            raise duplicate_key(table, key.index, rows.more.rows[0], changer.context)
         _check_stored(changer, table, key, rows.rows)
 
 
@@ -60,7 +63,7 @@ def _check_among(changer: Changer, table: Relation, key: TableKey, rows: SortedL
     if not first.all():
         place = int(np.argmin(first))
         row = whole[place if source is None else int(source[place])]
-        raise duplicate_key(table, key.index, row, changer.context.dictionary)
+        raise duplicate_key(table, key.index, row, changer.context)
 
 
 def _check_stored(changer: Changer, table: Relation, key: TableKey, rows: Words) -> None:
@@ -76,4 +79,4 @@ def _check_stored(changer: Changer, table: Relation, key: TableKey, rows: Words)
         if held.any():
             place = int(np.argmax(held))
             row = rows[part][place if source is None else int(source[place])]
-            raise duplicate_key(table, key.index, row, changer.context.dictionary)
+            raise duplicate_key(table, key.index, row, changer.context)

@@ -56,6 +56,8 @@ class RowChanger:
         """23505 for the first new row whose key is taken, not counting the old rows, all of which are stored."""
         if not len(new):
             return
+        for check in self.keys.rules(table).computed:
+            check.keys(new, self.context)
         failed: tuple[int, TableKey] | None = None
         for key in self.keys.of(table):
             if key.is_kept(old, new, self.context):
@@ -69,7 +71,7 @@ class RowChanger:
                 if failed is None or row < failed[0]:
                     failed = row, key
         if failed is not None:
-            raise duplicate_key(table, failed[1].index, new[failed[0]], self.context.dictionary)
+            raise duplicate_key(table, failed[1].index, new[failed[0]], self.context)
 
     def check_rows(self, table: Relation, old: Words, new: Words) -> None:
         """23514 or 23505 for routed rows that replace the old ones."""

@@ -6,10 +6,11 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Mask, Words
+from sql.bind.index_keys import key_check_of
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.changes import Changer
-from sql.dml.key_index import key_check_of, single
+from sql.dml.key_index import single
 
 
 def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, gone: Mask) -> int:

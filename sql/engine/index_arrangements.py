@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from planner.physical.key_checks import KeyCheck, key_check
 from planner.render.dataflow import Renderer
+from sql.bind.index_keys import key_check_of
 from sql.catalog.catalog import Catalog, Relation
 
 
@@ -44,6 +45,6 @@ def key_checks_of(relation: Relation) -> list[KeyCheck]:
 
     For columns with equality classes plans compare by class, so that an index of such columns serves UNIQUE only.
     """
-    found = [(i, key_check(relation.schema, i.columns, not i.nulls_distinct)) for i in relation.all_indexes]
+    found = [(i, key_check_of(relation, i)) for i in relation.all_indexes if i.unique or not i.computed]
     outgoing = [key_check(relation.schema, k.columns) for k in relation.foreign_keys]
     return [*(g for i, g in found if i.unique or g.plain), *outgoing]

@@ -94,11 +94,12 @@ def _users(found: Arrangement, relation: int, published: Published, names: Searc
     """The users of an arrangement: views by name; tables by the names of their indexes that it serves."""
     stored, known = published.stored[relation], published.catalog.by_id(relation)
     columns = [c for c, node in _keys(stored) if node == found.node]
-    indexes = [i.name for i in known.all_indexes if i.columns in columns] if known is not None else []
+    plain = [] if known is None else [i for i in known.all_indexes if not i.computed]
+    indexes = [i.name for i in plain if i.columns in columns]
     yield from indexes or [_name(published, relation, names)]
 
 
 def _keys(stored: Stored) -> Iterator[tuple[tuple[int, ...], int]]:
     yield from stored.arrangements.items()
-    for (columns, _), node in stored.key_checks.items():
+    for (columns, _, _), node in stored.key_checks.items():
         yield columns, node

@@ -182,7 +182,7 @@ class SystemFunctions:
         relation, index = found
         if column == 0:
             return index_definition(relation, index)
-        if not 0 < column <= len(index.columns) + len(index.included):
+        if not 0 < column <= index.width + len(index.included):
             return None
         return index_column(relation, index, column - 1)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
+from sql.bind.index_keys import expression_name, index_parts, part_text
 from sql.bind.partitions import bound_text
 from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
@@ -65,7 +66,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
         yield row(
             oid=index.id, relname=index.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
             relam=METHODS[index.method], relfilenode=index.id, relpersistence=_persistence(relation), relkind="i",
-            relnatts=len(index.columns) + len(index.included), relispopulated=True, relreplident="n",
+            relnatts=index.width + len(index.included), relispopulated=True, relreplident="n",
         )  # fmt: skip
 
 
@@ -129,8 +130,18 @@ def pg_attribute(state: SystemState, row: Row) -> Iterator[Datums]:
         yield from _attributes(type_)
     yield from _system_attributes()
     for relation, index in indexed(state):
-        for number, i in enumerate((*index.columns, *index.included)):
-            yield _attribute(index.id, number + 1, relation.columns[i], not_null=False, has_default=False)
+        columns = [*_key_columns(relation, index), *(relation.columns[i] for i in index.included)]
+        for number, column in enumerate(columns):
+            yield _attribute(index.id, number + 1, column, not_null=False, has_default=False)
+
+
+def _key_columns(relation: Relation, index: Index) -> list[TableColumn]:
+    """The parts of an index's key as columns."""
+    if not index.expressions:
+        return [relation.columns[i] for i in index.columns]
+    types = [part.type for part in index_parts(relation, index)]
+    names = [relation.columns[p].name if isinstance(p, int) else expression_name(p) for p in index.parts]
+    return [TableColumn(name, type_) for name, type_ in zip(names, types, strict=True)]
 
 
 def pg_attrdef(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -140,14 +151,16 @@ def pg_attrdef(state: SystemState, row: Row) -> Iterator[Datums]:
 
 def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in indexed(state):
-        key, width = index.columns, len(index.columns)
+        parts, width = index.parts, index.width
+        texts = [part_text(relation, index, i) for i, part in enumerate(parts) if not isinstance(part, int)]
         directions = zip(index.descending or (False,) * width, index.nulls_first or (False,) * width, strict=True)
         yield row(
             indexrelid=index.id, indrelid=relation.oid, indnatts=width + len(index.included), indnkeyatts=width,
             indisunique=index.unique, indnullsnotdistinct=not index.nulls_distinct, indisprimary=index.primary,
             indimmediate=not index.deferrable, indisvalid=True, indisready=True, indislive=True,
-            indkey=tuple(i + 1 for i in (*key, *index.included)),
-            indcollation=tuple(collation_of(relation.columns[i].type) for i in key), indclass=(0,) * width,
+            indkey=tuple(i + 1 if isinstance(i, int) else 0 for i in (*parts, *index.included)),
+            indcollation=tuple(collation_of(c.type) for c in _key_columns(relation, index)), indclass=(0,) * width,
+            indexprs=", ".join(texts) or None, indpred=None if index.where is None else f"({index.where})",
             indoption=tuple(int(descending) + 2 * int(first) for descending, first in directions),
         )  # fmt: skip
 
@@ -228,17 +241,20 @@ def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> 
 def index_definition(relation: Relation, index: Index) -> str:
     """CREATE INDEX, in the form of pg_get_indexdef."""
     unique = "UNIQUE " if index.unique else ""
-    keys = ", ".join(index_column(relation, index, i) + _direction(index, i) for i in range(len(index.columns)))
+    keys = ", ".join(index_column(relation, index, i) + _direction(index, i) for i in range(index.width))
     included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
     table = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
     text = f"CREATE {unique}INDEX {quoted(index.name)} ON {table} USING {index.method} ({keys})"
     text += f" INCLUDE ({included})" if included else ""
-    return text if index.nulls_distinct else text + " NULLS NOT DISTINCT"
+    text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
+    return text if index.where is None else f"{text} WHERE ({index.where})"
 
 
 def index_column(relation: Relation, index: Index, number: int) -> str:
     """The index's column at a position (from 0), in the form of pg_get_indexdef."""
-    return quoted(relation.columns[(*index.columns, *index.included)[number]].name)
+    if number < index.width:
+        return part_text(relation, index, number)
+    return quoted(relation.columns[index.included[number - index.width]].name)
 
 
 def _direction(index: Index, number: int) -> str:

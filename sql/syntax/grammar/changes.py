@@ -92,34 +92,51 @@ class ChangeGrammar(QueryGrammar):
             return None
         self.expect("conflict")
         columns: tuple[tuple[str, int], ...] = ()
+        expressions: tuple[nodes.Expr, ...] = ()
+        predicate = None
         constraint: tuple[str, int] | None = None
         if self.is_symbol("("):
-            columns = self._conflict_target()
+            parts = self.enclosed(self._conflict_part)
+            columns = tuple((name, at) for name, expr, at in parts if expr is None)
+            expressions = tuple(expr for _, expr, _ in parts if expr is not None)
+            predicate = self.where()
         elif self.accept("on", "constraint"):
             constraint = self.located_name()
         self.expect("do")
-        if self.accept("nothing"):
-            return nodes.ConflictClause(columns, constraint, None, None, at)
-        self.expect("update", "set")
-        assignments = self.assignments()
-        return nodes.ConflictClause(columns, constraint, assignments, self.where(), at)
+        assignments, where = None, None
+        if not self.accept("nothing"):
+            self.expect("update", "set")
+            assignments = self.assignments()
+            where = self.where()
+        return nodes.ConflictClause(columns, constraint, assignments, where, at, expressions, predicate)
 
-    def _conflict_target(self) -> tuple[tuple[str, int], ...]:
-        """``(a, b)``; 0A000 for anything richer than names."""
-        self.index += 1
-        found: list[tuple[str, int]] = []
-        while True:
-            token = self.token
-            if self.is_symbol("("):
-                raise self.refusal("ON CONFLICT with an expression")
-            found.append(self.located_name())
-            if self.accept_symbol(")"):
-                break
-            if not self.accept_symbol(","):
-                raise self.refusal("ON CONFLICT with an expression, a collation or an operator class", token)
-        if self.is_word("where"):
-            raise self.refusal("ON CONFLICT with a partial index")
-        return tuple(found)
+    def _conflict_part(self) -> tuple[str, nodes.Expr | None, int]:
+        """A column's name, or "" and an expression; its offset."""
+        at = self.token.start
+        name, expression = self.index_part()
+        return name, None if expression is None else expression[1], at
+
+    def index_part(self) -> tuple[str, tuple[str, nodes.Expr] | None]:
+        """A column's name, or "" and an expression: ``{column | call | (expression)} [COLLATE c] [operator class]``."""
+        name, expression = "", None
+        if self.accept_symbol("("):
+            expression = self.sourced()
+            self.expect_symbol(")")
+        elif self.is_symbol("(", 1) or self.is_symbol(".", 1):
+            expression = self.sourced()
+        else:
+            name = self.name()
+        if self.accept("collate"):
+            self.qualified()
+        if self.is_name() and not self.is_word("nulls") and not self.is_word("where"):
+            self.index += 1  # an operator class: there is one order
+        return name, expression
+
+    def sourced(self) -> tuple[str, nodes.Expr]:
+        """An expression with its text."""
+        start = self.token.start
+        found = self.expression()
+        return self.source(start, self.index), found
 
     def _update(self, with_: nodes.With | None, at: int) -> nodes.UpdateStatement:
         table = self.target_table()

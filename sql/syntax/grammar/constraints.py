@@ -20,7 +20,6 @@ Names = tuple[tuple[str, int], ...]
 
 _METHODS: Final = ("btree", "hash")
 _OTHER_METHODS: Final = ("gist", "gin", "spgist", "brin")
-_EXPRESSION_HINT: Final = "Put the expression into a column of a materialized view, and make an index there."
 _ACTIONS: Final = (("no", "action"), ("restrict",), ("cascade",))
 _SET_ACTIONS: Final = (("set", "null"), ("set", "default"))
 
@@ -207,14 +206,8 @@ class ConstraintGrammar(MergeGrammar):
         self._index_options()
         if self.is_word("tablespace"):
             raise self.refusal("TABLESPACE")
-        if self.is_word("where"):
-            raise self._hinted("CREATE INDEX … WHERE")
-        return CreateIndexStatement(name, table, method, columns, included, unique, distinct, exists, at)
-
-    def _hinted(self, what: str) -> SqlError:
-        error = self.refusal(what)
-        error.hint = _EXPRESSION_HINT
-        return error
+        where = self.sourced() if self.accept("where") else None
+        return CreateIndexStatement(name, table, method, columns, included, unique, distinct, exists, at, where)
 
     def _method(self) -> str:
         token = self.token
@@ -226,19 +219,13 @@ class ConstraintGrammar(MergeGrammar):
         return method
 
     def _index_column(self) -> IndexColumn:
-        """``column [COLLATE c] [operator class] [ASC | DESC] [NULLS FIRST | LAST]``."""
+        """``{column | call | (expression)} [COLLATE c] [operator class] [ASC | DESC] [NULLS FIRST | LAST]``."""
         at = self.token.start
-        if self.is_symbol("(") or self.is_symbol("(", 1):
-            raise self._hinted("CREATE INDEX on an expression")
-        name = self.name()
-        if self.accept("collate"):
-            self.qualified()
-        if self.is_name() and not self.is_word("nulls"):
-            self.index += 1  # an operator class: there is one order
+        name, expression = self.index_part()
         descending = self.accept_one_of("asc", "desc") == "desc"
         first = descending
         if self.accept("nulls", "first"):
             first = True
         elif self.accept("nulls", "last"):
             first = False
-        return IndexColumn(name, at, descending, first)
+        return IndexColumn(name, at, descending, first, expression)

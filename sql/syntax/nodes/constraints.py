@@ -57,10 +57,13 @@ Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint
 
 @dataclass(frozen=True, slots=True)
 class IndexColumn:
+    """``expression``: its text and tree, where it is no column's name."""
+
     name: str
     at: int
     descending: bool
     nulls_first: bool
+    expression: tuple[str, Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,4 @@ class CreateIndexStatement:
     nulls_distinct: bool
     if_not_exists: bool
     at: int
+    where: tuple[str, Expr] | None = None

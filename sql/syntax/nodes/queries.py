@@ -506,13 +506,21 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class ConflictClause:
-    """ON CONFLICT. ``columns`` or ``constraint``: its target, if it has one; ``assignments`` None: DO NOTHING."""
+    """ON CONFLICT. ``columns`` or ``constraint``: its target, if it has one; ``assignments`` None: DO NOTHING.
+    ``expressions`` and ``predicate`` belong to the target too."""
 
     columns: tuple[tuple[str, int], ...]
     constraint: tuple[str, int] | None
     assignments: tuple[Assignment, ...] | None
     where: Expr | None
     at: int
+    expressions: tuple[Expr, ...] = ()
+    predicate: Expr | None = None
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the target lists what an index is over."""
+        return bool(self.columns or self.expressions)
 
 
 @dataclass(frozen=True, slots=True)
