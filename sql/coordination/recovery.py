@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ivm.budget import NO_BUDGET, Budget
 from sql.catalog.catalog import FED, Catalog, Relation, RelationKind, is_temporary
+from sql.catalog.stored_form import catalog_from_json
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import EpochClock
 from sql.engine.engine import Engine
@@ -34,7 +35,7 @@ def restore(
     dictionary.load(*found.entries)
     catalog = Catalog().with_system((*system_relations(), *OWN_RELATIONS))
     if found.catalog is not None:
-        catalog = catalog.from_json(found.catalog)
+        catalog = catalog_from_json(catalog, found.catalog)
     clock.restore(found.high_water)
     persistence.clock = clock
     persistence.catalog = catalog
@@ -121,7 +122,7 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
     before, after = engine.catalog, engine.catalog
     if record.catalog is not None:
         engine.flush_replayed(sequence - 1)
-        after = before.from_json(record.catalog)
+        after = catalog_from_json(before, record.catalog)
     created = [r for r in after.stored() if r.id not in before.relations]
     for table in created:
         if table.kind in FED:

@@ -20,6 +20,7 @@ from ivm.moments import NEVER
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
+from sql.catalog.stored_form import catalog_to_json
 from sql.engine.clock import EpochClock
 from sql.engine.entering import Entering
 from sql.engine.failing import Failing
@@ -88,7 +89,7 @@ class Engine(EngineState):
         if sum(u.rows.nbytes for u in kept if u.file is None) > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         epoch = self.clock.advance(self.dataflow.moment)
-        change = catalog.to_json() if catalog is not self.catalog else None
+        change = catalog_to_json(catalog) if catalog is not self.catalog else None
         self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
         self.loads.commit(loads, epoch)
         if change is not None:
@@ -241,7 +242,7 @@ class Engine(EngineState):
         self.failing.revived.clear()
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
         batch = WriteBatch(
-            delta.epoch, sequence, stored, entries, self.catalog.to_json() if changed else None,
+            delta.epoch, sequence, stored, entries, catalog_to_json(self.catalog) if changed else None,
             created_relations(before, known) + self.locks.created(before, known) + revived,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),

@@ -10,6 +10,7 @@ import pytest
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.catalog.search_path import path_of, schema_list
+from sql.catalog.stored_form import catalog_from_json, catalog_to_json
 from tests.support.sessions import Client, Server
 
 
@@ -430,12 +431,12 @@ def test_a_catalog_from_before_schemas_loads() -> None:
         b'{"id":16385,"schema":"public","name":"v","kind":"v","columns":[["a",["int4",null,null,null],true,null]],'
         b'"primary_key":[],"definition":"SELECT a FROM t","retain":0,"created":1,"dependencies":[16384]}]}'
     )
-    catalog = Catalog().from_json(old)
+    catalog = catalog_from_json(Catalog(), old)
     assert dict(catalog.schemas) == {"public": 2200}
     view = catalog.find("public", "v")
     assert view is not None
     assert (view.kind, view.references) == (RelationKind.VIEW, ())
-    again = Catalog().from_json(catalog.with_schema("s", 16390, 4).to_json())
+    again = catalog_from_json(Catalog(), catalog_to_json(catalog.with_schema("s", 16390, 4)))
     assert dict(again.schemas) == {"public": 2200, "s": 16390}
     assert again.next_id == 16391
 

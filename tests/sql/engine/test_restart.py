@@ -9,6 +9,7 @@ import pytest
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
+from sql.catalog.stored_form import catalog_from_json, catalog_to_json
 from sql.engine.clock import EpochClock
 from tests.support.sessions import Server
 
@@ -142,7 +143,7 @@ def test_the_catalog_as_json() -> None:
         (16384,),
     )  # fmt: skip
     catalog = Catalog().with_relation(table, 1).with_relation(view, 2)
-    again = Catalog().from_json(catalog.to_json())
+    again = catalog_from_json(Catalog(), catalog_to_json(catalog))
     assert again.relations == catalog.relations
     assert again.next_id == 16386
     assert again.version == 2

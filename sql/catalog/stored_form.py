@@ -1,0 +1,162 @@
+"""The catalog as JSON, as it is in the log and in checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections import abc
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, fields, replace
+from typing import Any, Final
+
+from ivm.errors import SqlError
+from ivm.words import Kind, SqlType
+from planner.options import Joins, Late, Planning
+from sql.catalog.catalog import (
+    PUBLIC,
+    PUBLIC_ID,
+    Catalog,
+    Generated,
+    Relation,
+    RelationKind,
+    RelationReference,
+    Sequence,
+    TableColumn,
+)
+from sql.catalog.composite import StoredTypes
+from sql.catalog.connection import Connection
+from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
+from sql.catalog.keys import Check, ForeignKey, Index
+from sql.catalog.partitioning import PartitionBound, Partitioning
+from sql.catalog.routine import Types, routine_from_json, routine_to_json, type_from_json, type_to_json
+
+_PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
+"""Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
+_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts", "options")
+
+
+def catalog_to_json(catalog: Catalog) -> bytes:
+    """A catalog's persistent contents; ``catalog_from_json`` reads them back."""
+    relations = [_relation_to_json(r) for r in sorted(catalog.relations.values(), key=lambda r: r.id)]
+    body = {
+        "format": 1, "next_id": catalog.next_id, "version": catalog.version, "schemas": dict(catalog.schemas),
+        "relations": relations, "comments": [[*key, text] for key, text in catalog.comments.items()],
+    }  # fmt: skip
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def catalog_from_json(before: Catalog, data: bytes) -> Catalog:
+    """The persisted catalog, with the internal relations of an earlier one. Raises XX001."""
+    body = _with_tuples(json.loads(data))
+    if body["format"] != 1:
+        raise SqlError("XX001", f"the catalog has format {body['format']}, this version reads format 1")
+    enums = {r["id"]: _enum_from_json(before, r) for r in body["relations"] if "enum" in r}
+    known = {oid: SqlType(Kind.ENUM, enum=enum.type) for oid, enum in enums.items()}
+    types = StoredTypes(known, body["relations"], type_from_json)
+    relations = {r.id: r for r in (_relation_from_json(each, enums, types) for each in body["relations"])}
+    schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
+    comments = {tuple(key): text for *key, text in body.get("comments", ())}
+    return replace(before, schemas=schemas, comments=comments).with_relations(
+        relations, body["next_id"], body["version"]
+    )
+
+
+def _enum_from_json(before: Catalog, data: Mapping[str, Any]) -> Enumeration:
+    known = before.relations.get(data["id"])
+    of_now = None if known is None or known.enum is None else known.enum.type
+    return enum_from_json(data["id"], data["name"], data["enum"], of_now)
+
+
+def _relation_to_json(relation: Relation) -> dict[str, object]:
+    newer: dict[str, object] = {
+        **{name: getattr(relation, name) for name in _PLAIN_IF_SET},
+        "indexes": [_without_defaults(i) for i in relation.indexes],
+        "references": [_reference_to_json(r) for r in relation.references],
+        "sequence": _sequence_to_json(relation.sequence) if relation.sequence else None,
+        "routine": routine_to_json(relation.routine) if relation.routine else None,
+        "enum": enum_to_json(relation.enum) if relation.enum else None,
+        "checks": [astuple(c) for c in relation.checks],
+        "foreign_keys": [astuple(k) for k in relation.foreign_keys],
+        "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
+        "undemanding": not relation.planning.demanding,
+        "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
+        "partitioning": asdict(relation.partitioning) if relation.partitioning else None,
+        "bound": asdict(relation.bound) if relation.bound else None,
+        "connection": asdict(relation.connection) if relation.connection else None,
+    }
+    return {
+        "id": relation.id,
+        "schema": relation.schema_name,
+        "name": relation.name,
+        "kind": relation.kind.value,
+        "columns": [_column_to_json(c) for c in relation.columns],
+        **{name: getattr(relation, name) for name in _PLAIN},
+        **{name: value for name, value in newer.items() if value},
+    }
+
+
+def _relation_from_json(data: Mapping[str, Any], enums: Mapping[int, Enumeration], types: Types) -> Relation:
+    """``data``: with tuples for lists."""
+    return Relation(
+        data["id"],
+        data["schema"],
+        data["name"],
+        RelationKind(data["kind"]),
+        tuple(_column_from_json(c, types) for c in data["columns"]),
+        **{name: data[name] for name in (*_PLAIN, *_PLAIN_IF_SET) if name in data},
+        indexes=tuple(Index(**i) for i in data.get("indexes", ())),
+        references=tuple(RelationReference(*r) for r in data.get("references", ())),
+        sequence=_sequence_from_json(data["sequence"]) if "sequence" in data else None,
+        checks=tuple(Check(*c) for c in data.get("checks", ())),
+        foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
+        routine=routine_from_json(data["routine"], types) if "routine" in data else None,
+        enum=enums.get(data["id"]),
+        partitioning=Partitioning(**data["partitioning"]) if "partitioning" in data else None,
+        bound=PartitionBound(**data["bound"]) if "bound" in data else None,
+        planning=Planning(
+            Joins(data.get("joins", Joins.AUTO.value)),
+            not data.get("undemanding", False),
+            Late(data.get("late", Late.AUTO.value)),
+        ),
+        connection=Connection(**data["connection"]) if "connection" in data else None,
+    )
+
+
+def _with_tuples(data: Any) -> Any:
+    """JSON with its lists as tuples."""
+    if isinstance(data, dict):
+        return {name: _with_tuples(value) for name, value in data.items()}
+    return tuple(map(_with_tuples, data)) if isinstance(data, list) else data
+
+
+def _without_defaults(index: Index) -> dict[str, object]:
+    values = {f.name: (getattr(index, f.name), f.default) for f in fields(index)}
+    return {name: value for name, (value, default) in values.items() if value != default}
+
+
+def _reference_to_json(reference: RelationReference) -> list[object]:
+    columns = (reference.columns,) if reference.columns else ()
+    return [reference.schema_name, reference.name, reference.relation, reference.places, *columns]
+
+
+def _column_to_json(column: TableColumn) -> list[object]:
+    generated = None if column.generated is None else astuple(column.generated)
+    found = [generated, column.expression, None if column.local else False]
+    while found and found[-1] is None:
+        found.pop()
+    return [column.name, type_to_json(column.type), column.nullable, column.default, *found]
+
+
+def _column_from_json(data: abc.Sequence[Any], types: Types) -> TableColumn:
+    name, type_, nullable, default, *rest = data
+    generated = Generated(*rest[0]) if rest and rest[0] is not None else None
+    expression = rest[1] if len(rest) > 1 else None
+    local = len(rest) < 3
+    return TableColumn(name, type_from_json(type_, types), nullable, default, generated, expression, local)
+
+
+def _sequence_to_json(sequence: Sequence) -> dict[str, object]:
+    return {**asdict(sequence), "type": type_to_json(sequence.type)}
+
+
+def _sequence_from_json(data: Mapping[str, Any]) -> Sequence:
+    return Sequence(**{**data, "type": type_from_json(data["type"], {})})
