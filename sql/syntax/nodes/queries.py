@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.syntax.nodes.constants import Bits, Boolean, Null, Number, Param, String
+
+__all__ = ["Bits", "Boolean", "Null", "Number", "Param", "String"]
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -22,43 +26,6 @@ class Star:
     """``*`` or ``t.*``."""
 
     qualifier: tuple[str, ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    text: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class String:
-    value: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bits:
-    """``B'101'`` or ``X'1F'``; ``value`` begins with b or x."""
-
-    value: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Null:
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean:
-    value: bool
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Param:
-    index: int
     at: int
 
 
