@@ -229,6 +229,8 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
         return TEXT
     if all(t == known[0] for t in types):
         return known[0]
+    if all(t.kind is Kind.RECORD and t.named is None for t in known):
+        return _common_row(known) or types.index(next(t for t in known if t != known[0]))
     chosen = known[0].plain
     if _is_any_row(chosen):
         chosen = next((t for t in known if t.fields), chosen)
@@ -252,6 +254,19 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
 def _is_any_row(type_: SqlType) -> bool:
     """Whether a type is that of ``NULL::record``, whose fields are not known."""
     return type_.kind is Kind.RECORD and not type_.fields
+
+
+def _common_row(types: Sequence[SqlType]) -> SqlType | None:
+    """The common type of anonymous rows, field by field; None where they have none."""
+    if len({len(t.fields) for t in types}) > 1:
+        return None
+    fields = []
+    for several in zip(*(t.fields for t in types), strict=True):
+        chosen = _common([t for _, t in several])
+        if isinstance(chosen, int):
+            return None
+        fields.append((several[0][0], chosen))
+    return replace(types[0], fields=tuple(fields))
 
 
 def assign(env: Environment, expr: Scalar, target: SqlType, column: str, at: int) -> Scalar:

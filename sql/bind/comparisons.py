@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
 from planner.expr.comparison import Comparison
+from planner.expr.functions.compare import PATTERN_ORDER
 from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
 from planner.logical.levels import lift
 from planner.logical.nodes import TableFunction, Values, schema
@@ -19,7 +20,7 @@ from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
 
-_ROW_COMPARISONS = frozenset(c.value for c in Comparison)
+_ROW_COMPARISONS = frozenset((*(c.value for c in Comparison), *PATTERN_ORDER))
 
 
 def _test(key: str, expr: Scalar) -> Scalar:
@@ -205,7 +206,7 @@ def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at
             "0A000", f"could not determine interpretation of row comparison operator {symbol} ({types})",
             hint="Row comparison operators must be associated with btree operator families.", position=at + 1,
         )  # fmt: skip
-    strict = symbol[0]
+    strict = symbol.replace("=", "")
     result = operator(b.env, symbol, list(pairs[-1]), at)
     for x, y in reversed(pairs[:-1]):
         tie = And((operator(b.env, "=", [x, y], at), result))

@@ -72,6 +72,9 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         rel: Rel = values_rel((tuple(defaults_of(env, target, range(len(table.columns))).values()),))
     elif node.parts:
         rel, finishing = _insert_parts(env, target, source, node)
+    elif isinstance(source.body, nodes.ValuesList) and _is_bare(source) and _has_stars(source.body):
+        _, select = _as_select(tuple(range(len(source.body.rows[0]))), source, source.body.rows[0])
+        rel, finishing = _insert_query(env, target, positions, select, node)
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source):
         values = _insert_values(env, target, positions, source.body, node)
         if values is None:
@@ -161,6 +164,11 @@ def _target_columns(target: Target, columns: Sequence[tuple[str, int]]) -> list[
         if name not in names:
             raise SqlError("42703", f'column "{name}" does not exist', position=at + 1)
     return [names.index(name) for name, _ in columns]
+
+
+def _has_stars(body: nodes.ValuesList) -> bool:
+    """Whether it is one row in which ``t.*`` or ``(row).*`` stands for several values."""
+    return len(body.rows) == 1 and any(isinstance(e, nodes.Star | nodes.AllFields) for e in body.rows[0])
 
 
 def _is_bare(query: nodes.Query) -> bool:

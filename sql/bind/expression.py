@@ -137,27 +137,15 @@ class ExpressionBinder:
     def _function_of_row(self, expr: nodes.Name) -> Scalar | None:
         """``t.f`` as ``f(t)``, for a user's function f, or ``a.f`` of a function's argument; None if it is neither."""
         name = expr.parts[-1]
-        if len(expr.parts) == 2 and (argument := self._argument(expr.parts[0], expr.at)) is not None:
-            return rows.field_of(argument, nodes.Field(expr, name, expr.at))
+        row = rows.argument(self.env, self.scope, expr.parts[:-1], expr.at) if len(expr.parts) > 1 else None
+        if row is not None:
+            return rows.field_of(row, nodes.Field(expr, name, expr.at))
         if len(expr.parts) == 1 or not routine_resolution.routine_overloads(self.env, (name,)):
             return None
         if rows.whole_row(self.scope, expr.parts[:-1], expr.at) is None:
             return None
-        row = nodes.Star(expr.parts[:-1], expr.at)
-        return calls.call(self, nodes.Apply((name,), (row,), expr.at))
-
-    def _argument(self, name: str, at: int) -> Scalar | None:
-        """A row that is an argument of the function whose body is being bound; None if it is none."""
-        outermost = self.scope
-        while outermost.parent is not None:
-            outermost = outermost.parent
-        if outermost.clause != "FUNCTION":
-            return None
-        try:
-            found = find_column(self.scope, (name,), at)
-        except SqlError:
-            return None
-        return found if found.type.fields else None
+        star = nodes.Star(expr.parts[:-1], expr.at)
+        return calls.call(self, nodes.Apply((name,), (star,), expr.at))
 
     def _field(self, expr: nodes.Field) -> Scalar:
         """``(row).f``, or ``f(row)`` for a user's function f."""
@@ -172,7 +160,9 @@ class ExpressionBinder:
         """``t.*`` as a value. Raises 42601, 42P01."""
         if not star.qualifier:
             raise SqlError("42601", 'row expansion via "*" is not supported here', position=star.at + 1)
-        found = rows.whole_row(self.scope, star.qualifier, star.at)
+        found = rows.whole_row(self.scope, star.qualifier, star.at) or rows.argument(
+            self.env, self.scope, star.qualifier, star.at
+        )
         if found is None:
             found = self.env.parameters.variable(star.qualifier)
         if found is None:

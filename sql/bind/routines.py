@@ -210,6 +210,10 @@ def bind_body(
 def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlType]) -> Rel:
     """The rows with the types of the columns that the routine declares. Raises 42P13."""
     found = schema(rel)
+    if len(wanted) == 1 and wanted[0].named is not None and wanted[0].fields:
+        packed = _packed(env, rel, wanted[0])
+        if packed is not None:
+            return packed
     if len(found) == 1 and len(wanted) > 1 and found[0].type.kind is Kind.RECORD and found[0].type.fields:
         parts = found[0].type.fields
         rel = Project(rel, tuple(Call(FIELD, (Column(0, found[0].type), Literal(i, INT4)), t)
@@ -217,6 +221,20 @@ def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlTy
         found = schema(rel)
     check_shape(routine, [c.type for c in found], wanted)
     return convert(env, rel, wanted, "assignment")
+
+
+def _packed(env: Environment, rel: Rel, row: SqlType) -> Rel | None:
+    """A body whose columns are the fields of the row that the function returns; None if they are not."""
+    found = schema(rel)
+    if len(found) == 1 and (found[0].type.kind is Kind.RECORD or found[0].type == UNKNOWN):
+        return None
+    types = [type_ for _, type_ in row.fields]
+    pairs = zip(found, types, strict=False)
+    if len(found) != len(types) or not all(c.type == UNKNOWN or castable(c.type, t, "assignment") for c, t in pairs):
+        return None
+    cast_rel = convert(env, rel, types, "assignment")
+    fields = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(schema(cast_rel)))
+    return Project(cast_rel, (Call("row", fields, row, False),))
 
 
 def check_shape(routine: Routine, found: Sequence[SqlType], wanted: Sequence[SqlType]) -> None:

@@ -8,9 +8,9 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, OID, Kind, SqlType
 from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
 from sql.bind.coerce import fields_of, resolve_unknown, same_family, type_name
-from sql.bind.environment import Binder
+from sql.bind.environment import Binder, Environment
 from sql.bind.namespace import Range, at_level
-from sql.bind.scope import NameScope, find_range, note_columns
+from sql.bind.scope import NameScope, find_column, find_range, note_columns
 from sql.catalog.catalog import ROWED, Relation, RelationKind
 from sql.syntax.nodes import queries as nodes
 
@@ -37,7 +37,9 @@ def row(b: Binder, node: nodes.RowExpr) -> Scalar:
     names = [f"f{i}" for i in range(1, len(values) + 1)]
     if any(isinstance(value, Parameter) for value in values):
         return make_row(values, names)  # what the row is cast to says the parameters' types
-    made = make_row([resolve_unknown(b.env, value, node.at) for value in values], names)
+    # a NULL has no type yet: it takes that of the same field of other rows in a VALUES list or CASE
+    typed = [v if isinstance(v, Literal) and v.value is None else resolve_unknown(b.env, v, node.at) for v in values]
+    made = make_row(typed, names)
     b.env.rows[id(made)] = made, tuple(values)
     return made
 
@@ -56,6 +58,23 @@ def whole_row(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar |
 def _seen(scope: NameScope, expr: Scalar, at: int, level: int) -> Scalar:
     note_columns(scope, expr, at, level > 0)
     return at_level(expr, level)
+
+
+def argument(env: Environment, scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar | None:
+    """A row that is an argument or variable of the function whose body is being bound; None if it is none."""
+    variable = env.parameters.variable(parts)
+    if variable is not None:
+        return variable if variable.type.fields else None
+    outermost = scope
+    while outermost.parent is not None:
+        outermost = outermost.parent
+    if outermost.clause != "FUNCTION":
+        return None
+    try:
+        found = find_column(scope, parts, at)
+    except SqlError:
+        return None
+    return found if found.type.fields else None
 
 
 def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:

@@ -98,6 +98,11 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
             if fields is not None:
                 result += [TargetExpr(name, value, 0, 0) for name, value in fields]
                 continue
+            qualifier, at = target.expr.qualifier, target.expr.at
+            argument = rows.argument(env, scope, qualifier, at) if qualifier else None
+            if argument is not None:
+                result += [TargetExpr(name, expr) for name, expr in rows.all_fields(argument, target.expr.at)]
+                continue
             result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in _star(scope, target.expr)]
             continue
         if isinstance(target.expr, nodes.AllFields):

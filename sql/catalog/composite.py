@@ -35,6 +35,8 @@ class Rows(Protocol):
     def columns(self) -> tuple[_Column, ...]: ...
     @property
     def own_type(self) -> SqlType: ...
+    @property
+    def routine(self) -> Any: ...
 
 
 RowsT = TypeVar("RowsT", bound=Rows)
@@ -80,12 +82,15 @@ def retyped(relations: dict[int, RowsT], old: RowsT | None, new: RowsT) -> dict[
         return relations
     type_, found = new.own_type, dict(relations)
     for relation in relations.values():
-        if relation.id != new.id and type_.named is not None and any(
-            mentions(c.type, type_.named.oid) for c in relation.columns
-        ):  # fmt: skip
+        if relation.id == new.id or type_.named is None:
+            continue
+        if any(mentions(c.type, type_.named.oid) for c in relation.columns):
             columns = tuple(replace(c, type=renewed(c.type, type_)) for c in relation.columns)  # type: ignore[type-var]
             changed = found[relation.id] = replace(relation, columns=columns)  # type: ignore[type-var]
             found = retyped(found, relation, changed)
+        if relation.routine is not None:
+            routine = relation.routine.renewed(lambda t: renewed(t, type_))
+            found[relation.id] = replace(found[relation.id], routine=routine)  # type: ignore[type-var]
     return found
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ivm.words import Kind, SqlType
@@ -73,6 +73,15 @@ class Routine:
     @property
     def types(self) -> tuple[ArgumentType, ...]:
         return tuple(a.type for a in self.arguments)
+
+    def renewed(self, change: Callable[[SqlType], SqlType]) -> Routine:
+        """The routine with its types changed."""
+
+        def changed(type_: ArgumentType) -> ArgumentType:
+            return type_ if isinstance(type_, Polymorphic) else change(type_)
+
+        declared = tuple(replace(a, type=changed(a.type)) for a in self.declared)
+        return replace(self, declared=declared, result=changed(self.result))
 
     @property
     def polymorphic(self) -> bool:

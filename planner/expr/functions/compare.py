@@ -72,6 +72,10 @@ _PAIRS: Final[tuple[tuple[ArgumentType, ArgumentType], ...]] = (
     (NAME, TEXT),
     (TEXT, NAME),
 )
+PATTERN_ORDER: Final = {
+    "~<~": Comparison.LESS, "~<=~": Comparison.NOT_GREATER, "~>~": Comparison.GREATER, "~>=~": Comparison.NOT_LESS,
+}  # fmt: skip
+"""The operators of text_pattern_ops, which compare by code point as the others do here."""
 Compare = Callable[[Any, Any], Mask]
 _OPERATORS: Final[dict[Comparison, Compare]] = {
     Comparison.EQUAL: np.equal, Comparison.NOT_EQUAL: np.not_equal, Comparison.LESS: np.less,
@@ -164,6 +168,13 @@ for _left, _right in _PAIRS:
             _comparison.value, (_left, _right), BOOL, total=_direct, raises=Raises.NEVER, makes_null=False,
             comparison=_comparison, formula=_compared(_comparison),
         )(_implementation(_left, _comparison))  # fmt: skip
+
+
+for _type in (TEXT, BPCHAR):
+    for _symbol, _comparison in PATTERN_ORDER.items():
+        vectorised(_symbol, (_type, _type), BOOL, raises=Raises.NEVER, makes_null=False)(
+            _implementation(_type, _comparison)
+        )
 
 
 def _nullif_formula(f: FormulaSite, a: Register, b: Register) -> Register:

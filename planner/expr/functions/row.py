@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import operator
+import struct
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
-from ivm.words import BOOL, INT4, Kind, SqlType
+from ivm.words import BOOL, INT4, Kind, SqlType, Storage
+from planner.expr.comparison import Comparison
 from planner.expr.functions.table import ANY, CallSite, Raises, per_value
 from storage.types.arrays import Row
+from storage.types.codec import encode_one_direct, to_bytes
 
 ROW: Final = "row"
 FIELD: Final = "field of row"
@@ -60,3 +66,30 @@ def row_is_null(value: Row | None) -> bool:
 def row_is_not_null(value: Row | None) -> bool:
     """Whether no field is NULL (``IS NOT NULL`` of a row)."""
     return value is not None and all(v is not None for v in value)
+
+
+def _image(type_: SqlType, value: Any) -> bytes:
+    """A key of how a value is stored: words as unsigned numbers, other values by their bytes, then by their length."""
+    if type_.storage is Storage.DIRECT and not isinstance(value, Decimal):
+        return struct.pack(">Q", encode_one_direct(type_, value) & (1 << 64) - 1)
+    data = to_bytes(type_, value)
+    return data.replace(b"\0", b"\0\xff") + b"\0\x01"
+
+
+def _row_image(type_: SqlType, value: Row) -> bytes:
+    pairs = zip(type_.fields, value, strict=True)
+    return b"".join(b"\x02" if v is None else b"\x01" + _image(t, v) for (_, t), v in pairs)
+
+
+def _compare_images(comparison: Comparison) -> None:
+    @per_value(f"*{comparison.value}", (RECORD, RECORD), BOOL, needs_site=True, makes_null=False, raises=Raises.NEVER)
+    def compared(site: CallSite, a: Row, b: Row) -> bool:
+        return bool(_OPERATORS[comparison](_row_image(site.args[0], a), _row_image(site.args[1], b)))
+
+
+_OPERATORS: Final[dict[Comparison, Callable[[bytes, bytes], bool]]] = {
+    Comparison.EQUAL: operator.eq, Comparison.NOT_EQUAL: operator.ne, Comparison.LESS: operator.lt,
+    Comparison.NOT_GREATER: operator.le, Comparison.GREATER: operator.gt, Comparison.NOT_LESS: operator.ge,
+}  # fmt: skip
+for _comparison in Comparison:
+    _compare_images(_comparison)

@@ -99,7 +99,10 @@ def _castable_rows(source: SqlType, target: SqlType) -> bool:
         return True
     if target.named is not None:
         return source.named is None or source.named == target.named
-    return [t for _, t in source.fields] == [t for _, t in target.fields]
+    pairs = zip(source.fields, target.fields, strict=False)
+    return len(source.fields) == len(target.fields) and all(
+        a == b or a.kind is Kind.UNKNOWN for (_, a), (_, b) in pairs
+    )
 
 
 CASTS: Final[dict[tuple[Kind, Kind], Function]] = {}
