@@ -6,12 +6,12 @@ from ivm.errors import SqlError, unsupported
 from planner.aggregates.table import ORDERED_SETS, aggregate_overloads
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Scalar
-from sql.bind import conditional, ordered_sets, routine_resolution, routines, rows, table_functions, windows
+from sql.bind import conditional, ordered_sets, parameters, routine_resolution, routines, rows, table_functions, windows
 from sql.bind.aggregates import aggregate, grouping
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function, signature
-from sql.bind.scalar_functions import apply_function
+from sql.bind.scalar_functions import apply_function, apply_variadic
 from sql.bind.scope import MERGE_ACTION, find_column
 from sql.bind.set_returning import set_returning, set_returning_routine
 from sql.syntax.nodes import queries as nodes
@@ -49,8 +49,7 @@ def _call(b: Binder, node: nodes.Apply) -> Scalar:
     if not found:
         _check_no_procedure(b, node)
     name = _name(node)
-    if any(node.names):
-        raise no_function(name, [b.bind(a).type for a in node.args], node.at)
+    node = parameters.positional(b, name, node)
     if node.over is not None:
         return windows.window_function(b, node, name)
     if name in windows.NAMES and not node.within and len(node.name) == 1:
@@ -75,9 +74,9 @@ def _call(b: Binder, node: nodes.Apply) -> Scalar:
         raise _not_an_aggregate(b, node, name)
     if table_functions.is_table_function(name) and not overloads(name):
         return set_returning(b, node, name)
-    if node.variadic:
-        raise unsupported("VARIADIC", position=node.at + 1)
     args = [b.bind(a) for a in node.args]
+    if node.variadic:
+        return apply_variadic(b.env, name, args, node.at)
     if name == "try" and len(args) == 1 and not overloads("try"):
         raise unsupported("TRY", "TRY_CAST(x AS type) is supported.", node.at + 1)
     return apply_function(b.env, name, args, node.at)

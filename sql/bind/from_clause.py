@@ -16,7 +16,7 @@ from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overlo
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
-from sql.bind import routine_resolution, routines, table_functions
+from sql.bind import parameters, routine_resolution, routines, table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import cast, fields_of, resolve_unknown
 from sql.bind.environment import Environment
@@ -263,7 +263,7 @@ def _table_function(binder: ExpressionBinder, ref: nodes.FunctionTable, name: st
         if function.star or function.distinct or function.over is not None or function.filter is not None:
             message = f"{name} is not an aggregate function"
             raise SqlError("42809", message, position=function.at + 1)
-        args += [binder.bind(a) for a in function.args]
+        args += [binder.bind(a) for a in parameters.positional(binder, function.name[-1], function).args]
     if ref.definitions and ref.ordinality:
         raise SqlError(
             "42601", "WITH ORDINALITY cannot be used with a column definition list",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.words import Kind
+from ivm.words import Kind, SqlType
 from planner.expr.functions.library import overloads
+from planner.expr.functions.variadic import FORMS
 from planner.expr.scalar import Call, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
@@ -34,6 +35,22 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     bound = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     return Call(function.key, bound, result_type(function.result, choice), nullable)
+
+
+def apply_variadic(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
+    """A function whose last argument repeats, applied to ``VARIADIC array``. Raises 42883, 42804."""
+    for function in overloads(name):
+        form = FORMS.get(function.key)
+        if form is None or len(form.args) != len(args):
+            continue
+        last = form.args[-1]
+        if not isinstance(last, SqlType) and args[-1].type.kind is not Kind.ARRAY:
+            raise SqlError("42804", "VARIADIC argument must be an array", position=at + 1)
+        choice = resolve((form,), tuple(a.type for a in args))
+        if choice is not None:
+            bound = cast_arguments(env, args, choice.args, at)
+            return Call(form.key, bound, result_type(form.result, choice), True)
+    raise no_function(name, [a.type for a in args], at)
 
 
 def _as_operator(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:

@@ -22,6 +22,7 @@ from planner.expr.functions import (
     row,
     uuid,
     values,
+    variadic,
 )
 from planner.expr.functions.casts import json as json_casts
 from planner.expr.functions.casts import numbers as number_casts
@@ -68,9 +69,10 @@ FAMILIES: Final = (
     enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, json_members,
     json_populating, jsonpath, locks, network, number_casts, numeric, ordered_set, overlaps, privileges, ranges,
     recursion, regex, regex_parts, routine, row, sequence, server, session, sizes, string, subquery, text_casts,
-    time_casts, time_operators, timetz, to_char, unicode, uuid, values, visibility, zones,
+    time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
+variadic.add_forms()
 
 
 def called_function(expr: Scalar) -> Function | None:

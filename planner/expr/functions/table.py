@@ -133,6 +133,10 @@ class CallSite:
         self.context = batch.context
         self.failed: list[Words] = []
 
+    def with_args(self, args: tuple[SqlType, ...]) -> CallSite:
+        """The same call with arguments of other types."""
+        return CallSite(self._batch, args, self.result, self.count, self._rows)
+
     def fail(self, rows: Words, error: SqlError) -> None:
         """Makes these rows (indices among those that the implementation got) fail."""
         if len(rows):
