@@ -338,7 +338,8 @@ def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
     exprs, columns = returning(env, node.returning, namespace)
-    return Update(target.table, source, exprs, columns, branches, width if branches else 0, target.layers)
+    assigned = frozenset(target.table.columns[i].name for i in new if i < len(target.table.columns))
+    return Update(target.table, source, exprs, columns, branches, width if branches else 0, target.layers, assigned)
 
 
 def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:

@@ -38,6 +38,7 @@ def create_function(env: Environment, node: nodes_routines.CreateFunctionStateme
     routine = Routine(
         node.name.name, declared, shape.result, node.returns_set, shape.table, node.volatility, node.strict,
         node.expression, language=node.language, procedure=node.kind == "procedure", record=shape.record,
+        trigger=shape.trigger,
     )  # fmt: skip
     relation = Relation(
         0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, shape.columns,

@@ -71,12 +71,13 @@ def _side(argument: Argument) -> str:
 @dataclass(frozen=True, slots=True)
 class Returned:
     """The result: its type, the columns, whether they are several (or of RETURNS TABLE), and whether only a column
-    definition list says them."""
+    definition list says them. ``trigger``: RETURNS trigger."""
 
     result: ArgumentType
     columns: tuple[TableColumn, ...]
     table: bool = False
     record: bool = False
+    trigger: bool = False
 
 
 def returned(env: Environment, node: nodes_routines.CreateFunctionStatement, declared: Sequence[Argument]) -> Returned:
@@ -119,11 +120,22 @@ def _of_type(env: Environment, node: nodes_routines.CreateFunctionStatement, typ
     if type_.name == "record" and not type_.array:
         return Returned(RECORD, (), record=True)
     if type_.name == "trigger":
-        raise unsupported("functions that return trigger", position=type_.at + 1)
+        return _of_trigger(node, type_)
     found = declared_type(env, type_)
     if isinstance(found, SqlType) and found.kind is Kind.RECORD and found.fields:
         return Returned(found, tuple(TableColumn(n, t) for n, t in found.fields), True)
     return Returned(found, (TableColumn(name, _placeholder(found)),))
+
+
+def _of_trigger(node: nodes_routines.CreateFunctionStatement, type_: nodes.TypeName) -> Returned:
+    if node.language != "plpgsql":
+        hint = "Write it in LANGUAGE plpgsql."
+        raise unsupported(f"a trigger function in LANGUAGE {node.language}", hint, type_.at + 1)
+    if node.arguments:
+        hint = "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead."
+        raise SqlError("42P13", "trigger functions cannot have declared arguments", hint=hint)
+    void = SqlType(Kind.VOID)
+    return Returned(void, (TableColumn(node.name.name, void),), trigger=True)
 
 
 def _placeholder(type_: ArgumentType) -> SqlType:

@@ -142,6 +142,8 @@ def set_rows(env: Environment, call: RoutineCall) -> tuple[Rel, Schema]:
 def _interpreted(env: Environment, call: RoutineCall) -> Scalar:
     """The value of a routine that an interpreter runs."""
     routine = call.routine
+    if routine.trigger:
+        raise SqlError("0A000", "trigger functions can only be called as triggers")
     env.interpreted.append(signature(routine.name, routine.types))
     key = ROUTINE if routine.volatility == "volatile" else STABLE_ROUTINE
     return Call(key, (Literal(call.overload.relation.oid, INT8), *call.args), call.result, True)

@@ -24,7 +24,7 @@ from ivm.words import SqlType
 from sql.bind import alter, composite_types, copying, ddl, dml, procedures, routine_definitions, vectors
 from sql.bind.constraints import create_index
 from sql.bind.entry_points import ENTRY_POINTS
-from sql.bind.environment import Environment, Parameters
+from sql.bind.environment import CteBinding, Environment, Parameters
 from sql.bind.expression import ExpressionBinder
 from sql.bind.lookup import lookup
 from sql.bind.query import bind_top
@@ -32,6 +32,7 @@ from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import NameScope, OidNeeded
 from sql.bind.subscribe import subscribe
 from sql.bind.target import truncate_target
+from sql.bind.triggers import create_trigger
 from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import CatalogReader, Relation, RelationKind
@@ -45,6 +46,7 @@ from sql.syntax.nodes import routines as nodes_routines
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes import types as nodes_types
 from sql.syntax.nodes.constraints import CreateIndexStatement
+from sql.syntax.nodes.triggers import CreateTriggerStatement
 
 
 def bind_statement(
@@ -76,6 +78,8 @@ def bind_tree(
         while True:
             parameters = Parameters(parameter_types, variables)
             env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids)
+            if variables is not None and variables.tables:
+                env = env.with_ctes({n: CteBinding(n, names, rel) for n, (names, rel) in variables.tables.items()})
             try:
                 statement = _with_changes(env, _statement(env, tree))
                 break
@@ -130,6 +134,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return routine_definitions.drop_function(env, tree)
         case nodes_routines.CommentStatement():
             return routine_definitions.comment(env, tree)
+        case CreateTriggerStatement():
+            return create_trigger(env, tree)
         case nodes_types.CreateCompositeStatement():
             return composite_types.create_composite(env, tree)
         case nodes_types.AlterCompositeStatement():

@@ -17,6 +17,7 @@ from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
 from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Routine
+from sql.catalog.triggers import Trigger
 from storage.types.type_names import type_oid
 
 
@@ -182,6 +183,7 @@ class Relation:
     connection: Connection | None = None
     parts: int = 0
     options: tuple[str, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
 
     @property
     def own_type(self) -> SqlType:

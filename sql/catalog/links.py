@@ -1,4 +1,4 @@
-"""Foreign keys between a catalog's tables, indexed from both sides."""
+"""Foreign keys between a catalog's tables, indexed from both sides, and the triggers of each table."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.physical.key_checks import KeyCheck, key_check
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import ForeignKey, Index
+from sql.catalog.triggers import Trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Foreign keys by relation id; ``version`` is the catalog's."""
+    """Foreign keys by relation id; ``version`` is the catalog's. ``triggers``: those that fire, ordered by name, with
+    the row triggers of the partitioned tables above."""
 
     version: int
     outgoing: Mapping[int, tuple[Link, ...]]
     incoming: Mapping[int, tuple[Link, ...]]
+    triggers: Mapping[int, tuple[Trigger, ...]]
 
     def touch(self, relation: int) -> bool:
         return relation in self.outgoing or relation in self.incoming
@@ -54,7 +57,22 @@ def links_of(catalog: Catalog) -> Links:
             link = Link(child, by_oid[key.parent], key)
             outgoing[child.id] = (*outgoing.get(child.id, ()), link)
             incoming[link.parent.id] = (*incoming.get(link.parent.id, ()), link)
-    return Links(catalog.version, outgoing, incoming)
+    return Links(catalog.version, outgoing, incoming, _triggers(by_oid))
+
+
+def _triggers(by_oid: Mapping[int, Relation]) -> Mapping[int, tuple[Trigger, ...]]:
+    found: dict[int, tuple[Trigger, ...]] = {}
+    if not any(r.triggers for r in by_oid.values()):
+        return found
+    for relation in by_oid.values():
+        own = [t for t in relation.triggers if t.fires]
+        above = relation
+        while above.bound is not None:
+            above = by_oid[above.parents[0]]
+            own += [t for t in above.triggers if t.fires and t.row]
+        if own:
+            found[relation.id] = tuple(sorted(own, key=lambda t: t.name))
+    return found
 
 
 def key_index(parent: Relation, names: Iterable[str]) -> Index | None:

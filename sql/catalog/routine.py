@@ -49,6 +49,7 @@ class Routine:
     statements: bool = False
     procedure: bool = False
     record: bool = False
+    trigger: bool = False
 
     @property
     def interpreted(self) -> bool:
@@ -111,7 +112,8 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
         "arguments": [[a.name, _to_json(a.type), a.default, a.mode] for a in routine.declared],
         "result": _to_json(routine.result),
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
-                  routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record],
+                  routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record,
+                  routine.trigger],
     }  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Types, routine_from_json, routine_to_json, type_from_json, type_to_json
+from sql.catalog.triggers import Trigger
 
 _PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
 """Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
@@ -76,6 +77,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "enum": enum_to_json(relation.enum) if relation.enum else None,
         "checks": [astuple(c) for c in relation.checks],
         "foreign_keys": [astuple(k) for k in relation.foreign_keys],
+        "triggers": [astuple(t) for t in relation.triggers],
         "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
         "undemanding": not relation.planning.demanding,
         "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
@@ -108,6 +110,7 @@ def _relation_from_json(data: Mapping[str, Any], enums: Mapping[int, Enumeration
         sequence=_sequence_from_json(data["sequence"]) if "sequence" in data else None,
         checks=tuple(Check(*c) for c in data.get("checks", ())),
         foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
+        triggers=tuple(Trigger(*t) for t in data.get("triggers", ())),
         routine=routine_from_json(data["routine"], types) if "routine" in data else None,
         enum=enums.get(data["id"]),
         partitioning=Partitioning(**data["partitioning"]) if "partitioning" in data else None,

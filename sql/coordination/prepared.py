@@ -131,6 +131,8 @@ class Statements:
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
         found.names = () if variables is None else tuple(variables.used)
+        if variables is not None and variables.tables:
+            return found
         self._known[key] = found
         self._characters += len(text)
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):

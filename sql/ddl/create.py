@@ -92,11 +92,27 @@ class Definer:
         self.writer.create(found, None)
         return found
 
+    def _drop_triggers(self, statement: DropFunction) -> None:
+        """Drop the triggers that call the functions. 2BP01 without CASCADE."""
+        oids = {r.oid: r.name for r in statement.functions}
+        used = [(r, t) for r in self.writer.catalog.relations.values() for t in r.triggers if t.function in oids]
+        if not used:
+            return
+        shown = [(f"trigger {t.name} on table {r.name}", oids[t.function]) for r, t in used]
+        if not statement.cascade:
+            lines = [f"{trigger} depends on function {function}" for trigger, function in shown]
+            raise dependents_error(f"function {shown[0][1]}", lines)
+        tell_cascade(self.notify, [trigger for trigger, _ in shown])
+        for table in {r.id: r for r, _ in used}.values():
+            kept = tuple(t for t in table.triggers if t.function not in oids)
+            self.writer.redefine(replace(table, triggers=kept))
+
     def drop_function(self, statement: DropFunction) -> None:
         """Drop functions, and with CASCADE the views that use them."""
         for message in statement.missing:
             self.say(message)
         ids = {r.id for r in statement.functions}
+        self._drop_triggers(statement)
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
             raise self._needed(list(statement.functions), dependents)

@@ -189,6 +189,8 @@ class Renamer:
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
         columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
         changed = replace(relation, columns=tuple(renamed_generation(relation, c, old, new) for c in columns))
+        named = (replace(t, columns=tuple(new if c == old else c for c in t.columns)) for t in relation.triggers)
+        changed = replace(changed, triggers=tuple(named))
         checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
         key = relation.partitioning
         if key is not None and old in key.columns:

@@ -16,7 +16,7 @@ from sql.statements.queries import OutputColumn, Query
 from sql.statements.routines import CallProcedure
 from sql.statements.statements import Compound, DataChange, Statement
 from sql.syntax.plpgsql import checking as plpgsql
-from sql.syntax.plpgsql.checking import Returns
+from sql.syntax.plpgsql.checking import TRIGGER_NAMES, Returns
 from sql.syntax.plpgsql.grammar import parse_body
 
 
@@ -54,7 +54,10 @@ def check_body(function: Relation, catalog: CatalogReader) -> Relation:
 def _check_plpgsql(function: Relation, routine: Routine, text: str) -> None:
     names = [a.name for a in routine.declared if a.name is not None]
     names += [f"${i + 1}" for i in range(len(routine.declared))]
-    returns = Returns(routine.returns_set, routine.returns_nothing, bool(routine.outputs))
+    if routine.trigger:
+        names += TRIGGER_NAMES
+    nothing = routine.returns_nothing and not routine.trigger
+    returns = Returns(routine.returns_set, nothing, bool(routine.outputs))
     plpgsql.check_body(parse_body(text), names, routine.name, returns)
 
 

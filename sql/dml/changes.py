@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,12 +11,14 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack, unpack
 from ivm.words import OID, ColumnType
-from planner.expr.scalar import Scalar
+from planner.expr.scalar import Column, Scalar
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
 from sql.dml.family import chosen_rows, new_rows, part, shares, show_generated, stored_rows
 from sql.dml.partitions import insert_routed, insert_unless_held, update_routed
 from sql.dml.row_changes import RowChanger
+from sql.dml.triggered import check_present, deletes, inserted, row_by_row, updated
+from sql.dml.triggers import firing
 from sql.dml.view_layers import through
 from sql.statements.statements import Branch, Delete, Insert, Truncate, Update
 
@@ -33,7 +37,22 @@ class Changer(RowChanger):
     __slots__ = ()
 
     def insert(self, statement: Insert, source: RowSet) -> Changed:
-        """Add the source's rows."""
+        """Add the source's rows. Fires the table's triggers."""
+        kinds: tuple[str, ...] = ("insert",)
+        assigned = None
+        if statement.conflict is not None and statement.conflict.changed is not None:
+            kinds, assigned = ("insert", "update"), set_columns(statement.table, statement.conflict.changed)
+        with firing(self, statement.table, kinds, assigned):
+            if not row_by_row(self, statement.table, "insert"):
+                return self._insert(statement, source)
+            done = [self._insert(statement, source_of(source, 0, 0))]
+            for i in range(len(source)):
+                one = inserted(self, statement.table, source_of(source, i, i + 1))
+                if one is not None:
+                    done.append(self._insert(statement, one))
+            return together(done)
+
+    def _insert(self, statement: Insert, source: RowSet) -> Changed:
         table, conflict = statement.table, statement.conflict
         rows = fit(table, source, self.context)
         oids: Words | None = None
@@ -43,21 +62,69 @@ class Changer(RowChanger):
             else:
                 rows, oids = insert_unless_held(self, statement, rows)
         elif conflict is None:
-            self.insert_rows(table, rows)
+            self._insert_rows(table, rows)
         else:
             rows = self.insert_conflicting(table, conflict, rows)
         shown = self._through(statement, _shown(statement, rows, oids))
         return Changed(len(rows), self.returning(statement.returning, shown))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
-        """Check rows of the table's layout and add them; a partitioned table's rows go to its partitions."""
+        """Check rows of the table's layout and add them; a partitioned table's rows go to its partitions. Fires the
+        table's triggers."""
+        with firing(self, table, ("insert",)):
+            if not row_by_row(self, table, "insert"):
+                self._insert_rows(table, rows)
+                return
+            for i in range(len(rows)):
+                one = inserted(self, table, RowSet(rows[i : i + 1], table.row_schema))
+                if one is not None:
+                    self._insert_rows(table, fit(table, one, self.context))
+
+    def _insert_rows(self, table: Relation, rows: Words) -> None:
         if table.partitioning is not None:
             insert_routed(self, table, rows)
             return
         self.insert_plain(table, rows)
 
     def update(self, statement: Update, source: RowSet) -> Changed:
-        """Replace old rows by new ones. If a row matches several times, the first match counts."""
+        """Replace old rows by new ones. If a row matches several times, the first match counts. Fires the table's
+        triggers."""
+        with firing(self, statement.table, ("update",), statement.assigned):
+            if not row_by_row(self, statement.table, "update"):
+                return self._update(statement, source)
+            source = self._each_once(statement, source)
+            done = [self._update(statement, source_of(source, 0, 0))]
+            for i in range(len(source)):
+                one = self._updated(statement, source_of(source, i, i + 1))
+                if one is not None:
+                    done.append(self._update(statement, one))
+            return together(done)
+
+    def _each_once(self, statement: Update | Delete, source: RowSet) -> RowSet:
+        """The source with each stored row once."""
+        if statement.branches:
+            kept = [s.places[self.once(s.branch.table, s.old)] for s in shares(statement, source)]
+            return chosen_rows(source, kept)
+        kept_ = self.once(statement.table, stored_rows(source, statement.table.schema))
+        return RowSet(source.rows[kept_], source.schema)
+
+    def _stored(self, statement: Update | Delete, source: RowSet) -> tuple[Relation, Words, tuple[int, ...]]:
+        """The table that stores the source's one row, the row, and the places of its columns."""
+        if not statement.branches:
+            table = statement.table
+            return table, stored_rows(source, table.schema), tuple(range(len(table.columns)))
+        (share,) = shares(statement, source)
+        return share.branch.table, share.old, share.branch.columns
+
+    def _updated(self, statement: Update, source: RowSet) -> RowSet | None:
+        table, old, places = self._stored(statement, source)
+        first = statement.width or len(statement.table.columns)
+        one = updated(self, table, old, source, lambda i: first + places[i])
+        if one is not None:
+            check_present(self, table, old, "updated")
+        return one
+
+    def _update(self, statement: Update, source: RowSet) -> Changed:
         if statement.branches and statement.table.partitioning is not None:
             shown = self._seen(statement, update_routed(self, statement, source))
             return Changed(len(shown), self.returning(statement.returning, shown))
@@ -79,7 +146,21 @@ class Changer(RowChanger):
         return Changed(len(new), self.returning(statement.returning, shown))
 
     def delete(self, statement: Delete, source: RowSet) -> Changed:
-        """Delete the old rows, each once."""
+        """Delete the old rows, each once. Fires the table's triggers."""
+        with firing(self, statement.table, ("delete",)):
+            if not row_by_row(self, statement.table, "delete"):
+                return self._delete(statement, source)
+            source = self._each_once(statement, source)
+            done = [self._delete(statement, source_of(source, 0, 0))]
+            for i in range(len(source)):
+                one = source_of(source, i, i + 1)
+                table, old, _ = self._stored(statement, one)
+                if deletes(self, table, old):
+                    check_present(self, table, old, "deleted")
+                    done.append(self._delete(statement, one))
+            return together(done)
+
+    def _delete(self, statement: Delete, source: RowSet) -> Changed:
         if statement.branches:
             return self._delete_family(statement, source)
         old = stored_rows(source, statement.table.schema)
@@ -116,12 +197,15 @@ class Changer(RowChanger):
 
     def truncate(self, statement: Truncate) -> list[Relation]:
         """Delete all rows; the tables that were emptied."""
-        published = self.writer.snapshot()
         tables = self._with_referring(statement)
-        for table in tables:
-            rows, diffs = published.rows(table.id, published.ordinal)
-            self.keys.record(table, rows, -1, self.context)
-            self.writer.add(table.id, rows, -diffs)
+        with ExitStack() as around:
+            for table in tables:
+                around.enter_context(firing(self, table, ("truncate",), follows=True))
+            published = self.writer.snapshot()
+            for table in tables:
+                rows, diffs = published.rows(table.id, published.ordinal)
+                self.keys.record(table, rows, -1, self.context)
+                self.writer.add(table.id, rows, -diffs)
         return tables
 
     def _with_referring(self, statement: Truncate) -> list[Relation]:
@@ -166,6 +250,26 @@ class Changer(RowChanger):
         vectors = self.row_values()(exprs, source)
         schema = tuple(ColumnType(e.type, True) for e in exprs)
         return RowSet(pack(vectors, schema, len(source)), schema)
+
+
+def together(done: Sequence[Changed]) -> Changed:
+    """What parts of one statement have changed."""
+    returned = [c.returning for c in done if c.returning is not None]
+    if not returned:
+        return Changed(sum(c.count for c in done))
+    rows = RowSet(np.concatenate([r.rows for r in returned]), returned[0].schema)
+    return Changed(sum(c.count for c in done), rows)
+
+
+def source_of(source: RowSet, start: int, end: int) -> RowSet:
+    """Some rows of a statement's source."""
+    return RowSet(source.rows[start:end], source.schema)
+
+
+def set_columns(table: Relation, changed: tuple[Scalar, ...]) -> frozenset[str]:
+    """The columns that ON CONFLICT DO UPDATE sets, by name."""
+    pairs = enumerate(zip(table.columns, changed, strict=True))
+    return frozenset(c.name for i, (c, e) in pairs if not (isinstance(e, Column) and e.index == i))
 
 
 def _shown(statement: Insert, rows: Words, given: Words | None) -> RowSet:

@@ -96,7 +96,7 @@ class KeyIndex:
         self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
         self._partitions: dict[int, tuple[Relation, tuple[PartitionBound, ...], tuple[Scalar, ...]]] = {}
-        self._links = Links(-1, {}, {})
+        self._links = Links(-1, {}, {}, {})
 
     def links(self, catalog: Catalog) -> Links:
         """The foreign keys between a catalog's tables. May be called on any thread."""

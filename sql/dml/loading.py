@@ -28,7 +28,8 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
     Cost: O(rows · log state) if the table is not empty and has keys, or refers to other tables; else that of an insert
     of few rows.
     """
-    if isinstance(rows, Few) or table.partitioning is not None or rows.order != order_of(table):
+    fires = changer.keys.links(changer.writer.catalog).triggers.get(table.id)
+    if isinstance(rows, Few) or table.partitioning is not None or fires or rows.order != order_of(table):
         changer.insert_rows(table, rows.whole())
         return
     changer.check_conditions(table, rows.rows, met=checks)

@@ -10,6 +10,7 @@ from ivm.words import OID, TEXT, ColumnType, Schema
 from planner.expr.scalar import Column, Scalar
 from sql.dml.changes import Changed, Changer
 from sql.dml.family import part, shares, stored_rows
+from sql.dml.triggers import firing
 from sql.dml.view_layers import through
 from sql.statements.statements import Delete, Insert, Merge, Update
 from storage.types.codec import encode
@@ -18,6 +19,12 @@ from storage.types.codec import encode
 def merge(changer: Changer, statement: Merge, source: RowSet) -> Changed:
     """Delete, update and add the source's rows, in this order; RETURNING's rows are in the source's. Raises 21000 if a
     row would be changed twice."""
+    actions = tuple(kind for kind in ("insert", "update", "delete") if kind in statement.actions)
+    with firing(changer, statement.table, actions):
+        return _merge(changer, statement, source)
+
+
+def _merge(changer: Changer, statement: Merge, source: RowSet) -> Changed:
     width, kinds = statement.width, _kinds(statement, source)
     old, new = tuple(range(1, 1 + width)), tuple(range(1 + width, 1 + 2 * width))
     _check_once(changer, statement, changed_rows(statement, source)[1])

@@ -12,13 +12,15 @@ from ivm.words import ColumnType
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
-from sql.dml.conflict import upsert
+from sql.dml.conflict import Upserted, upsert
 from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
 from sql.dml.deferring import defer_key
 from sql.dml.foreign_keys import References
 from sql.dml.key_index import LATEST, KeyIndex, TableKey, chosen
 from sql.dml.routing import Router
 from sql.dml.row_values import RowValues, direct
+from sql.dml.triggered import deletes, row_by_row, updated
+from sql.dml.triggers import Events, TriggerCaller, firing
 from sql.engine.writer import Writer, ones
 from sql.statements.statements import OnConflict
 from storage.row_file import slices
@@ -33,6 +35,10 @@ class RowChanger:
     context: Context
     values: RowValues | None = None
     """Evaluates expressions that contain subqueries; None if there are none."""
+    caller: TriggerCaller | None = None
+    """Runs trigger functions; None: no triggers fire."""
+    events: Events | None = None
+    quiet: bool = False
 
     def router(self) -> Router:
         """Routes rows to partitions."""
@@ -107,19 +113,47 @@ class RowChanger:
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self.row_values())
+        if row_by_row(self, table, "update"):
+            done = self._upserted(table, done)
         self.replace_rows(table, done.old, done.new, done.new[done.updates])
         return done.new
 
+    def _upserted(self, table: Relation, done: Upserted) -> Upserted:
+        """The rows as BEFORE UPDATE triggers give them."""
+        new, kept = done.new.copy(), np.ones(len(done.new), np.bool_)
+        for i, place in enumerate(np.flatnonzero(done.updates)):
+            source = RowSet(new[place : place + 1], table.row_schema)
+            one = updated(self, table, done.old[i : i + 1], source, lambda column: column)
+            kept[place] = one is not None
+            if one is not None:
+                new[place] = fit(table, one, self.context)[0]
+        return Upserted(done.old[kept[done.updates]], new[kept], done.updates[kept])
+
     def delete_rows(self, table: Relation, rows: Words) -> None:
-        """Delete stored rows and apply the referential actions."""
-        self.apply(table, rows, rows[:0])
+        """Delete stored rows and apply the referential actions, as a statement of its own."""
+        with firing(self, table, ("delete",), follows=True):
+            if row_by_row(self, table, "delete"):
+                for i in range(len(rows)):
+                    if deletes(self, table, rows[i : i + 1]):
+                        self.apply(table, rows[i : i + 1], rows[:0])
+            else:
+                self.apply(table, rows, rows[:0])
 
     def update_rows(self, table: Relation, old: Words, columns: list[Vector]) -> None:
-        """Replace stored rows by others, given as columns. Raises 23502, 23505, 23514."""
+        """Replace stored rows by others, given as columns, as a statement of its own. Raises 23502, 23505, 23514."""
         count = len(columns[0].words)
         schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, columns, strict=True))
-        new = fit(table, RowSet(pack(columns, schema, count), schema), self.context)
-        self.replace_rows(table, old, new, new)
+        given = RowSet(pack(columns, schema, count), schema)
+        with firing(self, table, ("update",), follows=True):
+            if not row_by_row(self, table, "update"):
+                new = fit(table, given, self.context)
+                self.replace_rows(table, old, new, new)
+                return
+            for i in range(count):
+                one = updated(self, table, old[i : i + 1], RowSet(given.rows[i : i + 1], schema), lambda c: c)
+                if one is not None:
+                    new = fit(table, one, self.context)
+                    self.replace_rows(table, old[i : i + 1], new, new)
 
     def replace_rows(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """``apply`` after the checks of the new rows. Raises 23505, 23514."""
@@ -130,6 +164,8 @@ class RowChanger:
     def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """Delete old rows and add new ones, which have been checked. ``replaced``: the new row for each old one; None
         if the old ones are deleted."""
+        if self.events is not None:
+            self.events.note(table, old, new, replaced)
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.record(table, rows, diff, self.context)

@@ -20,6 +20,7 @@ from planner.logical.nodes import Rel
 from planner.options import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.catalog.keys import ForeignKey, Index
+from sql.catalog.triggers import Trigger
 from sql.engine.engine import Engine
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
@@ -240,7 +241,7 @@ class Writer:
         """Undo everything."""
         self.rollback_to(Mark(0, 0, self.engine.catalog))
 
-    def is_deferred(self, constraint: Index | ForeignKey) -> bool:
+    def is_deferred(self, constraint: Index | ForeignKey | Trigger) -> bool:
         """Whether the constraint is checked at commit."""
         mode = self.deferring.get(constraint.id, self.all_deferred)
         return constraint.deferrable and (constraint.deferred if mode is None else mode)

@@ -20,6 +20,7 @@ from sql.coordination.transaction import Transaction
 from sql.dml.changes import Changer
 from sql.dml.constraints import fit
 from sql.dml.loading import insert_load
+from sql.dml.triggers import TriggerCaller
 from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
@@ -79,14 +80,17 @@ class CopyIn:
 
     async def _write(self, rows: Words) -> int:
         table = self._statement.table
-        return await write_rows(self._coordinator, self._transaction, table, rows, self._context)
+        caller = self._session.routines
+        return await write_rows(self._coordinator, self._transaction, table, rows, self._context, caller)
 
     async def _write_load(self, rows: Words, rejects: Rejects) -> int:
         load = load_of_stdin(self._session, self._statement)
         load.reject(rejects.found)
         with self._coordinator.engine.loads.run(load):
             table, collected = self._statement.table, Collected(Few(rows))
-            await write_load(self._coordinator, self._transaction, table, collected, self._context, load)
+            await write_load(
+                self._coordinator, self._transaction, table, collected, self._context, load, self._session.routines
+            )  # fmt: skip
         tell(self._session, load)
         return load.rows
 
@@ -102,13 +106,15 @@ class CopyIn:
 
 
 async def write_rows(
-    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context
-) -> int:
-    """Add whole rows to a table, in one change; their number. 42P01, 40001: it was dropped or altered meanwhile."""
+    coordinator: Coordinator, transaction: Transaction, table: Relation, rows: Words, context: Context,
+    caller: TriggerCaller | None = None,
+) -> int:  # fmt: skip
+    """Add whole rows to a table, in one change; their number. ``caller``: of its triggers. 42P01, 40001: it was dropped
+    or altered meanwhile."""
 
     def work(writer: Writer) -> int:
         writer.engine.check_room()
-        Changer(writer, coordinator.keys, context).insert_rows(_still(writer.catalog, table), rows)
+        Changer(writer, coordinator.keys, context, caller=caller).insert_rows(_still(writer.catalog, table), rows)
         return len(rows)
 
     return await transaction.write(work)
@@ -116,7 +122,7 @@ async def write_rows(
 
 async def write_load(
     coordinator: Coordinator, transaction: Transaction, table: Relation, collected: Collected, context: Context,
-    load: Load,
+    load: Load, caller: TriggerCaller | None = None,
 ) -> Load | None:  # fmt: skip
     """As ``write_rows``, with the record of the load. If a load of the same id was committed before, that load; nothing
     is added then."""
@@ -127,7 +133,7 @@ async def write_load(
             if known is not None:
                 return known
             writer.engine.check_room()
-            changer = Changer(writer, coordinator.keys, context)
+            changer = Changer(writer, coordinator.keys, context, caller=caller)
             insert_load(changer, _still(writer.catalog, table), rows, collected.checks)
         load.join(writer.loads, rows.count)
         return None

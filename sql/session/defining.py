@@ -22,6 +22,7 @@ from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
 from sql.ddl.routines import create_function
 from sql.ddl.sinks import SinkDefiner
+from sql.ddl.triggers import TriggerDefiner
 from sql.ddl.types import TypeDefiner
 from sql.ddl.view_options import alter_view
 from sql.dml.changes import Changer
@@ -42,6 +43,7 @@ from sql.statements.results import CommandResult, Notice, Notify, Result
 from sql.statements.routines import CreateFunction, DropFunction
 from sql.statements.sinks import SinkStatement
 from sql.statements.statements import Insert
+from sql.statements.triggers import TriggerStatement
 from sql.statements.types import TypeStatement
 
 
@@ -120,6 +122,8 @@ class Definitions:
             alter = partial(self._alter, definer, request=request)
             alone = not self._session.in_block
             return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+        if isinstance(statement, TriggerStatement):
+            return TriggerDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, SinkStatement):
             return SinkDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, Renaming):

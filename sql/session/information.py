@@ -122,6 +122,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
             raise unsupported(f"{shown}, which is interpreted, in this place", "Call it in SELECT, INSERT or UPDATE.")
         return self.session.routines.call(self.writer, oid, arguments, types, result, in_from)
 
+    def trigger_depth(self) -> int:
+        return 0 if self.session.routines is None else self.session.routines.trigger_depth
+
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
         set_variable(self.session, name, value, local)
         return self.session.settings.get(name)

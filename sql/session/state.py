@@ -17,6 +17,7 @@ from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
+from sql.dml.triggers import TriggerCaller
 from sql.engine.clock import timestamp_now
 from sql.engine.writer import Writer
 from sql.session.cursors import Cursor, Cursors
@@ -40,7 +41,7 @@ class SequenceNumbers:
     last: int = 0
 
 
-class RoutineCaller(Protocol):
+class RoutineCaller(TriggerCaller, Protocol):
     """What runs interpreted routines (``sql.session.routines.calling``)."""
 
     def call(

@@ -56,7 +56,8 @@ class Writes:
         if statement.table.partitioning is not None or isinstance(statement, Merge):
             return False
         tables = statement.branches if not isinstance(statement, Insert) else ()
-        touched = any(map(links.touch, (statement.table.id, *(b.table.id for b in tables))))
+        changed = (statement.table.id, *(b.table.id for b in tables))
+        touched = any(links.touch(id_) or id_ in links.triggers for id_ in changed)
         return _may_be_short(statement, request) and not touched
 
     def changed(self, statement: Query | DataChange, changed: Changed, request: Request) -> Result:
@@ -78,7 +79,7 @@ class Writes:
         prepared.check_current(writer.catalog)
         writer.engine.check_room()
         context, information = self._reads.writing(writer, request)
-        changer = Changer(writer, self._session.coordinator.keys, context)
+        changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
         snapshot = self.snapshot(writer.snapshot(), context, information)
         return CompoundRun(changer, snapshot, context, bounds).run(statement)
@@ -106,7 +107,7 @@ class Writes:
         prepared.check_current(writer.catalog)
         engine = writer.engine
         context, information = self._reads.writing(writer, request)
-        changer = Changer(writer, self._session.coordinator.keys, context)
+        changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         if not isinstance(statement, Delete):
             engine.check_room()
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
@@ -190,8 +191,9 @@ class Writes:
     def truncate_now(self, writer: Writer, statement: Truncate, prepared: Prepared) -> CommandResult:
         """The same on the engine thread."""
         prepared.check_current(writer.catalog)
-        context = Context(writer.engine.dictionary)
-        tables = Changer(writer, self._session.coordinator.keys, context).truncate(statement)
+        context, _ = self._reads.writing(writer, Request())
+        keys, caller = self._session.coordinator.keys, self._session.routines
+        tables = Changer(writer, keys, context, caller=caller).truncate(statement)
         if statement.restart:
             restart_sequences(writer, tables)
         return CommandResult("TRUNCATE TABLE")

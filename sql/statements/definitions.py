@@ -18,6 +18,7 @@ from sql.statements.queries import Query
 from sql.statements.rename import Renaming
 from sql.statements.routines import RoutineStatement
 from sql.statements.sinks import SinkStatement
+from sql.statements.triggers import TriggerStatement
 from sql.statements.types import TypeStatement
 
 
@@ -323,6 +324,6 @@ class AlterView:
 Definition = (
     AlterView | Comment | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable
     | AlterSequence | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement
-    | SinkStatement | ConnectionStatement
+    | SinkStatement | ConnectionStatement | TriggerStatement
 )  # fmt: skip
 """A statement that changes the catalog."""

@@ -80,9 +80,9 @@ class Insert:
 class Update:
     """``source`` yields, for each row to change, the old row, the new row, then the layers' columns and those of FROM.
 
-    ``returning`` is over (new row, layers' columns, FROM's columns). If FROM matches a row several times, one match is
-    used. With ``branches`` the rows are wide (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is
-    the tableoid, the oid of the row's table.
+    ``returning`` is over (new row, layers' columns, FROM's columns). ``assigned``: the columns that it sets, by name;
+    None if unknown. If FROM matches a row several times, one match is used. With ``branches`` the rows are wide
+    (``sql.bind.inheritance_tree``): ``width`` columns, the last of which is the tableoid, the oid of the row's table.
     """
 
     table: Relation
@@ -92,6 +92,7 @@ class Update:
     branches: tuple[Branch, ...] = ()
     width: int = 0
     layers: tuple[ViewLayer, ...] = ()
+    assigned: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from sql.system.pg_relations import (
     index_column,
     index_definition,
 )
+from sql.system.pg_triggers import trigger_definition
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.state import OWNER, SystemState, composite_types, indexed
 from sql.system.view_text import view_definition
@@ -197,6 +198,15 @@ class SystemFunctions:
                     return foreign_key_definition(relation, key, self._relation_name(key.parent))
         checks = (c for r in self._state.relations() for c in r.checks if c.id == oid)
         return next((check_definition(c, pretty) for c in checks), None)
+
+    def trigger_definition(self, oid: int, pretty: bool) -> str | None:
+        """pg_get_triggerdef."""
+
+        def shown(relation: Relation) -> str:
+            whole = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
+            return self._relation_name(relation.oid) if pretty else whole
+
+        return trigger_definition(self._state, oid, shown)
 
     # The reg* types.
 

@@ -51,7 +51,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
             relhassubclass=bool(relation.children),
-            relhastriggers=relation.oid in referred or bool(relation.foreign_keys),
+            relhastriggers=relation.oid in referred or bool(relation.foreign_keys or relation.triggers),
             relispopulated=True, relreplident="d" if kind in "rmp" else "n", relispartition=bound is not None,
             reloptions=list(relation.options) or None,
             relpartbound=None if bound is None else bound_text(tables[relation.parents[0]], bound),

@@ -19,7 +19,7 @@ from psycopg.pq import DiagnosticField as Field
 from tests.answers.make_queries import SETTINGS
 
 HERE = Path(__file__).parent
-SCRIPTS = ("plpgsql",)
+SCRIPTS = ("plpgsql", "triggers")
 FIELDS = (Field.SQLSTATE, Field.MESSAGE_PRIMARY, Field.MESSAGE_DETAIL, Field.MESSAGE_HINT, Field.CONTEXT)
 
 
@@ -70,6 +70,7 @@ def main() -> None:
         with psycopg.connect(sys.argv[1], autocommit=True) as connection:
             for setting, value in SETTINGS.items():
                 connection.execute(f"SET {setting} TO '{value}'")
+            connection.execute(f"CREATE SCHEMA {name}; SET search_path TO {name}")
             answers = [ask(connection, step) for step in steps(name)]
         lines = ",\n".join(json.dumps(a, ensure_ascii=False) for a in answers)
         (HERE / f"{name}.json").write_text(f"[\n{lines}\n]\n")

@@ -18,11 +18,13 @@ from planner.expr.evaluate.evaluator import constant
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Routine
 from sql.coordination.prepared import Prepared, StaleError
+from sql.dml.triggers import Firing
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.session.request import Request
 from sql.session.routines.nested import Nested, Outcome, Row, Runners
 from sql.session.routines.plpgsql.interpreter import run_inline, run_plpgsql
+from sql.session.routines.plpgsql.triggers import run_trigger
 from sql.session.routines.sql_body import run_sql
 from sql.session.state import SessionState
 from sql.statements.routines import CallProcedure
@@ -69,6 +71,7 @@ class Calls:
         self._session = session
         self._runners = runners
         self._depth = 0
+        self.trigger_depth = 0
 
     def call(
         self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
@@ -97,6 +100,20 @@ class Calls:
         nested = Nested(self._session, self._runners, self, writer)
         rows = self.invoke(Invocation(statement.relation, arguments, statement.types, columns, nested))
         return Outcome("CALL", 0, statement.columns, rows if columns else ())
+
+    def fire(self, writer: Writer, firing: Firing) -> Row | None:
+        """The row that a trigger's function returns, None for NULL. Raises what it raises, 54001 and 57014."""
+        if writer.engine.rests:
+            raise TooLongHereError
+        found = [r for r in writer.catalog.relations.values() if r.oid == firing.trigger.function]
+        if not found:
+            raise SqlError("42883", f"the function of trigger {firing.trigger.name} does not exist")
+        nested = Nested(self._session, self._runners, self, writer)
+        self.trigger_depth += 1
+        try:
+            return self._deeper(lambda: run_trigger(found[0], firing, nested))
+        finally:
+            self.trigger_depth -= 1
 
     def inline(self, writer: Writer, text: str) -> None:
         """Run DO's body. Raises what it raises, 54001 and 57014."""

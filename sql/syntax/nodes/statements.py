@@ -25,6 +25,7 @@ from sql.syntax.nodes.routines import (
     CreateFunctionStatement,
     DropFunctionStatement,
 )
+from sql.syntax.nodes.triggers import CreateTriggerStatement
 from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement
 
 
@@ -185,5 +186,5 @@ Statement = (
     | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
     | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
     | CallStatement | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
-    | CreateCompositeStatement | AlterCompositeStatement | Utility
+    | CreateCompositeStatement | AlterCompositeStatement | CreateTriggerStatement | Utility
 )  # fmt: skip

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ivm.errors import SqlError
 from sql.syntax.plpgsql import nodes
 from sql.syntax.plpgsql.conditions import codes_of
+
+TRIGGER_NAMES: Final = (
+    "new", "old", "tg_name", "tg_when", "tg_level", "tg_op", "tg_relid", "tg_relname", "tg_table_name",
+    "tg_table_schema", "tg_nargs", "tg_argv",
+)  # fmt: skip
+"""The variables of a trigger function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +27,6 @@ class Returns:
     set: bool = False
     nothing: bool = False
     columns: bool = False
-    trigger: bool = False
 
 
 @dataclass(slots=True)

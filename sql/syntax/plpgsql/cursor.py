@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from ivm.errors import SqlError
@@ -122,6 +123,8 @@ class BodyCursor(TypeGrammar):
 
     def made(self, text: str, line: int, statement: bool) -> Fragment:
         """A fragment, whose syntax is checked. What is wrong but no mistake of syntax shows when it runs."""
+        if "tg_argv" in text.lower():
+            text = _from_one(text)
         whole = text if statement else f"SELECT {text}"
         try:
             StatementGrammar(whole, tokenize(whole)).whole()
@@ -137,3 +140,14 @@ class BodyCursor(TypeGrammar):
 
     def end_statement(self) -> None:
         self.expect_symbol(";")
+
+
+def _from_one(text: str) -> str:
+    """SQL in which the subscripts of TG_ARGV, which count from 0, count from 1."""
+    tokens = tokenize(text)
+    parts, end = [], 0
+    for token, after in pairwise(tokens):
+        if token.kind is TokenKind.WORD and token.value == "tg_argv" and after.value == "[":
+            parts.append(f"{text[end : after.end]}1 + ")
+            end = after.end
+    return "".join(parts) + text[end:]

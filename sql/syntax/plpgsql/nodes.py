@@ -16,11 +16,15 @@ CASE_VALUE: Final = "__Case__Variable_1__"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fragment:
-    """A piece of SQL: an expression, or a whole statement. Two fragments of one text are different."""
+    """A piece of SQL: an expression, or a whole statement. Two fragments of one text are different.
+
+    ``assignment``: the whole assignment whose value it is, as errors show it.
+    """
 
     text: str
     line: int
     statement: bool = False
+    assignment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
@@ -26,11 +27,13 @@ DIAGNOSTICS: Final = {
 def statement(cursor: BodyCursor, line: int) -> nodes.Node:
     """The next statement."""
     if _assigns(cursor):
+        start = cursor.token.start
         target = cursor.target()
         cursor.advance()
         value = cursor.fragment(";")
+        shown = cursor.text[start : cursor.tokens[cursor.index - 1].end]
         cursor.end_statement()
-        return nodes.Assign(line, target, value)
+        return nodes.Assign(line, target, replace(value, assignment=shown))
     word = cursor.token.value if cursor.token.kind is TokenKind.WORD else ""
     own = _OWN.get(word)
     if own is None or (

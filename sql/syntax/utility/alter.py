@@ -22,6 +22,7 @@ from sql.syntax.nodes.queries import TableName
 from sql.syntax.nodes.statements import Utility
 from sql.syntax.utility.renaming import renaming
 from sql.syntax.utility.schemas import SchemaGrammar
+from sql.syntax.utility.triggers import enabling
 
 _KINDS = ("table", "view", "materialized view", "index")
 _ATTACHMENTS = ("attach partition", "detach partition", "inherit", "no inherit")
@@ -60,6 +61,8 @@ class AlterGrammar(SchemaGrammar):
             raise unsupported(f"ALTER {kind.upper()} … {self.token.value.upper()}", position=start + 1)
         if (attached := self._attachment(table)) is not None:
             return Utility(attached)
+        if (enabled := enabling(self, table, if_exists)) is not None:
+            return Utility(enabled)
         return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at, table.only)
 
     def _view_change(self) -> nodes_alter.Change:

@@ -21,6 +21,7 @@ from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
+from sql.syntax.utility.triggers import trigger_statement
 from sql.syntax.utility.types import type_statement
 from storage.types.zones import fixed_zone, parse_iso_offset
 
@@ -64,6 +65,9 @@ class StatementGrammar(AlterGrammar):
         routine = routine_statement(self)
         if routine is not None:
             return routine
+        trigger = trigger_statement(self)
+        if trigger is not None:
+            return trigger
         typed = type_statement(self)
         if typed is not None:
             return typed

@@ -1,14 +1,15 @@
-"""LANGUAGE plpgsql and DO: a recorded session of PostgreSQL 15, and what its functions may not be used for."""
+"""LANGUAGE plpgsql, DO and triggers: recorded sessions of PostgreSQL 15, and where functions and triggers end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ivm.errors import SqlError
 from sql.statements.results import RowsResult
-from tests.answers.make_scripts import answered
+from tests.answers.make_scripts import SCRIPTS, answered
 from tests.support.sessions import Client, Server, text_rows
 
 
@@ -21,7 +22,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def replay(client: Client, name: str) -> None:
     """Run a script, and compare each step with PostgreSQL's answer."""
-    client.run("SET TimeZone TO 'UTC'")
+    client.run(f"SET TimeZone TO 'UTC'; CREATE SCHEMA {name}; SET search_path TO {name}")
     for step, answer in answered(name):
         client.notices()
         rows: list[list[str | None]] = []
@@ -35,9 +36,10 @@ def replay(client: Client, name: str) -> None:
         assert (rows, error, notices) == (answer["rows"], answer["error"], answer["notices"]), step
 
 
-def test_recorded_session(server: Server) -> None:
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_recorded_session(server: Server, name: str) -> None:
     client = server.client()
-    replay(client, "plpgsql")
+    replay(client, name)
     client.close()
 
 
@@ -62,3 +64,28 @@ def test_calls_nest_to_a_depth_and_can_be_cancelled(server: Server) -> None:
     assert client.state("DO 'BEGIN LOOP BEGIN NULL; EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END'") == "57014"
     assert client.rows("SELECT 1") == [("1",)]
     client.close()
+
+
+def test_triggers_fire_for_copy_and_survive_a_restart(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    client = server.client()
+    client.run("CREATE TABLE kept (a int, b text)")
+    client.run("CREATE MATERIALIZED VIEW lengths AS SELECT sum(length(b)) AS n FROM kept")
+    client.run(
+        "CREATE FUNCTION filled() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN IF NEW.a > 5 THEN RETURN NULL; END IF; NEW.b := NEW.b || NEW.a; RETURN NEW; END'"
+    )
+    client.run("CREATE TRIGGER filled BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION filled()")
+    client.run("COPY kept FROM STDIN", b"1\tx\n9\ty\n")
+    server.close()
+    server = Server(tmp_path)
+    client = server.client()
+    client.run("COPY kept FROM STDIN", b"2\tz\n8\ty\n")
+    assert client.sorted("TABLE kept") == [("1", "x1"), ("2", "z2")]
+    assert client.rows("TABLE lengths") == [("4",)]
+    shown = "CREATE TRIGGER filled BEFORE INSERT ON public.kept FOR EACH ROW EXECUTE FUNCTION filled()"
+    assert client.rows("SELECT pg_get_triggerdef(oid) FROM pg_trigger") == [(shown,)]
+    assert client.rows("SELECT action_timing, event_manipulation FROM information_schema.triggers") == [
+        ("BEFORE", "INSERT")
+    ]
+    server.close()

@@ -56,10 +56,9 @@ def col_description(site: CallSite, oid: int, number: int) -> str | None:
 
 
 @per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
-@per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
 def no_description(*args: object) -> None:
-    """NULL: Freshet keeps no rules, triggers or statistics."""
+    """NULL: Freshet keeps no rules or statistics."""
     return
 
 

@@ -46,6 +46,12 @@ def pg_get_constraintdef(site: CallSite, oid: int, pretty: bool = False) -> str 
     return _asked(site, "constraint_definition", oid, pretty)
 
 
+@per_value("pg_get_triggerdef", (OID, BOOL), TEXT, volatility="stable", needs_site=True)
+@per_value("pg_get_triggerdef", (OID,), TEXT, volatility="stable", needs_site=True)
+def pg_get_triggerdef(site: CallSite, oid: int, pretty: bool = False) -> str | None:
+    return _asked(site, "trigger_definition", oid, pretty)
+
+
 def _function_text(name: str, what: str) -> None:
     """Adds a function that gives one text of a user's function (``SessionFunctions.function_text``)."""
     per_value(name, (OID,), TEXT, volatility="stable", needs_site=True)(

@@ -74,6 +74,12 @@ def pg_backend_pid(site: CallSite) -> int:
     return int(backend()) if callable(backend) else os.getpid()
 
 
+@per_value("pg_trigger_depth", (), INT4, volatility="stable", needs_site=True)
+def pg_trigger_depth(site: CallSite) -> int:
+    depth = getattr(site.context.session, "trigger_depth", None)
+    return int(depth()) if callable(depth) else 0
+
+
 @per_value("pg_cancel_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
 def pg_cancel_backend(site: CallSite, pid: int) -> bool:
     return session_of(site).signal_backend(pid, terminate=False)

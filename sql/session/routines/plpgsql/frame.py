@@ -10,13 +10,14 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from ivm.words import BOOL, Kind, SqlType
 from planner.expr.scalar import Column, Scalar
-from planner.logical.nodes import Finishing, Project
+from planner.logical.nodes import Finishing, Project, Rel
 from planner.logical.traversal import walk
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import castable, type_name
 from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
 from sql.coordination.prepared import Prepared
+from sql.parse import StatementText
 from sql.session.routines.nested import Nested, Outcome, Row
 from sql.session.routines.plpgsql.naming import shown
 from sql.session.routines.plpgsql.scope import Name, Scope, Variable
@@ -64,7 +65,7 @@ class Frame:
 
     ``result``: what RETURN gave, with its type. ``rows``: those of RETURN NEXT and RETURN QUERY. ``statement``: the one
     that runs, for the context of errors. ``handled``: the error of the handler that runs. ``row_count``: of the last
-    statement.
+    statement. ``tables``: a trigger's transition tables, by name, with their columns' names.
     """
 
     nested: Nested
@@ -80,6 +81,7 @@ class Frame:
     statement: Node | str | None = None
     handled: SqlError | None = None
     row_count: int = 0
+    tables: Mapping[str, tuple[tuple[str, ...], Rel]] = field(default_factory=dict)
     completed: list[SqlError] = field(default_factory=list)
     found: Variable = field(default_factory=lambda: Variable("found", BOOL, False))
 
@@ -98,7 +100,7 @@ class Frame:
     def bound(self, fragment: Fragment) -> Bound:
         """A fragment's statement, bound anew where the catalog or a record's fields have changed."""
         nested = self.nested
-        known = _bound.get(fragment)
+        known = None if self.tables else _bound.get(fragment)
         now = nested.meaning
         if known is not None and known.catalog == now:
             try:
@@ -110,19 +112,22 @@ class Frame:
         try:
             prepared = self.prepare(text)
         except SqlError as error:
-            raise _within(error, fragment) from None
+            raise within(error, fragment) from None
         types = tuple(self._type_of(n) or BOOL for n in prepared.names)
+        if self.tables:
+            return Bound(prepared, nested.meaning, types, _plain(prepared))
         if len(_bound) >= _KNOWN:
             _bound.clear()
         found = _bound[fragment] = Bound(prepared, nested.meaning, types, _plain(prepared))
         return found
 
-    def prepare(self, text: str, types: Sequence[SqlType] = (), own: bool = True) -> Prepared:
+    def prepare(self, text: StatementText | str, types: Sequence[SqlType] = (), own: bool = True) -> Prepared:
         """Bind a statement; ``own``: names in it may mean variables."""
         if not own:
-            return self.nested.prepare(text, types)
+            variables = Variables(lambda _: None, None if not self.tables else next(_SERIAL), tables=self.tables)
+            return self.nested.prepare(text, types, variables)
         preferred, conflicts = self.conflict == "use_variable", self.conflict == "error"
-        variables = Variables(self._type_of, next(_SERIAL), conflicts, preferred, self._fields)
+        variables = Variables(self._type_of, next(_SERIAL), conflicts, preferred, self._fields, self.tables)
         return self.nested.prepare(text, types, variables)
 
     def _type_of(self, name: Name) -> SqlType | None:
@@ -152,7 +157,7 @@ class Frame:
         try:
             return self.nested.run(bound.prepared, self.values(bound.prepared))
         except SqlError as error:
-            raise _within(error, fragment, runs=True) from None
+            raise within(error, fragment, runs=True) from None
 
     def value(self, fragment: Fragment) -> tuple[object, SqlType]:
         """An expression's value and type; NULL if it is a query without rows. Raises 42601, 21000."""
@@ -320,12 +325,14 @@ def _plain(prepared: Prepared) -> tuple[Scalar, ...] | None:
     return None if reads or any(map(has_subquery, exprs)) else exprs
 
 
-def _within(error: SqlError, fragment: Fragment, runs: bool = False) -> SqlError:
+def within(error: SqlError, fragment: Fragment, runs: bool = False) -> SqlError:
     """An error of a fragment: its position counts there; without one, a line of its context tells the fragment."""
+    shown = fragment.assignment or fragment.text
     if error.query is None and error.position is not None:
         if not fragment.statement:
-            error.position = max(error.position - len("SELECT "), 1)
-        error.query = fragment.text
+            error.position = max(error.position - len("SELECT "), 1) + len(shown) - len(fragment.text)
+        error.query = shown
     elif error.query is None and (fragment.statement or not runs):
-        error.within(f'{"SQL statement" if fragment.statement else "SQL expression"} "{fragment.text}"')
+        kind = "SQL statement" if fragment.statement else "SQL expression"
+        error.within(f'{kind if fragment.assignment is None else "PL/pgSQL assignment"} "{shown}"')
     return error

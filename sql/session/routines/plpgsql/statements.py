@@ -8,7 +8,7 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from ivm.words import INT8, TEXT, SqlType
 from sql.session.routines.nested import Outcome
-from sql.session.routines.plpgsql.frame import Frame, Leave
+from sql.session.routines.plpgsql.frame import Frame, Leave, within
 from sql.syntax.plpgsql import nodes
 
 
@@ -20,6 +20,10 @@ def run_assign(frame: Frame, node: nodes.Assign) -> Leave | None:
     variable, rest = frame.scope.known(node.target.name)
     value, type_ = frame.value(node.value)
     if rest:
+        try:
+            variable.place(rest[0])
+        except SqlError as error:
+            raise within(error, node.value) from None
         frame.assign(node.target, value, type_)
     else:
         frame.set(variable, value, type_)
@@ -77,7 +81,7 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
     outcome = Outcome("", 0)
     for statement in frame.nested.statements(str(text)):
         try:
-            prepared = frame.nested.prepare(statement, tuple(t for _, t in given))
+            prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
             outcome = frame.nested.run(prepared, tuple(v for v, _ in given))
         except SqlError as error:
             if error.query is None and error.position is not None:
