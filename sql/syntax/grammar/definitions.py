@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError
+from planner.identifiers import quoted
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.grammar.like import LikeGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
-from sql.syntax.nodes.queries import Query, TableName
+from sql.syntax.nodes.queries import Cte, Name, Query, Select, TableName, Target, With
 from sql.syntax.nodes.statements import (
     CreateTableStatement,
     CreateViewStatement,
@@ -80,8 +81,8 @@ class DefinitionGrammar(LikeGrammar):
             self.expect("view")
             view = self._create_view(at, materialized=materialized)
             return replace(view, replace=replaces, temporary=temporary)
-        if self.is_word("recursive", "view"):
-            raise SqlError("0A000", "CREATE RECURSIVE VIEW is not supported", position=at + 1)
+        if self.accept("recursive", "view"):
+            return replace(self._create_recursive_view(at), replace=replaces, temporary=temporary)
         if not replaces and self.accept("table"):
             return self._create_table(at, temporary)
         unique = self.accept("unique")
@@ -125,6 +126,28 @@ class DefinitionGrammar(LikeGrammar):
         text = self.source(start, self.index)
         options = (*options, *self.check_option())
         return CreateViewStatement(table, query, text, start, False, False, False, retain, at, options=options)
+
+    def _create_recursive_view(self, at: int) -> CreateViewStatement:
+        """``name (column, …) AS query``: a view of all rows of a recursive query of its own name (view.sgml)."""
+        table = self.table_name()
+        columns = self.enclosed(self.name)
+        options = self.view_options() if self.accept("with") else ()
+        self.expect("as")
+        start = self.token.start
+        query = self.query()
+        shown = ", ".join(map(quoted, columns))
+        before = f"WITH RECURSIVE {quoted(table.name)} ({shown}) AS ("
+        text = f"{before}{self.source(start, self.index)}) SELECT {shown} FROM {quoted(table.name)}"
+        option = self.token
+        if self.check_option():
+            message = "WITH CHECK OPTION not supported on recursive views"
+            raise SqlError("0A000", message, position=option.start + 1)
+        with_ = With(True, (Cte(table.name, columns, query, start),), start)
+        targets = tuple(Target(Name((column,), start), None, start) for column in columns)
+        whole = Select(targets, (TableName(None, table.name, start),), None, None, None, None, start)
+        return CreateViewStatement(
+            table, Query(whole, start, with_), text, start - len(before), False, False, False, None, at, options=options
+        )
 
     def _with_data(self) -> bool:
         """WITH [NO] DATA; whether there shall be data."""
