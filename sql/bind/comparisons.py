@@ -8,9 +8,9 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
 from planner.expr.comparison import Comparison
 from planner.expr.functions.compare import PATTERN_ORDER
-from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar
+from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar, ScalarSubquery
 from planner.logical.levels import lift
-from planner.logical.nodes import TableFunction, Values, schema
+from planner.logical.nodes import Project, Rel, TableFunction, Values, schema
 from planner.logical.traversal import conjunction
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
@@ -148,6 +148,13 @@ def _lifted(expr: Scalar) -> Scalar:
 
 
 def _quantified_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int) -> Scalar:
+    rel, comparison = _with_query(b, expr, symbol, query, at)
+    return Quantified(rel, _yes_no(comparison, "subquery", at), every)
+
+
+def _with_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, at: int) -> tuple[Rel, Scalar]:
+    """A query, and the comparison of an expression or a row with one of its rows, in which it is an outer one. Raises
+    42601."""
     table = b.query(query)
     columns = schema(table.rel)
     items = list(expr.items) if isinstance(expr, nodes.RowExpr) else [expr]
@@ -156,8 +163,7 @@ def _quantified_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Que
         raise SqlError("42601", f"subquery has too {'few' if few else 'many'} columns", position=at + 1)
     left = [_lifted(b.bind(i)) for i in items]
     right: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
-    comparison = _compare(b, symbol, left, right, at)
-    return Quantified(table.rel, _yes_no(comparison, "subquery", at), every)
+    return table.rel, _compare(b, symbol, left, right, at)
 
 
 def _yes_no(comparison: Scalar, what: str, at: int) -> Scalar:
@@ -180,8 +186,9 @@ def _same_length(left: Sequence[Scalar], right: Sequence[Scalar], at: int) -> No
 
 def compare_rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
     """A comparison whose left side is written as a row. Raises 42601, 0A000."""
-    if isinstance(right, nodes.Subquery):
-        raise unsupported("comparing a row with a subquery", "Use IN or EXISTS.", at + 1)
+    if isinstance(right, nodes.Subquery) and isinstance(left, nodes.RowExpr):
+        rel, comparison = _with_query(b, left, symbol, right.query, at)
+        return ScalarSubquery(Project(rel, (comparison,)), comparison.type)
     if not isinstance(right, nodes.RowExpr):
         return operator(b.env, symbol, [b.bind(left), b.bind(right)], at)
     first, second = _row_items(b, left, at), _row_items(b, right, at)
