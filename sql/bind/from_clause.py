@@ -11,21 +11,19 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
-from planner.expr.functions.library import overloads
-from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overloads
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
-from planner.logical.nodes import Get, JoinKind, Project, Rel, TableFunction, schema
-from sql.bind import parameters, routine_resolution, routines, table_functions
+from planner.logical.nodes import Get, JoinKind, Project, Rel, schema
 from sql.bind.bound_query import UNIT
-from sql.bind.coerce import cast, fields_of, resolve_unknown
+from sql.bind.coerce import cast
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
+from sql.bind.function_table import function_table
 from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
 from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, using_condition
 from sql.bind.lookup import lookup
-from sql.bind.names import column_name
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
+from sql.bind.sampling import check_sampled, sampled
 from sql.bind.scope import NameScope
 from sql.bind.subquery import bind_ordered
 from sql.catalog.catalog import Relation, RelationKind
@@ -117,11 +115,15 @@ def _marked(env: Environment, item: FromItem) -> FromItem:
 def _bind_item(env: Environment, ref: nodes.TableRef, lateral: NameScope | None, plain: NameScope | None) -> FromItem:
     match ref:
         case nodes.TableName():
-            return _table(env, ref, lateral)
+            rel, namespace = _table(env, ref, lateral)
+            if ref.sample is not None:
+                check_sampled(namespace.ranges[0].relation, ref.at)
+                rel = sampled(env, rel, ref.sample, lateral)
+            return rel, namespace
         case nodes.DerivedTable():
             return _derived(env, ref, lateral if ref.lateral else plain)
         case nodes.FunctionTable():
-            return _function(env, ref, lateral)
+            return function_table(env, ref, lateral)
         case nodes.JoinedTable():
             source = _joined(env, ref, lateral, plain)
             return (source[0], rename(source[1], ref.alias, ref.columns, ref.at)) if ref.alias else source
@@ -205,79 +207,6 @@ def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None)
     return table.rel, replace(found, order=order)
 
 
-def _function(env: Environment, ref: nodes.FunctionTable, outer: NameScope | None) -> FromItem:
-    binder = ExpressionBinder(env, NameScope(parent=outer, clause="FROM"), "functions in FROM")
-    ref = table_functions.defining(binder, ref)
-    first = ref.functions[0]
-    name = first.name[-1] if isinstance(first, nodes.Apply) else column_name(env, first)
-    routine = _routine(binder, first, ref) if isinstance(first, nodes.Apply) and len(ref.functions) == 1 else None
-    if routine is not None:
-        if ref.ordinality:
-            raise unsupported("ORDINALITY of such functions", position=ref.at + 1)
-        rel, names = routine
-    elif isinstance(first, nodes.Apply) and table_functions.is_table_function(name):
-        rel, names = _table_function(binder, ref, name)
-    else:
-        if ref.definitions:
-            raise table_functions.no_definitions(ref.at)
-        if len(ref.functions) > 1 or ref.ordinality:
-            raise unsupported("ROWS FROM or ORDINALITY of such functions", position=ref.at + 1)
-        expr = resolve_unknown(env, binder.bind(first), ref.at)
-        rel, names = Project(UNIT, (expr,)), [ref.alias or name]
-    row = schema(rel)[0].type
-    if len(names) == 1 and row.fields:
-        rel, names = _fields(rel), [n for n, _ in row.fields]
-    visible = visible_columns(names, schema(rel))
-    found = rename(Namespace(visible), ref.alias or name, ref.columns, ref.at)
-    named_row = row if row.named is not None and row.fields else None
-    return rel, replace(found, ranges=(replace(found.ranges[0], row=named_row),))
-
-
-def _fields(rel: Rel) -> Rel:
-    """The fields of rows, which are the one column of a relation, as columns."""
-    (column,) = schema(rel)
-    return Project(rel, fields_of(Column(0, column.type, column.nullable)))
-
-
-def _routine(binder: ExpressionBinder, node: nodes.Apply, ref: nodes.FunctionTable) -> tuple[Rel, list[str]] | None:
-    """A call of a user-defined function: its rows and columns' names; None for a built-in one."""
-    found = routine_resolution.routine_overloads(binder.env, node.name)
-    builtin = (*table_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
-    call = routine_resolution.resolve_routine(binder, node, found, builtin) if found else None
-    if call is not None and call.overload.routine.aggregate:
-        message = "aggregate functions are not allowed in functions in FROM"
-        raise SqlError("42803", message, position=node.at + 1)
-    if call is None:
-        return None
-    definitions = [(name, binder.env.type(type_)) for name, type_ in ref.definitions]
-    rel, names = routines.routine_rows(binder, call, definitions, ref.at)
-    own = call.routine.outputs or call.routine.table or call.routine.record
-    return rel, names if own or ref.alias is None else [ref.alias]
-
-
-def _table_function(binder: ExpressionBinder, ref: nodes.FunctionTable, name: str) -> tuple[Rel, list[str]]:
-    args: list[Scalar] = []
-    for function in ref.functions:
-        if not isinstance(function, nodes.Apply) or (len(ref.functions) > 1 and function.name[-1] != "unnest"):
-            raise unsupported("ROWS FROM of several functions", position=ref.at + 1)
-        if function.star or function.distinct or function.over is not None or function.filter is not None:
-            message = f"{name} is not an aggregate function"
-            raise SqlError("42809", message, position=function.at + 1)
-        args += [binder.bind(a) for a in parameters.positional(binder, function.name[-1], function).args]
-    if ref.definitions and ref.ordinality:
-        raise SqlError(
-            "42601", "WITH ORDINALITY cannot be used with a column definition list",
-            hint="Put the column definition list inside ROWS FROM().", position=ref.at + 1,
-        )  # fmt: skip
-    if ref.definitions or name in table_functions.DEFINED:
-        args = [table_functions.defined_row(binder.env, name, ref), *args]
-    key, bound, columns = table_functions.apply(binder.env, name, args, ref.at)
-    own = [n for n, _ in ref.definitions] or list(TABLE_FUNCTIONS[key].names)
-    one = ref.alias if ref.alias is not None and len(columns) == 1 else name
-    names = (own or [one] * len(columns)) + (["ordinality"] if ref.ordinality else [])
-    return TableFunction(UNIT, key, bound, columns, ref.ordinality), names
-
-
 def _joined(env: Environment, ref: nodes.JoinedTable, lateral: NameScope | None, plain: NameScope | None) -> FromItem:
     left = _bind_ref(env, ref.left, lateral, plain)
     inner = NameScope(left[1], lateral, clause="FROM")
@@ -307,7 +236,8 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: NameScope | None,
     names = joined_names(left_names, right_names, using, merged, kind)
     if ref.using_alias is not None:
         merged_range = Range(ref.using_alias, names.visible[: len(merged)])
-        check_aliases(names, Namespace((), (merged_range,)), ref.at)
+        if any(r.alias == ref.using_alias for r in names.ranges):
+            raise SqlError("42712", f'table name "{ref.using_alias}" specified more than once')
         names = Namespace(names.visible, (*names.ranges, merged_range))
     return rel, names
 

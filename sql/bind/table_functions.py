@@ -60,32 +60,31 @@ def no_definitions(at: int) -> SqlError:
     return SqlError("42601", message, position=at + 1)
 
 
-def defining(b: Binder, ref: nodes.FunctionTable) -> nodes.FunctionTable:
+def defining(b: Binder, node: nodes.Apply, definitions: nodes.Definitions) -> nodes.Apply:
     """json_populate_record(NULL::record, …) and its kin with a column definition list as json_to_record(…)."""
-    first = ref.functions[0]
-    if not ref.definitions or len(ref.functions) > 1 or not isinstance(first, nodes.Apply) or len(first.args) < 2:
-        return ref
-    name = first.name[-1].replace("_populate_", "_to_")
-    if name == first.name[-1] or name not in DEFINED:
-        return ref
-    base = b.bind(first.args[0]).type
+    if not definitions or len(node.args) < 2:
+        return node
+    name = node.name[-1].replace("_populate_", "_to_")
+    if name == node.name[-1] or name not in DEFINED:
+        return node
+    base = b.bind(node.args[0]).type
     if base.kind is not Kind.RECORD or base.fields:
-        return ref
-    return replace(ref, functions=(replace(first, name=(name,), args=first.args[1:2]),))
+        return node
+    return replace(node, name=(name,), args=node.args[1:2])
 
 
-def defined_row(env: Environment, name: str, ref: nodes.FunctionTable) -> Scalar:
+def defined_row(env: Environment, name: str, definitions: nodes.Definitions, at: int) -> Scalar:
     """A NULL of the row type that a column definition list says, the first argument of such functions. Raises 42601,
     42701."""
     if name not in DEFINED:
-        raise no_definitions(ref.at)
-    if not ref.definitions:
+        raise no_definitions(definitions[0][2] if definitions else at)
+    if not definitions:
         message = 'a column definition list is required for functions returning "record"'
-        raise SqlError("42601", message, position=ref.at + 1)
+        raise SqlError("42601", message, position=at + 1)
     fields: dict[str, SqlType] = {}
-    for column, type_ in ref.definitions:
+    for column, type_, place in definitions:
         if column in fields:
-            raise SqlError("42701", f'column name "{column}" specified more than once', position=ref.at + 1)
+            raise SqlError("42701", f'column name "{column}" specified more than once', position=place + 1)
         fields[column] = env.type(type_)
     return Literal(None, SqlType(Kind.RECORD, fields=tuple(fields.items())))
 

@@ -127,18 +127,17 @@ class TableGrammar(OperandGrammar):
         if self.is_symbol("("):
             return self._parenthesised_table(token.start, lateral), False
         if self.accept("rows", "from"):
-            return self._function_table(self.enclosed(self._function), token.start, lateral), False
+            return self._rows_from(token.start, lateral), False
         only = self.accept("only")
         if not only and (lateral or self._is_call()):
-            return self._function_table((self._function(),), token.start, lateral), False
+            return self._function_table(self._function(), token.start, lateral), False
         return self._plain_table(only)
 
     def _plain_table(self, only: bool) -> tuple[nodes.TableName, bool]:
         at = self.token.start
         table = replace(self.only_table(only), at=at)
         alias, columns = self._alias()
-        if self.is_word("tablesample"):
-            raise self.refusal("TABLESAMPLE")
+        sample = self._sample() if self.accept("tablesample") else None
         timed = self.accept("for", "system_time")
         if timed:
             self.expect("as", "of")
@@ -149,7 +148,24 @@ class TableGrammar(OperandGrammar):
             self.expect_symbol(")")
             if alias is None:
                 alias, columns = self._alias()
+        table = replace(table, sample=sample)
         return (table if alias is None else replace(table, alias=alias, columns=columns)), timed
+
+    def _sample(self) -> nodes.Sample:
+        """``method (expression, …) [REPEATABLE (expression)]`` after TABLESAMPLE."""
+        at = self.token.start
+        method = [self.name()]
+        while self.accept_symbol("."):
+            method.append(self.label())
+        self.expect_symbol("(")
+        args = self.expressions()
+        self.expect_symbol(")")
+        seed = None
+        if self.accept("repeatable"):
+            self.expect_symbol("(")
+            seed = self.expression()
+            self.expect_symbol(")")
+        return nodes.Sample(tuple(method), args, seed, at)
 
     def _alias(self) -> tuple[str | None, tuple[str, ...]]:
         """``[AS] alias [(column, …)]``; None if no alias is next."""
@@ -181,7 +197,27 @@ class TableGrammar(OperandGrammar):
             raise self.error()
         return node
 
-    def _function_table(self, functions: tuple[nodes.Expr, ...], at: int, lateral: bool) -> nodes.FunctionTable:
+    def _rows_from(self, at: int, lateral: bool) -> nodes.FunctionTable:
+        """``(function [AS (column type, …)], …) [WITH ORDINALITY] [alias]`` after ROWS FROM."""
+        functions, lists = zip(*self.enclosed(self._defined_function), strict=True)
+        ordinality = self.accept("with", "ordinality")
+        alias, columns = self._alias()
+        definitions = lists if any(lists) else ()
+        return nodes.FunctionTable(functions, at, alias, columns, ordinality, lateral, definitions, True)
+
+    def _defined_function(self) -> tuple[nodes.Expr, nodes.Definitions]:
+        function = self._function()
+        return function, self._definitions() if self.accept("as") else ()
+
+    def _definitions(self) -> nodes.Definitions:
+        return self.enclosed(self._definition)
+
+    def _definition(self) -> tuple[str, nodes.TypeName, int]:
+        at = self.token.start
+        return self.name(), self.type_name(), at
+
+    def _function_table(self, function: nodes.Expr, at: int, lateral: bool) -> nodes.FunctionTable:
+        functions = (function,)
         ordinality = self.accept("with", "ordinality")
         ahead = 1 if self.is_word("as") else 0
         bare = ahead > 0 and self.is_symbol("(", 1)
@@ -189,8 +225,7 @@ class TableGrammar(OperandGrammar):
         if bare or (typed and self.is_symbol("(", ahead + 1)):
             self.index += ahead
             name = None if bare else self.name()
-            definitions = self.enclosed(lambda: (self.name(), self.type_name()))
-            return nodes.FunctionTable(functions, at, name, (), ordinality, lateral, definitions)
+            return nodes.FunctionTable(functions, at, name, (), ordinality, lateral, (self._definitions(),))
         alias, columns = self._alias()
         return nodes.FunctionTable(functions, at, alias, columns, ordinality, lateral)
 

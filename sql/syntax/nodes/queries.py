@@ -291,6 +291,16 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """``TABLESAMPLE method (args) [REPEATABLE (seed)]``."""
+
+    method: tuple[str, ...]
+    args: tuple[Expr, ...]
+    seed: Expr | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableName:
     """A relation in FROM, or the target of DML. ``only``: without the tables that inherit from it."""
 
@@ -300,6 +310,7 @@ class TableName:
     alias: str | None = None
     columns: tuple[str, ...] = ()
     only: bool = False
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +322,14 @@ class DerivedTable:
     lateral: bool = False
 
 
+Definitions = tuple[tuple[str, TypeName, int], ...]
+"""Columns with their types, and where each stands."""
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """Functions in FROM; several if written as ROWS FROM. ``definitions``: columns with types (``AS t(a int)``)."""
+    """Functions in FROM. ``listed``: written as ROWS FROM, where there may be several. ``definitions``: for each
+    function the columns with types (``AS t(a int)``), () if none has any."""
 
     functions: tuple[Expr, ...]
     at: int
@@ -321,7 +337,8 @@ class FunctionTable:
     columns: tuple[str, ...] = ()
     ordinality: bool = False
     lateral: bool = False
-    definitions: tuple[tuple[str, TypeName], ...] = ()
+    definitions: tuple[Definitions, ...] = ()
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
