@@ -26,6 +26,7 @@ from planner.expr.python_function import PythonFunction
 from planner.expr.python_values import OutOfRangeError, to_python
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Aggregate, Call, Case, Literal, Scalar, SortKey
+from planner.expr.state_fold import StateFold
 from storage.dictionary import Dictionary
 from storage.types import codec
 
@@ -160,7 +161,7 @@ class Basic:
     skip: int
     distinct: bool
     dictionary: Dictionary
-    python: PythonFunction | None = None
+    python: PythonFunction | StateFold | None = None
     look: Callable[[], object] | None = None
     out_width: ClassVar[int] = 2
     limit: ClassVar[int | None] = None
@@ -199,12 +200,15 @@ class Basic:
         values = [columns[0][row] for row in rows]
         return fold(self.types[0], values, [columns[-1][row] for row in rows]) if values else None
 
-    def _called(self, python: PythonFunction, columns: list[list[object]], counts: list[int], low: int) -> object:
+    def _called(
+        self, python: PythonFunction | StateFold, columns: list[list[object]], counts: list[int], low: int
+    ) -> object:
         """Calls a user's function. Raises 22008 for values that Python has no object for."""
         if self.look is not None:
             self.look()
         rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
-        return called(python, self.types, [[column[row] for row in rows] for column in columns])
+        values = [[column[row] for row in rows] for column in columns]
+        return called(python, self.types, values, len(rows), self.dictionary)
 
     def watched(self, look: Callable[[], object]) -> Basic:
         """See ``ivm.graph.WatchedReducer``."""
@@ -220,8 +224,13 @@ class Basic:
         return Reduced(np.setdiff1d(np.arange(groups), bad), rows, errors, bad)
 
 
-def called(python: PythonFunction, types: Sequence[SqlType], columns: Sequence[Sequence[object]]) -> object:
-    """A user's function called with the columns of a group. Raises 22008 for values that Python has no object for."""
+def called(
+    python: PythonFunction | StateFold, types: Sequence[SqlType], columns: Sequence[Sequence[object]], count: int,
+    dictionary: Dictionary,
+) -> object:  # fmt: skip
+    """A user's aggregate of the ``count`` rows of a group. Raises 22008 for values that Python has no object for."""
+    if isinstance(python, StateFold):
+        return python.fold(columns, count, dictionary)
     args: list[list[object]] = []
     for type_, column in zip(types, columns, strict=True):
         convert = to_python(type_)

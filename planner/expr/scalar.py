@@ -14,6 +14,7 @@ from ivm.words import BOOL, SqlType
 
 if TYPE_CHECKING:
     from planner.expr.python_function import PythonFunction
+    from planner.expr.state_fold import StateFold
     from planner.logical.nodes import Rel
 
 
@@ -195,7 +196,8 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
 class Aggregate:
     """One aggregate of a Reduce. ``function`` is its key in ``planner.aggregates.table.AGGREGATES``.
 
-    ``filter`` is the FILTER clause; ``order`` the aggregate's ORDER BY; ``python`` the function of a user's aggregate.
+    ``filter`` is the FILTER clause; ``order`` the aggregate's ORDER BY; ``python`` what a user's aggregate
+    does, in Python or as a state function.
     """
 
     function: str
@@ -205,7 +207,7 @@ class Aggregate:
     distinct: bool = False
     filter: Scalar | None = None
     order: tuple[SortKey, ...] = ()
-    python: PythonFunction | None = None
+    python: PythonFunction | StateFold | None = None
 
 
 @dataclass(frozen=True, slots=True)

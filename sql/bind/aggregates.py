@@ -10,15 +10,17 @@ from ivm.words import INT4, INT8, TEXT, SqlType
 from planner.aggregates.table import COUNT_ROWS, PYTHON, aggregate_overloads, result_nullable
 from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Aggregate, Call, Case, Column, Literal, OuterColumn, Scalar
+from planner.expr.state_fold import StateFold
 from planner.logical.levels import unlift
 from sql.bind.coerce import cast_arguments, resolve_unknown, to_boolean
 from sql.bind.comparable import check_equality
-from sql.bind.environment import Binder, Environment
+from sql.bind.environment import Binder
 from sql.bind.order_by import sort_key
-from sql.bind.overloads import resolve_call, resolve_uncached
+from sql.bind.overloads import resolve_call
 from sql.bind.overloads import signature as shown_call
-from sql.bind.routine_resolution import RoutineOverload
+from sql.bind.routine_resolution import RoutineOverload, resolve_routine
 from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope
+from sql.bind.state_aggregates import state_fold
 from sql.bind.walk import references
 from sql.syntax.nodes import queries as nodes
 
@@ -106,16 +108,16 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
     filter_ = None if node.filter is None else to_boolean(b.env, b.bind(node.filter), "FILTER", node.filter.at)
     keys = [b.bind(i.expr) for i in node.order]
     if node.star:
-        if name != "count":
+        if name == "count" and overload is None:
+            return Aggregate(COUNT_ROWS, (), INT8, False, False, filter_)
+        if overload is None or overload.routine.arguments:
             raise SqlError("42883", f"function {name}() does not exist", position=node.at + 1)
-        return Aggregate(COUNT_ROWS, (), INT8, False, False, filter_)
-    if name == "count" and not node.args:
-        raise SqlError(
-            "42809", "count(*) must be used to call a parameterless aggregate function", position=node.at + 1
-        )
+    elif not node.args and (name == "count" or (overload is not None and not overload.routine.arguments)):
+        message = f"{name}(*) must be used to call a parameterless aggregate function"
+        raise SqlError("42809", message, position=node.at + 1)
     args = [b.bind(a) for a in node.args]
     if overload is not None:
-        function, bound = PYTHON, _routine_arguments(b.env, overload, args, node.at)
+        function, bound = PYTHON, _routine_arguments(b, node, overload)
     else:
         choice = resolve_call(aggregate_overloads(name), name, tuple(a.type for a in args), node.at)
         function, bound = choice.overload, cast_arguments(b.env, args, choice.args, node.at)
@@ -128,15 +130,24 @@ def called_aggregate(b: Binder, node: nodes.Apply, name: str, overload: RoutineO
         for arg in bound:
             check_equality(arg.type, node.at)
     # A sort key that equals an argument is that argument as the aggregate gets it, cast included.
-    keys = [bound[args.index(k)] if k in args else resolve_unknown(b.env, k, node.at) for k in keys]
+    keys = [
+        bound[args.index(k)] if k in args and len(bound) == len(args) else resolve_unknown(b.env, k, node.at)
+        for k in keys
+    ]
     order = tuple(sort_key(k, i) for k, i in zip(keys, node.order, strict=True))
     types = tuple(a.type for a in bound)
     if function.beside is not None:
         bound = (*bound, _beside(function.beside, bound, filter_))
     nullable = result_nullable(function, tuple(a.nullable for a in bound), b.scope.grouped, filter_ is not None)
-    python = None if overload is None else python_function(overload)
+    python = None if overload is None else _user_aggregate(b, overload, types, node.at)
     result = (function.result_type(types) if python is None else python.result).plain
     return Aggregate(function.key, bound, result, nullable, node.distinct, filter_, order, python)
+
+
+def _user_aggregate(
+    b: Binder, overload: RoutineOverload, types: tuple[SqlType, ...], at: int
+) -> PythonFunction | StateFold:
+    return python_function(overload) if overload.routine.fold is None else state_fold(b, overload, types, at)
 
 
 def _beside(key: str, args: tuple[Scalar, ...], filter_: Scalar | None) -> Scalar:
@@ -154,10 +165,8 @@ def python_function(overload: RoutineOverload) -> PythonFunction:
     return PythonFunction(shown_call(overload.name, types), overload.name, body, routine.result, routine.strict)
 
 
-def _routine_arguments(
-    env: Environment, overload: RoutineOverload, args: Sequence[Scalar], at: int
-) -> tuple[Scalar, ...]:
+def _routine_arguments(b: Binder, node: nodes.Apply, overload: RoutineOverload) -> tuple[Scalar, ...]:
     """The arguments as the user-defined aggregate takes them, which the call was resolved to."""
-    choice = resolve_uncached((overload,), tuple(a.type for a in args))
-    assert choice is not None, "resolved before"
-    return cast_arguments(env, args, choice.args, at)
+    call = resolve_routine(b, node, (overload,))
+    assert call is not None, "resolved before"
+    return call.args

@@ -42,7 +42,7 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
 
 def _call(b: Binder, node: nodes.Apply) -> Scalar:
     found = routine_resolution.routine_overloads(b.env, node.name)
-    if found and not (node.star or node.within):
+    if found and not node.within and (not node.star or any(o.routine.aggregate for o in found)):
         made = _routine(b, node, found)
         if made is not None:
             return made

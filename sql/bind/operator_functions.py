@@ -43,6 +43,7 @@ def _functions() -> dict[str, tuple[str, tuple[SqlType, SqlType]]]:
         for name, symbol in symbols.items():
             long_text = prefix == "text" and name not in ("eq", "ne")
             found[f"text_{name}" if long_text else prefix + name] = symbol, pair
+    found["textcat"] = "||", (TEXT, TEXT)
     return found
 
 

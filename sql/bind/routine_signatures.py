@@ -92,8 +92,7 @@ def returned(env: Environment, node: nodes_routines.CreateFunctionStatement, dec
     wanted = [shape.result, *(a.type for a in outputs)]
     inputs = [a.type for a in declared if a.mode not in ("out", "table")]
     for type_ in wanted:
-        if isinstance(type_, Polymorphic):
-            _check_determined(type_, inputs)
+        check_determined(type_, inputs)
     return shape
 
 
@@ -143,8 +142,10 @@ def _placeholder(type_: ArgumentType) -> SqlType:
     return type_ if isinstance(type_, SqlType) else UNKNOWN
 
 
-def _check_determined(type_: Polymorphic, inputs: Sequence[ArgumentType]) -> None:
-    """42P13: no input says what a polymorphic result is."""
+def check_determined(type_: ArgumentType, inputs: Sequence[ArgumentType], what: str = "result") -> None:
+    """42P13: no input says what a polymorphic result is. ``what``: result, or transition."""
+    if not isinstance(type_, Polymorphic):
+        return
     if type_ in (ANYRANGE, ANYMULTIRANGE):
         fits: tuple[Polymorphic, ...] = (ANYRANGE, ANYMULTIRANGE)
         needed = "anyrange or anymultirange"
@@ -158,4 +159,4 @@ def _check_determined(type_: Polymorphic, inputs: Sequence[ArgumentType]) -> Non
         needed = "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange"
     if not any(i in fits for i in inputs):
         detail = f"A result of type {type_.value} requires at least one input of type {needed}."
-        raise SqlError("42P13", "cannot determine result data type", detail)
+        raise SqlError("42P13", f"cannot determine {what} data type", detail)

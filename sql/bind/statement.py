@@ -21,7 +21,17 @@ from typing import assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
-from sql.bind import alter, composite_types, copying, ddl, dml, procedures, routine_definitions, vectors
+from sql.bind import (
+    aggregate_definitions,
+    alter,
+    composite_types,
+    copying,
+    ddl,
+    dml,
+    procedures,
+    routine_definitions,
+    vectors,
+)
 from sql.bind.constraints import create_index
 from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import CteBinding, Environment, Parameters
@@ -128,6 +138,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             aggregate = tree.kind == "aggregate"
             create = routine_definitions.create_aggregate if aggregate else routine_definitions.create_function
             return create(env, tree)
+        case nodes_routines.CreateAggregateStatement():
+            return aggregate_definitions.create_aggregate(env, tree)
         case nodes_routines.CallStatement():
             return procedures.call(env, tree)
         case nodes_routines.DropFunctionStatement():

@@ -26,6 +26,18 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class Fold:
+    """What an aggregate of a state function is made of: the names of its functions, the type of the state, and the
+    first state's text. ``final_extra``: the final function gets NULLs of the arguments' types too."""
+
+    transition: tuple[str, ...]
+    state: ArgumentType
+    initial: str | None = None
+    final: tuple[str, ...] | None = None
+    final_extra: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Routine:
     """A function, a procedure or an aggregate.
 
@@ -33,7 +45,7 @@ class Routine:
     TABLE, several OUT parameters, or a row type) the columns are the relation's; if they are polymorphic, or the
     routine returns ``record``, the call determines their types. ``aggregate``: the body is Python. ``expression``: the
     body is RETURN's expression, not a query. ``volatility``: as declared. ``statements``: a body of LANGUAGE sql that
-    is not one query of the caller's plan.
+    is not one query of the caller's plan. ``fold``: an aggregate without a body.
     """
 
     name: str
@@ -50,6 +62,7 @@ class Routine:
     procedure: bool = False
     record: bool = False
     trigger: bool = False
+    fold: Fold | None = None
 
     @property
     def interpreted(self) -> bool:
@@ -114,13 +127,25 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
                   routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record,
                   routine.trigger],
+        "fold": None if routine.fold is None else _fold_to_json(routine.fold),
     }  # fmt: skip
+
+
+def _fold_to_json(fold: Fold) -> list[object]:
+    final = None if fold.final is None else list(fold.final)
+    return [list(fold.transition), _to_json(fold.state), fold.initial, final, fold.final_extra]
+
+
+def _fold_from_json(data: Sequence[Any], types: Types) -> Fold:
+    transition, state, initial, final, extra = data
+    return Fold(tuple(transition), _from_json(state, types), initial, None if final is None else tuple(final), extra)
 
 
 def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
     """The inverse of ``routine_to_json``."""
     declared = tuple(Argument(name, _from_json(type_, types), *rest) for name, type_, *rest in data["arguments"])
-    return Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"])
+    fold = _fold_from_json(data["fold"], types) if data.get("fold") else None
+    return replace(Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"]), fold=fold)
 
 
 def _to_json(type_: ArgumentType) -> object:

@@ -10,6 +10,7 @@ from sql.catalog.routine import Routine
 from sql.catalog.search_path import SearchPathReader, check_creatable
 from sql.ddl.create import Definer
 from sql.ddl.routine_bodies import check_body
+from sql.statements.results import Notice
 from sql.statements.routines import CreateFunction
 
 
@@ -18,6 +19,8 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
     errors of the body."""
     writer, made = definer.writer, statement.relation
     catalog = writer.catalog
+    for message in statement.warnings:
+        definer.notify(Notice("WARNING", "42601", message))
     check_creatable(made.schema_name, made.name)
     old = catalog.names.get((made.schema_name, made.name))
     dependencies = tuple(i for i in made.dependencies if i in catalog.relations)

@@ -11,6 +11,7 @@ from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_
 from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
+from planner.expr.state_fold import StateFold
 from planner.logical.nodes import Filter, Get, Join, JoinKind, LetRec, Reduce, Rel, TableFunction
 from planner.logical.temporal import HINT, conditions, is_clock, reads_clock
 from planner.logical.traversal import all_inputs, conjuncts, nodes, scalars, walk
@@ -108,6 +109,11 @@ def _check_clock(call: Call, settings: Settings) -> None:
 
 def _check_aggregate(aggregate: Aggregate, settings: Settings) -> None:
     """Checks aggregates that make JSON, since they turn their arguments into text."""
+    if isinstance(aggregate.python, StateFold):
+        for expr in (*aggregate.python.transition, *aggregate.python.final):
+            for part in walk(expr):
+                if isinstance(part, Call):
+                    _check_call(part, settings)
     name = aggregate.function.partition("(")[0]
     if name.startswith("json"):
         _check_settings(f"{name}()", [a.type for a in aggregate.args], settings)

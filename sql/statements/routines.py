@@ -13,11 +13,13 @@ from sql.statements.queries import OutputColumn
 
 @dataclass(frozen=True, slots=True)
 class CreateFunction:
-    """``relation``: complete but for its id. ``python``: an aggregate's Python function."""
+    """``relation``: complete but for its id. ``python``: an aggregate's Python function. ``warnings``: to
+    send."""
 
     relation: Relation
     replace: bool = False
     python: PythonFunction | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def tag(self) -> str:

@@ -10,6 +10,7 @@ from typing import Final, TypeGuard
 
 from planner.expr.comparison import Comparison
 from planner.expr.functions import (
+    aggregate_support,
     array,
     bits,
     boolean,
@@ -65,6 +66,7 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
+    aggregate_support,
     array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions, degrees, encoding,
     enum, floats, integer, json_access, json_building, json_casts, json_changes, json_containment, json_members,
     json_populating, jsonpath, locks, network, number_casts, numeric, ordered_set, overlaps, privileges, ranges,

@@ -51,6 +51,18 @@ class CommentStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateAggregateStatement:
+    """CREATE AGGREGATE name (arguments) (SFUNC = …). ``arguments`` None: the old form, whose BASETYPE says them.
+    ``options``: a name, a type, or a text in quotes each."""
+
+    name: TableName
+    replace: bool
+    arguments: tuple[ArgumentNode, ...] | None
+    options: tuple[tuple[str, TypeName | str], ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class DropFunctionStatement:
     """Names with the types of their arguments, None where they were left out. ``kind``: function, procedure, aggregate,
     or routine for any of them."""

@@ -22,6 +22,7 @@ from sql.syntax.nodes.queries import (
 from sql.syntax.nodes.routines import (
     CallStatement,
     CommentStatement,
+    CreateAggregateStatement,
     CreateFunctionStatement,
     DropFunctionStatement,
 )
@@ -182,9 +183,9 @@ class Utility:
 
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | MergeStatement | CreateTableStatement
-    | CreateViewStatement
-    | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement | SubscribeStatement | ExplainStatement
-    | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement | DeclareStatement | AlterTableStatement
-    | CallStatement | CommentStatement | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement
-    | CreateCompositeStatement | AlterCompositeStatement | CreateTriggerStatement | Utility
+    | CreateViewStatement | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement
+    | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
+    | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
+    | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
+    | AlterCompositeStatement | CreateTriggerStatement | Utility
 )  # fmt: skip

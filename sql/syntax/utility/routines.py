@@ -9,10 +9,17 @@ from ivm.errors import SqlError, unsupported
 from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import Apply, TableName, TypeName
-from sql.syntax.nodes.routines import ArgumentNode, CallStatement, CreateFunctionStatement, DropFunctionStatement
+from sql.syntax.nodes.routines import (
+    ArgumentNode,
+    CallStatement,
+    CreateAggregateStatement,
+    CreateFunctionStatement,
+    DropFunctionStatement,
+)
 
 _CREATES: Final = (("create",), ("create", "or", "replace"))
 _KINDS: Final = ("function", "procedure", "aggregate")
+_ATTRIBUTES: Final = ("sfunc", "sfunc1", "stype", "stype1", "basetype", "finalfunc", "initcond")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
 LANGUAGES: Final = ("sql", "plpgsql")
 """What a function or procedure may be written in."""
@@ -21,7 +28,7 @@ _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $
 
 def routine_statement(
     cursor: DefinitionGrammar,
-) -> CreateFunctionStatement | DropFunctionStatement | CallStatement | None:
+) -> CreateFunctionStatement | CreateAggregateStatement | DropFunctionStatement | None:
     """The whole statement, None if another one is next."""
     for kind in (*_KINDS, "routine"):
         if cursor.accept("drop", kind):
@@ -34,19 +41,65 @@ def routine_statement(
     kind = cursor.advance().value
     name = cursor.table_name()
     found = _Parts(at, name, replace, kind)
+    if kind == "aggregate" and (old := _options(cursor)) is not None:
+        return CreateAggregateStatement(name, replace, None, old, at)
     cursor.expect_symbol("(")
     if kind == "aggregate" and cursor.accept_symbol("*"):
         pass
     elif not cursor.is_symbol(")"):
         found.arguments = cursor.listed(partial(_argument, cursor))
+    if kind == "aggregate" and cursor.is_word("order", "by"):
+        raise unsupported("an ordered-set aggregate of one's own", position=cursor.token.start + 1)
     cursor.expect_symbol(")")
-    if kind == "aggregate" and cursor.is_symbol("("):
-        raise unsupported("an aggregate of a state function", _PYTHON, cursor.token.start + 1)
+    if kind == "aggregate" and (options := _options(cursor)) is not None:
+        return CreateAggregateStatement(name, replace, found.arguments, options, at)
     if kind != "procedure" and cursor.accept("returns"):
         _returns(cursor, found)
     while not cursor.at_end():
         _clause(cursor, found)
     return found.statement()
+
+
+def _options(cursor: DefinitionGrammar) -> tuple[tuple[str, TypeName | str], ...] | None:
+    """``(name = value, …)`` with an aggregate's options; None if that is not next."""
+    start = cursor.index
+    if not cursor.is_symbol("(") or _words(cursor).isdisjoint(_ATTRIBUTES):
+        return None
+    try:
+        return cursor.enclosed(partial(_option, cursor))
+    except SqlError:
+        cursor.index = start
+        return None
+
+
+def _words(cursor: DefinitionGrammar) -> set[str]:
+    """The words before ``=`` up to the closing parenthesis."""
+    found: set[str] = set()
+    depth = 0
+    for word, after in zip(cursor.tokens[cursor.index :], cursor.tokens[cursor.index + 1 :], strict=False):
+        if word.kind is TokenKind.SYMBOL:
+            depth += (word.value == "(") - (word.value == ")")
+        if not depth:
+            break
+        if after.value == "=":
+            found.add(word.value.lower())
+    return found
+
+
+def _option(cursor: DefinitionGrammar) -> tuple[str, TypeName | str]:
+    name = cursor.label()
+    if not cursor.accept_symbol("="):
+        return name, ""
+    if cursor.token.kind is TokenKind.STRING:
+        return name, cursor.string()
+    if cursor.token.kind in (TokenKind.NUMBER, TokenKind.SYMBOL):
+        return name, cursor.advance().value
+    start = cursor.index
+    try:
+        return name, cursor.type_name()
+    except SqlError:
+        cursor.index = start
+        return name, cursor.label()
 
 
 def call_statement(cursor: DefinitionGrammar) -> CallStatement:

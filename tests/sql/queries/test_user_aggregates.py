@@ -211,7 +211,6 @@ def test_what_python_cannot_say_is_an_error(shared: Client, type_: str, literal:
     ("(int DEFAULT 1) RETURNS int LANGUAGE python AS $$ def f(v): return 1 $$", "42P13", "default"),
     ("(*) RETURNS int LANGUAGE python AS $$ def f(): return 1 $$", "0A000", "without arguments"),
     ("(int) RETURNS int VOLATILE LANGUAGE python AS $$ def f(v): return 1 $$", "0A000", "volatile"),
-    ("(int) (SFUNC = int4pl, STYPE = int)", "0A000", "state function"),
 ])  # fmt: skip
 def test_what_is_no_aggregate_is_refused(shared: Client, rest: str, state: str, words: str) -> None:
     error = shared.error(f"CREATE AGGREGATE f{rest}")
