@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ivm.graph import Keep, Negate, NodeId, Threshold
+from ivm.graph import Consolidate, Keep, Negate, NodeId, Threshold
 from ivm.words import Schema
 from planner import gathers
+from planner.expr.functions.library import is_volatile
 from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
 from planner.logical.nodes import Reference, Rel
-from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber
+from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber, walk
 from planner.options import DEFAULT, Planning
 from planner.physical.layouts import arranged, table_layout, whole_row
 from planner.physical.nodes import Builder, Flow, Open, Table, innermost
@@ -117,6 +118,10 @@ class Lowering:
             if exprs == own_columns(flow.schema):
                 exprs = None
         program = MapFilter(flow.schema, predicates, exprs)
+        if any(is_volatile(part) for e in (*predicates, *(exprs or ())) for part in walk(e)):
+            # updates that cancel would get different values
+            once = self.builder.add(Consolidate(self.builder.force(flow)), gathers.width(flow.schema))
+            flow = self.builder.flow(once, flow.schema)
         return self.builder.flow(self.builder.map(flow, program), program.output)
 
     def moved(self, flow: Flow, exprs: tuple[Scalar, ...]) -> Flow:

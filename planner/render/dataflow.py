@@ -157,8 +157,10 @@ class Renderer:
         else:
             node = stored.key_checks[key_check.key]
             stored.key_checks = {k: n for k, n in stored.key_checks.items() if n != node}
-        stored.nodes = tuple(n for n in stored.nodes if n != node)
         self.dataflow.release(node)
+        # the map below the arrangement has gone with it
+        alive = self.dataflow.nodes()
+        stored.nodes = tuple(n for n in stored.nodes if n != node and n in alive)
         self._forget()
 
     def key_check_node(self, relation: int, key_check: KeyCheck) -> NodeId:

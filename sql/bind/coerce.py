@@ -55,7 +55,7 @@ def cast(
         if converted is not None:
             return converted
         source = expr.type
-    if source == target:
+    if source == target or (_is_any_row(target) and source.kind is Kind.RECORD):
         return expr
     if source.kind is target.kind is Kind.RECORD and not target.fields:
         return expr

@@ -9,30 +9,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-TYPES: Final = (
-    "int", "bigint", "smallint", "numeric", "numeric(8,2)", "double precision", "text", "char(3)", "boolean", "date",
-    "timestamp", "timestamptz", "interval", "jsonb", "int[]",
-)  # fmt: skip
-_VALUES: Final[dict[str, tuple[str, ...]]] = {
-    "int": ("0", "1", "2", "3", "-1", "7", "2147483647", "-2147483648"),
-    "bigint": ("0", "1", "2", "5", "-3", "9223372036854775807"),
-    "smallint": ("0", "1", "2", "-2", "32767"),
-    "numeric": ("0", "1.0", "1.00", "2.5", "-0.001", "1e10", "NaN", "12345678901234567890.123"),
-    "numeric(8,2)": ("0", "1.5", "-2.25", "999999.99"),
-    "double precision": ("0", "-0", "1.5", "0.1", "1e300", "5e-324", "NaN", "Infinity"),
-    "text": ("", "a", "b", "ab", "B", "é", "a b", "%_x"),
-    "char(3)": ("", "a", "b  ", "abc"),
-    "boolean": ("t", "f"),
-    "date": ("2024-02-29", "2024-03-01", "1999-12-31", "2000-01-01", "infinity"),
-    "timestamp": ("2024-02-29 12:00:00", "2024-03-01 00:00:00", "1970-01-01 00:00:00.000001"),
-    "timestamptz": ("2024-02-29 12:00:00+00", "2024-03-10 10:00:00+00", "2024-11-03 09:30:00+00"),
-    "interval": ("1 day", "24 hours", "1 mon", "30 days", "-1 hour", "0"),
-    "jsonb": ("{}", '{"a": 1}', '{"a": "x", "b": [1, 2]}', "[1, null, 2]", '"s"', "1.50", "null"),
-    "int[]": ("{}", "{1}", "{1,2,3}", "{NULL,2}", "{3,1}"),
-}
-_UNSORTED: Final = ("jsonb",)
+from tests.support.random_calls import (
+    AGGREGATES,
+    CALLS,
+    DIRECTIONS,
+    FRAMES,
+    OFFSETS,
+    PATTERNS,
+    RANKS,
+    TYPES,
+    UNSORTED,
+    VALUES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +44,7 @@ class Table:
 
 def base(type_: str) -> str:
     """A type without its length or precision."""
-    return {"numeric(8,2)": "numeric", "char(3)": "text"}.get(type_, type_)
+    return {"numeric(8,2)": "numeric", "char(3)": "text", "varchar(4)": "text"}.get(type_, type_)
 
 
 class Maker:
@@ -84,7 +73,7 @@ class Maker:
         known = "smallint" if type_ == "smallint" else type_
         if self._chance(12):
             return f"NULL::{type_}"
-        value = self.rng.choice(_VALUES[known]).replace("'", "''")
+        value = self.rng.choice(VALUES[known]).replace("'", "''")
         return f"'{value}'::{type_}"
 
     def change(self) -> str:
@@ -118,9 +107,11 @@ class Maker:
                 f"ELSE {self.expr(type_, scope, depth - 1)} END"
             ),
             lambda: f"COALESCE({self.expr(type_, scope, depth - 1)}, {self.expr(type_, scope, depth - 1)})",
-            lambda: f"NULLIF({self.expr(type_, scope, depth - 1)}, {self.expr(type_, scope, 0)})",
         ]
-        own = [lambda text=text: self._filled(text, scope, depth - 1) for text in _CALLS.get(type_, ())]
+        if type_ not in UNSORTED:
+            general.append(lambda: f"NULLIF({self.expr(type_, scope, depth - 1)}, {self.expr(type_, scope, 0)})")
+            general.append(lambda: f"GREATEST({self.expr(type_, scope, depth - 1)}, {self.expr(type_, scope, 0)})")
+        own = [lambda text=text: self._filled(text, scope, depth - 1) for text in CALLS.get(type_, ())]
         return self.rng.choice([*general, *own, *own])()
 
     def _filled(self, template: str, scope: Sequence[Column], depth: int) -> str:
@@ -135,7 +126,7 @@ class Maker:
     def condition(self, scope: Sequence[Column], depth: int = 2) -> str:
         kind = self.rng.randrange(12)
         if depth <= 0 or kind < 4:
-            type_ = self.rng.choice([c.type for c in scope] or ["int"])
+            type_ = self.rng.choice([c.type for c in scope if c.type not in UNSORTED] or ["int"])
             operators = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
             return f"({self.expr(type_, scope, 1)} {self.rng.choice(operators)} {self.expr(type_, scope, 1)})"
         inner = depth - 1
@@ -152,7 +143,7 @@ class Maker:
             case 9:
                 return f"({self.expr('int', scope, 1)} IN ({', '.join(self.literal('int') for _ in range(3))}))"
             case 10:
-                return f"({self.expr('text', scope, 1)} LIKE {self.rng.choice(_PATTERNS)})"
+                return f"({self.expr('text', scope, 1)} LIKE {self.rng.choice(PATTERNS)})"
             case _:
                 return self._subquery_condition(scope)
 
@@ -216,6 +207,18 @@ class Maker:
         arrays = [c.text for c in scope if c.type == "int[]"]
         if arrays and self._chance(60):
             return f"{left}, unnest({self.rng.choice(arrays)}) {alias}(e)", [*scope, Column(f"{alias}.e", "int")]
+        if self._chance(40):
+            made, names, types = self.rng.choice((
+                ("unnest({int[]}, {text[]}) WITH ORDINALITY", "p, q, o", ("int", "text", "bigint")),
+                ("jsonb_array_elements(jsonb_build_array({int}, {text})) WITH ORDINALITY", "p, o", ("jsonb", "bigint")),
+                ("jsonb_each(jsonb_build_object('k', {int}))", "p, q", ("text", "jsonb")),
+                ("(VALUES ({int}, {text}), (1, 'a'))", "p, q", ("int", "text")),
+                ("generate_series('2024-02-28'::timestamp, '2024-03-01', '1 day')", "p", ("timestamp",)),
+                ("json_array_elements_text(json_build_array({int}, {text}))", "p", ("text",)),
+                ("regexp_matches({text}, '(a)(b)?', 'g')", "p", ("text[]",)),
+            ))  # fmt: skip
+            columns = [Column(f"{alias}.{n}", t) for n, t in zip(names.split(", "), types, strict=True)]
+            return f"{left} CROSS JOIN LATERAL {self._filled(made, scope, 1)} {alias}({names})", [*scope, *columns]
         low, high = self.rng.randint(0, 2), self.rng.randint(1, 3)
         return f"{left}, generate_series({low}, {high}) {alias}(e)", [*scope, Column(f"{alias}.e", "int")]
 
@@ -231,9 +234,11 @@ class Maker:
 
     def query(self, depth: int = 2) -> tuple[str, list[str]]:
         """A SELECT and its columns' types."""
-        kind = self.rng.randrange(10)
+        kind = self.rng.randrange(14)
         if depth > 0 and kind == 0:
             return self._set_operation(depth)
+        if depth > 0 and kind == 10:
+            return self._common(depth)
         if depth > 0 and kind == 1:
             return self._recursion()
         source, scope = self.source(depth)
@@ -242,23 +247,70 @@ class Maker:
             return self._grouped(source, scope, where)
         if kind in (5, 6):
             return self._windowed(source, scope, where)
+        if kind == 11 and (plain := [c for c in scope if c.type not in UNSORTED]):
+            return self._first_of_each(plain, source, where)
+        if kind == 12:
+            return self._expanding(scope, source, where)
         types = [self.rng.choice([c.type for c in scope] + ["int", "text"]) for _ in range(self.rng.randint(1, 4))]
         exprs = [self.expr(t, scope) for t in types]
-        if self._chance(15) and not {*types} & {*_UNSORTED}:
+        if self._chance(15) and not {*types} & {*UNSORTED}:
             return f"SELECT DISTINCT {_named(exprs)} FROM {source}{where}", types
-        tail = self._sliced(types) if self._chance(20) else ""
+        tail = self._sliced(types) if self._chance(20) and not {*types} & {*UNSORTED} else ""
         return f"SELECT {_named(exprs)} FROM {source}{where}{tail}", types
+
+    def _common(self, depth: int) -> tuple[str, list[str]]:
+        """WITH, whose query is named once or twice."""
+        inner, types = self.query(depth - 1)
+        names = [f"x{i}" for i in range(len(types))]
+        columns = [Column(f"c.{n}", t) for n, t in zip(names, types, strict=True)]
+        how = self.rng.choice(("AS", "AS MATERIALIZED", "AS NOT MATERIALIZED"))
+        source = "w c"
+        if self._chance(40):
+            columns += [Column(f"d.{n}", t) for n, t in zip(names, types, strict=True)]
+            same = f"c.{names[0]} = d.{names[0]}" if types[0] not in UNSORTED else "true"
+            source += f" {self.rng.choice(('JOIN', 'LEFT JOIN'))} w d ON {same}"
+        where = f" WHERE {self.condition(columns)}" if self._chance(50) else ""
+        if self._chance(40):
+            text, made = self._grouped(source, columns, where)
+        else:
+            made = [self.rng.choice(types) for _ in range(self.rng.randint(1, 3))]
+            text = f"SELECT {_named([self.expr(t, columns) for t in made])} FROM {source}{where}"
+        return f"WITH w({', '.join(names)}) {how} ({inner}) {text}", made
+
+    def _first_of_each(self, plain: list[Column], source: str, where: str) -> tuple[str, list[str]]:
+        """DISTINCT ON; the order is of all that is shown."""
+        shown = self.rng.sample(plain, min(len(plain), self.rng.randint(2, 4)))
+        order = ", ".join(f"{c.text}{self.rng.choice(DIRECTIONS)}" for c in shown)
+        keys = ", ".join(c.text for c in shown[: self.rng.randint(1, len(shown))])
+        outputs = _named([c.text for c in shown])
+        return f"SELECT DISTINCT ON ({keys}) {outputs} FROM {source}{where} ORDER BY {order}", [c.type for c in shown]
+
+    def _expanding(self, scope: list[Column], source: str, where: str) -> tuple[str, list[str]]:
+        """Set-returning functions among what is selected."""
+        made = [
+            (f"unnest({self.expr('int[]', scope, 1)})", "int"), (f"unnest({self.expr('text[]', scope, 1)})", "text"),
+            (f"generate_series(1, abs({self.expr('smallint', scope, 0)}::int) % 4)", "int"),
+            (f"jsonb_array_elements(jsonb_build_array({self.expr('int', scope, 1)}, 'x'))", "jsonb"),
+            (f"regexp_split_to_table({self.expr('text', scope, 1)}, 'a')", "text"),
+        ]  # fmt: skip
+        chosen = self.rng.sample(made, self.rng.randint(1, 2))
+        type_ = self.rng.choice([c.type for c in scope])
+        outputs = [*(text for text, _ in chosen), self.expr(type_, scope, 1)]
+        return f"SELECT {_named(outputs)} FROM {source}{where}", [*(t for _, t in chosen), type_]
 
     def _sliced(self, types: Sequence[str]) -> str:
         """ORDER BY all columns with LIMIT."""
-        order = ", ".join(f"{i + 1}{self.rng.choice(_DIRECTIONS)}" for i in range(len(types)))
+        order = ", ".join(f"{i + 1}{self.rng.choice(DIRECTIONS)}" for i in range(len(types)))
         offset = f" OFFSET {self.rng.randint(0, 2)}" if self._chance(30) else ""
         if self._chance(20):
             return f" ORDER BY {order}{offset} FETCH FIRST {self.rng.randint(1, 3)} ROWS WITH TIES"
         return f" ORDER BY {order} LIMIT {self.rng.randint(1, 4)}{offset}"
 
     def _set_operation(self, depth: int) -> tuple[str, list[str]]:
-        types = [self.rng.choice(("int", "text", "numeric", "date")) for _ in range(self.rng.randint(1, 2))]
+        types = [
+            self.rng.choice(("int", "text", "numeric", "date", "int4range", "jsonb", "int[]", "uuid"))
+            for _ in range(self.rng.randint(1, 2))
+        ]
         arms = []
         for _ in range(self.rng.randint(2, 3)):
             source, scope = self.source(depth - 1)
@@ -285,7 +337,7 @@ class Maker:
         ), ["int", "int", "int"]
 
     def _grouped(self, source: str, scope: list[Column], where: str) -> tuple[str, list[str]]:
-        plain = [c for c in scope if c.type not in _UNSORTED]
+        plain = [c for c in scope if c.type not in UNSORTED]
         keys = self.rng.sample(plain, min(len(plain), self.rng.randint(0, 2)))
         types = [k.type for k in keys]
         aggregates = [self._aggregate(scope) for _ in range(self.rng.randint(1, 3))]
@@ -306,7 +358,7 @@ class Maker:
     def _aggregate(self, scope: Sequence[Column], window: bool = False) -> tuple[str, str]:
         """(text, type) of an aggregate call."""
         made: list[tuple[str, str]] = [("count(*)", "bigint")]
-        for type_, functions in _AGGREGATES.items():
+        for type_, functions in AGGREGATES.items():
             for function, result in functions:
                 distinct = "DISTINCT " if not window and self._chance(20) else ""
                 made.append((f"{function}({distinct}{self.expr(type_, scope, 1)})", result))
@@ -317,24 +369,52 @@ class Maker:
             made.append((f"array_agg({number} ORDER BY {number} DESC NULLS LAST)", "int[]"))
             made.append((f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {number})", "int"))
             made.append((f"jsonb_agg({number} ORDER BY {number})", "jsonb"))
+            made.append((f"json_agg({value} ORDER BY {value} DESC)", "json"))
+            made.append((f"array_agg(DISTINCT {value})", "text[]"))
+            made.append((f"string_agg(DISTINCT {value}, '+' ORDER BY {value} DESC)", "text"))
+            made.append((f"mode() WITHIN GROUP (ORDER BY {number})", "int"))
+            made.append((f"percentile_cont(0.25) WITHIN GROUP (ORDER BY {number})", "double precision"))
+            made.append((f"rank({self.rng.randint(0, 3)}) WITHIN GROUP (ORDER BY {number})", "bigint"))
+            made.append((f"jsonb_object_agg(coalesce({value}, ''), 1)", "jsonb"))
+            made.append((f"count(DISTINCT ({number}, {value}))", "bigint"))
+            made.append((f"(array_agg({number} ORDER BY {value}, {number}))[1]", "int"))
         text, type_ = self.rng.choice(made)
-        if self._chance(20):
+        if self._chance(20) and not text.endswith("]"):
             text += f" FILTER (WHERE {self.condition(scope, 1)})"
         return text, type_
 
     def _windowed(self, source: str, scope: list[Column], where: str) -> tuple[str, list[str]]:
-        plain = [c for c in scope if c.type not in _UNSORTED]
+        plain = [c for c in scope if c.type not in UNSORTED]
         shown = self.rng.sample(plain, min(len(plain), 2))
-        order = ", ".join(f"{c.text}{self.rng.choice(_DIRECTIONS)}" for c in plain)
+        order = ", ".join(f"{c.text}{self.rng.choice(DIRECTIONS)}" for c in plain)
         types = [c.type for c in shown]
         outputs = [c.text for c in shown]
         partition = f"PARTITION BY {self.rng.choice(plain).text} " if self._chance(60) else ""
         for _ in range(self.rng.randint(1, 2)):
             call, type_ = self._window_call(plain)
-            frame = self.rng.choice(_FRAMES) if not call.startswith(_RANKS) else ""
-            outputs.append(f"{call} OVER ({partition}ORDER BY {order}{frame})")
+            frame = self.rng.choice(FRAMES) if not call.startswith(RANKS) else ""
+            if self._chance(30) and (ranged := self._ranged(plain)):
+                call, type_ = self._aggregate(plain, window=True)
+                outputs.append(f"{call} OVER ({partition}{ranged})")
+            else:
+                outputs.append(f"{call} OVER ({partition}ORDER BY {order}{frame})")
             types.append(type_)
         return f"SELECT {_named(outputs)} FROM {source}{where}", types
+
+    def _ranged(self, scope: Sequence[Column]) -> str:
+        """An order by one column and a frame of offsets from its values; "" if none of the columns has offsets."""
+        keys = [c for c in scope if c.type in OFFSETS]
+        if not keys:
+            return ""
+        key = self.rng.choice(keys)
+        near, far = (self.rng.choice(OFFSETS[key.type]) for _ in range(2))
+        frame = self.rng.choice((
+            f"RANGE {near} PRECEDING", f"RANGE BETWEEN {near} PRECEDING AND {far} FOLLOWING",
+            f"RANGE BETWEEN CURRENT ROW AND {far} FOLLOWING", f"RANGE BETWEEN UNBOUNDED PRECEDING AND {near} PRECEDING",
+            f"RANGE BETWEEN {near} FOLLOWING AND UNBOUNDED FOLLOWING",
+        ))  # fmt: skip
+        exclusion = self.rng.choice(("", "", " EXCLUDE GROUP", " EXCLUDE CURRENT ROW", " EXCLUDE TIES"))
+        return f"ORDER BY {key.text}{self.rng.choice(DIRECTIONS)} {frame}{exclusion}"
 
     def _window_call(self, scope: Sequence[Column]) -> tuple[str, str]:
         if self._chance(50):
@@ -351,49 +431,3 @@ class Maker:
 
 def _named(exprs: Sequence[str]) -> str:
     return ", ".join(f"{e} AS o{i}" for i, e in enumerate(exprs))
-
-
-_DIRECTIONS: Final = ("", "", " DESC", " NULLS FIRST", " DESC NULLS LAST")
-_RANKS: Final = ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "lag", "lead")
-_FRAMES: Final = (
-    "", "", " ROWS 1 PRECEDING", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
-    " GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW",
-    " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
-    " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW", " ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING",
-    " GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES",
-)  # fmt: skip
-_PATTERNS: Final = ("'a%'", "'%b'", "'_'", "'%\\%%'", "''")
-_AGGREGATES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
-    "int": (("sum", "bigint"), ("avg", "numeric"), ("min", "int"), ("max", "int"), ("count", "bigint")),
-    "numeric": (("sum", "numeric"), ("max", "numeric"), ("min", "numeric")),
-    "double precision": (("max", "double precision"),),
-    "text": (("min", "text"), ("max", "text"), ("count", "bigint")),
-    "boolean": (("bool_and", "boolean"), ("bool_or", "boolean")),
-    "date": (("min", "date"), ("max", "date")),
-    "interval": (("max", "interval"),),
-}
-_CALLS: Final[dict[str, tuple[str, ...]]] = {
-    "int": ("length({text})", "abs({smallint}::int)", "({smallint} + {smallint})::int", "cardinality({int[]})",
-            "extract(day from {timestamp})::int", "({int} % 7)", "position({text} in {text})",
-            "sign({numeric})::int", "ascii({text})", "({date} - '2020-01-01'::date)"),
-    "bigint": ("({int}::bigint * {int}::bigint)", "({int}::bigint - {smallint})"),
-    "smallint": ("({int} % 5)::smallint",),
-    "numeric": ("round({numeric}, 1)", "({numeric} + {int})", "({numeric} * 2)", "trunc({numeric})", "{int}::numeric",
-                "{double precision}::numeric", "abs({numeric})", "({int} / 4.0)"),
-    "double precision": ("({double precision} * 0.5)", "{int}::double precision", "abs({double precision})",
-                         "floor({double precision})"),
-    "text": ("({text} || {text})", "upper({text})", "substr({text}, 2)", "left({text}, 1)", "{int}::text",
-             "coalesce({text}, 'z')", "replace({text}, 'a', 'xx')", "lpad({text}, 4, '*')", "trim({text})",
-             "to_char({date}, 'YYYY-MM-DD')", "concat({text}, {int})", "({jsonb} ->> 'a')", "{numeric}::text",
-             "md5({text})", "split_part({text}, ' ', 1)", "reverse({text})"),
-    "boolean": ("({int} > {int})", "({text} ~ '^a')", "({jsonb} ? 'a')", "({int[]} @> {int[]})",
-                "({int} = ANY ({int[]}))"),
-    "date": ("({date} + {smallint}::int % 100)", "{timestamp}::date"),
-    "timestamp": ("date_trunc('month', {timestamp})", "({timestamp} + '1 day'::interval)"),
-    "timestamptz": ("({timestamptz} + '1 hour'::interval)", "date_trunc('hour', {timestamptz})"),
-    "interval": ("({timestamp} - {timestamp})", "({interval} * 2)", "justify_days({interval})"),
-    "jsonb": ("({jsonb} -> 'b')", "jsonb_build_object('k', {int})", "to_jsonb({text})",
-              "jsonb_build_array({int}, {text})"),
-    "int[]": ("ARRAY[{int}, {int}]", "array_append({int[]}, {int})", "({int[]} || {int[]})", "({int[]})[1:2]"),
-}  # fmt: skip
-"""Calls by the type of their result, with places for expressions of other types."""

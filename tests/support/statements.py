@@ -23,34 +23,25 @@ from storage.types.codec import encode
 from storage.types.text import format_text
 from storage.types.type_names import format_type
 from tests.support.extremes import ENUM, EXTREMES, RECORD, array_of, extremes, result_type, signatures
-from tests.support.paths import ROOT
+from tests.support.forms import forms
 
 _BARRED: Final = re.compile(r"pg_sleep|pg_terminate|pg_cancel|lo_|advisory|set_config|pg_reload|pg_read|pg_ls")
 """Functions that wait, end sessions or change what later statements mean."""
+_KEYWORDS: Final = (
+    "array", "array_subscript", "array_slice", "array_assign", "array_assign_slice", "try", "current_catalog",
+    "current_date", "current_role", "current_timestamp", "current_user", "extract", "localtime", "localtimestamp",
+    "normalize", "position", "session_user", "user",
+)  # fmt: skip
+"""The names of functions that have a spelling of their own."""
 _WORD: Final = re.compile(r"[a-z_][a-z0-9_]*")
 _SYMBOL: Final = re.compile(r"[-+*/<>=~!@#%^&|`?]+")
-_WEIGHT: Final = re.compile(r"(\d+) x ")
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 TYPES: Final = tuple(t for t in (*EXTREMES, array_of(INT4), array_of(TEXT)) if t not in (RECORD, ENUM))
 _COMMON: Final = (*(INT4, TEXT) * 2, INT4, INT8, BOOL, NUMERIC, FLOAT8, DATE, TIMESTAMPTZ, INTERVAL, array_of(INT4))
 _CONTEXT: Final = Dictionary(b"0123456789abcdef")
 
 
-def _forms() -> dict[str, list[str]]:
-    """The file's spellings by name, as often as they are to be drawn."""
-    found: dict[str, list[str]] = {}
-    spellings: list[str] = []
-    for line in (ROOT / "tests/support/statement_forms.txt").read_text().splitlines():
-        if line.startswith("= "):
-            spellings = found[line[2:]] = []
-        elif line and not line.startswith("#"):
-            weight = _WEIGHT.match(line)
-            spelling = line if weight is None else line[weight.end() :]
-            spellings += ["" if spelling == "~" else spelling] * (1 if weight is None else int(weight[1]))
-    return found
-
-
-FORMS: Final = _forms()
+FORMS: Final = forms("statement_forms.txt")
 
 
 def type_name(type_: SqlType) -> str:
@@ -116,6 +107,8 @@ def _calls() -> dict[SqlType, list[Call]]:
     for function in FUNCTIONS.values():
         named = _WORD.fullmatch(function.name) or _SYMBOL.fullmatch(function.name)
         if function.internal or not named or function.name in ORDERED_SETS or _BARRED.search(function.name):
+            continue
+        if function.name in _KEYWORDS:
             continue
         for types in signatures(function):
             found[result_type(function, types)].append((function.name, types))
