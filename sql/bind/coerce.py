@@ -55,16 +55,16 @@ def cast(
         if converted is not None:
             return converted
         source = expr.type
-    if source == target or (_is_any_row(target) and source.kind is Kind.RECORD):
+    if source == target:
         return expr
     if source.kind is target.kind is Kind.RECORD and not target.fields:
         return expr
+    if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
+        return folded
     if source.kind is target.kind is Kind.RECORD and not attempt:
         converted = _row(env, expr, target, context, at)
         if converted is not None:
             return converted
-    if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
-        return folded
     if not castable(source, target, context):
         code = "42846" if context == "explicit" else "42804"
         raise SqlError(code, f"cannot cast type {type_name(source)} to {type_name(target)}", position=at + 1)

@@ -51,6 +51,7 @@ BIT, VARBIT = SqlType(Kind.BIT), SqlType(Kind.VARBIT)
 TEXTS: dict[SqlType, tuple[str, ...]] = {
     **dict.fromkeys(BUILT_IN, ("empty", "(,)")), **{multirange_of(type_): ("{}", "{(,)}") for type_ in BUILT_IN},
     SqlType(Kind.TIMETZ): ("00:00:00+15:59:59", "24:00:00-15:59:59", "04:05:06.789-08"),
+    SqlType(Kind.JSONPATH): ("$", "strict $.a[*] ? (@ > 1).b", '$.**{2 to last}.size() + 1', "1"),
     SqlType(Kind.INET): ("0.0.0.0/0", "255.255.255.255", "10.1.2.3/8", "::/0", "ffff::ffff"),
     SqlType(Kind.CIDR): ("0.0.0.0/0", "10.0.0.0/8", "::/0", "::1"),
     SqlType(Kind.MACADDR): ("00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"),
@@ -84,7 +85,6 @@ EXTREMES: dict[SqlType, tuple[Any, ...]] = {
     INTERVAL: ((0, 0, 0), (-(2**31), -(2**31), -(2**63)), (2**31 - 1, 2**31 - 1, 2**63 - 1), (1, -30, 0)),
     UUID: (bytes(16), b"\xff" * 16),
     **{type_: tuple(parse_datum(type_, text) for text in texts) for type_, texts in TEXTS.items()},
-    SqlType(Kind.JSONPATH): ("$", "strict $.a[*] ? (@ > 1).b", '$.**{2 to last}.size() + 1', "last1"),
     SqlType(Kind.JSON): ("null", " 1.50 ", '"\\u00e9"', '{"a": 1, "a":[2 ]}'),
     JSONB: ("null", "0", '"a"', "[]", '{"a": [1, {"b": null}]}'),
     OID: (0, 2**32 - 1), REGCLASS: (0, 2**32 - 1),
