@@ -230,10 +230,9 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
     if all(t == known[0] for t in types):
         return known[0]
     if all(t.kind is Kind.RECORD and t.named is None for t in known):
-        return _common_row(known) or types.index(next(t for t in known if t != known[0]))
+        found = _common_row([t for t in known if t.fields] or known)
+        return found or types.index(next(t for t in known if t != known[0]))
     chosen = known[0].plain
-    if _is_any_row(chosen):
-        chosen = next((t for t in known if t.fields), chosen)
     for i, type_ in enumerate(types):
         if type_.kind is Kind.UNKNOWN or same_family(type_, chosen):
             continue
