@@ -397,7 +397,6 @@ def test_a_view_s_limit_is_part_of_its_plan() -> None:
         ),
         ('select b collate "de_DE" from t', 'collation "de_DE"'),
         ("explain analyze select 1", "EXPLAIN ANALYZE"),
-        ("alter table t enable trigger all", "ALTER TABLE … ENABLE"),
     ],
 )
 def test_what_is_not_there_is_named(sql: str, what: str) -> None:
