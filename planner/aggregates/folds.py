@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
+from planner.aggregates.function import FoldRule
 from storage.types.arrays import shape
 
 
@@ -36,3 +39,13 @@ def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | by
     pieces = [piece for value, delimiter in kept for piece in (delimiter or empty, value)]
     joined: str | bytes = empty.join(pieces[1:])
     return joined
+
+
+def bits(rule: Callable[[str, str], str]) -> FoldRule:
+    """bit_and, bit_or or bit_xor of bit strings; ``rule``: of two. Raises 22026."""
+
+    def fold(_: SqlType, values: list[Any], __: list[Any]) -> str | None:
+        kept = [value for value in values if value is not None]
+        return reduce(rule, kept) if kept else None
+
+    return fold

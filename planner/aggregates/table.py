@@ -85,7 +85,7 @@ from planner.aggregates.function import (
     NullResult,
     ResultRule,
 )  # fmt: skip
-from planner.expr.functions import ranges
+from planner.expr.functions import bits, ranges
 from planner.expr.functions.boolean import IS_NOT_NULL
 from planner.expr.functions.table import (
     ANY,
@@ -293,7 +293,14 @@ def _basic() -> list[AggregateFunction]:
         )
         for a in (ANYNONARRAY, ANYARRAY)
     ]  # fmt: skip
-    return [*strings, *arrays, *_of_ranges(), *_of_json()]
+    combined = (("bit_and", bits.bit_and), ("bit_or", bits.bit_or), ("bit_xor", bits.bit_xor))
+    of_bits = [
+        AggregateFunction(
+            function_key(name, (bits.BIT,)), name, (bits.BIT,), bits.BIT, AggregateKind.BASIC, fold=folds.bits(rule)
+        )
+        for name, rule in combined
+    ]
+    return [*strings, *arrays, *of_bits, *_of_ranges(), *_of_json()]
 
 
 def _of_json() -> list[AggregateFunction]:

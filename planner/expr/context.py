@@ -11,6 +11,7 @@ from ivm.budget import NO_BUDGET, Budget, out_of_memory
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import SqlType
+from planner.expr.random_numbers import RandomNumbers
 from storage.dictionary import Dictionary
 from storage.types.text_style import DEFAULT_FORMATS, DateFormats
 
@@ -32,6 +33,10 @@ class SessionFunctions(Protocol):
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
         """set_config: changes a setting and returns its new value."""
+        ...
+
+    def random_numbers(self) -> RandomNumbers:
+        """What random() draws from, and setseed sets."""
         ...
 
     def nextval(self, oid: int, count: int) -> Words:
@@ -76,6 +81,10 @@ class SessionFunctions(Protocol):
         ...
 
     def table_is_visible(self, oid: int) -> bool | None: ...
+    def updatable(self, oid: int) -> tuple[bool, ...]:
+        """For each column of a relation, whether statements can change it."""
+        ...
+
     def view_definition(self, oid: int) -> str | None: ...
     def index_definition(self, oid: int, column: int) -> str | None:
         """pg_get_indexdef: the whole index for column 0, else the expression of that column (counted from 1)."""

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from ivm.words import BOOL, Kind
 from planner.expr.functions.library import FUNCTIONS
+from planner.expr.functions.system.session import CURRENT_SETTING, SETTING_NOW
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, schema
-from planner.logical.traversal import renumber, walk
+from planner.logical.traversal import renumber, rewrite, walk
 from sql.bind.bound_query import BoundQuery
 from sql.bind.walk import has_subquery
 
@@ -38,7 +39,9 @@ def postponed(bound: BoundQuery) -> tuple[BoundQuery, tuple[Scalar, ...]]:
     """The query with NULLs in place of the columns that are computed after sorting, and the expressions of all its
     columns over that."""
     rel = bound.rel
-    if not isinstance(rel, Project):
+    if isinstance(rel, Project):
+        rel = replace(rel, exprs=_asked_anew(rel.exprs))
+    else:
         shown = schema(rel)[: bound.width]
         return bound, tuple(Column(i, c.type, c.nullable) for i, c in enumerate(shown))
     late = _late(bound, rel)
@@ -63,6 +66,23 @@ def _late(bound: BoundQuery, rel: Project) -> set[int]:
     sorted_by = {part.index for key in bound.order for part in walk(key.expr) if isinstance(part, Column)}
     exprs = enumerate(rel.exprs[: bound.width])
     return {i for i, e in exprs if i not in sorted_by and is_volatile(e) and not has_subquery(e)}
+
+
+def _asked_anew(exprs: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The columns; beside set_config, current_setting sees what the columns before it have set."""
+    if not any(_calls(part, "set_config") for e in exprs for part in walk(e)):
+        return exprs
+    return tuple(rewrite(e, _now) for e in exprs)
+
+
+def _now(expr: Scalar) -> Scalar | None:
+    if not isinstance(expr, Call) or not _calls(expr, CURRENT_SETTING):
+        return None
+    return replace(expr, function=expr.function.replace(CURRENT_SETTING, SETTING_NOW))
+
+
+def _calls(expr: Scalar, name: str) -> bool:
+    return isinstance(expr, Call) and expr.function.startswith(f"{name}(")
 
 
 def _columns(exprs: Iterable[Scalar]) -> set[Column]:

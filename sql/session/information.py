@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
 from ivm.words import SqlType
+from planner.expr.random_numbers import RandomNumbers
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
 from sql.catalog.search_path import SearchPath
@@ -124,6 +125,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def trigger_depth(self) -> int:
         return 0 if self.session.routines is None else self.session.routines.trigger_depth
+
+    def random_numbers(self) -> RandomNumbers:
+        return self.session.random_numbers
 
     def set_setting(self, name: str, value: str | None, local: bool) -> str:
         set_variable(self.session, name, value, local)

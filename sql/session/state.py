@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
+from planner.expr.random_numbers import RandomNumbers
 from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
@@ -78,6 +79,7 @@ class SessionState:
         """Reports the progress of the running COPY."""
         self.interrupts = Interrupts()
         self.numbers = SequenceNumbers()
+        self.random_numbers = RandomNumbers()
         self.backend_id = next(_BACKENDS)
         self.notifications = Notifications(coordinator.channels, self.backend_id)
         self.routines: RoutineCaller | None = None

@@ -12,6 +12,7 @@ SWITCHES: Final = (
     "enable_incremental_sort", "enable_indexonlyscan", "enable_indexscan", "enable_material", "enable_memoize",
     "enable_mergejoin", "enable_nestloop", "enable_parallel_append", "enable_parallel_hash",
     "enable_partition_pruning", "enable_seqscan", "enable_sort", "enable_tidscan", "geqo", "jit",
+    "parallel_leader_participation",
 )  # fmt: skip
 """On by default."""
 

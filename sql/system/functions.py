@@ -17,6 +17,7 @@ from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions
 from sql.catalog.user_types import type_of_oid, typed
 from sql.system import pg_routines
+from sql.system.information_schema import updatable
 from sql.system.pg_relations import (
     check_definition,
     constraint_definition,
@@ -168,6 +169,10 @@ class SystemFunctions:
             return None
         places = CATALOGS.values() if catalog is None else [CATALOGS.get(catalog, 0)]
         return next((comments[place, oid, number] for place in places if (place, oid, number) in comments), None)
+
+    def updatable(self, oid: int) -> tuple[bool, ...]:
+        found = self._relations().get(oid)
+        return () if found is None else updatable(found, self._state)
 
     def view_definition(self, oid: int) -> str | None:
         relation = self._relations().get(oid)

@@ -88,6 +88,11 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
     )  # fmt: skip
 
 
+def updatable(relation: Relation, state: SystemState) -> tuple[bool, ...]:
+    """For each column, whether statements can change it."""
+    return _updatable(relation, _environment(state))
+
+
 def _updatable(relation: Relation, env: Environment) -> tuple[bool, ...]:
     """For each column, whether statements can change it."""
     if relation.kind is not RelationKind.VIEW or relation.definition is None:

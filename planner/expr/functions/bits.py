@@ -49,9 +49,9 @@ def _combined(name: str, rule: Callable[[int, int], int]) -> Callable[[str, str]
     return run
 
 
-per_value("&", (BIT, BIT), BIT, makes_null=False)(_combined("AND", lambda a, b: a & b))
-per_value("|", (BIT, BIT), BIT, makes_null=False)(_combined("OR", lambda a, b: a | b))
-per_value("#", (BIT, BIT), BIT, makes_null=False)(_combined("XOR", lambda a, b: a ^ b))
+bit_and: Final = per_value("&", (BIT, BIT), BIT, makes_null=False)(_combined("AND", lambda a, b: a & b))
+bit_or: Final = per_value("|", (BIT, BIT), BIT, makes_null=False)(_combined("OR", lambda a, b: a | b))
+bit_xor: Final = per_value("#", (BIT, BIT), BIT, makes_null=False)(_combined("XOR", lambda a, b: a ^ b))
 _INVERTED: Final = str.maketrans("01", "10")
 
 

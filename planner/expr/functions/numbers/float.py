@@ -7,7 +7,6 @@ the last bit.
 from __future__ import annotations
 
 import math
-import random as random_numbers
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Final, TypeVar
@@ -241,9 +240,6 @@ def power(base: float, exponent: float) -> float:
     if result == 0 and base != 0 and math.isfinite(base) and math.isfinite(exponent):
         raise underflow()
     return result
-
-
-per_value("random", (), FLOAT8, volatility="volatile")(random_numbers.random)
 
 
 def check_buckets(value: Number, low: Number, high: Number, count: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivm.words import BOOL, INT4, OID, TEXT
+from ivm.words import BOOL, INT2, INT4, OID, REGCLASS, TEXT
 from planner.expr.functions.table import CallSite, per_value, session_of
 
 
@@ -10,6 +10,12 @@ from planner.expr.functions.table import CallSite, per_value, session_of
 @per_value("pg_get_viewdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_viewdef(site: CallSite, oid: int, pretty: bool = False) -> str | None:
     return session_of(site).view_definition(oid)
+
+
+@per_value("pg_get_viewdef", (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
+@per_value("pg_get_viewdef", (TEXT,), TEXT, volatility="stable", needs_site=True)
+def viewdef_of_name(site: CallSite, name: str, pretty: bool = False) -> str | None:
+    return session_of(site).view_definition(session_of(site).reg_in(REGCLASS, name))
 
 
 @per_value("pg_get_expr", (TEXT, OID, BOOL), TEXT, volatility="stable")
@@ -68,3 +74,15 @@ _function_text("pg_get_function_identity_arguments", "identity")
 @per_value("pg_get_function_sqlbody", (OID,), TEXT, volatility="stable")
 def pg_get_function_sqlbody(oid: int) -> None:
     """NULL: no function has a body in SQL."""
+
+
+@per_value("pg_relation_is_updatable", (REGCLASS, BOOL), INT4, volatility="stable", needs_site=True)
+def pg_relation_is_updatable(site: CallSite, oid: int, triggers: bool) -> int:
+    """4 for UPDATE, 8 for INSERT and 16 for DELETE."""
+    return 28 if any(session_of(site).updatable(oid)) else 0
+
+
+@per_value("pg_column_is_updatable", (REGCLASS, INT2, BOOL), BOOL, volatility="stable", needs_site=True)
+def pg_column_is_updatable(site: CallSite, oid: int, number: int, triggers: bool) -> bool:
+    columns = session_of(site).updatable(oid)
+    return 0 < number <= len(columns) and columns[number - 1]

@@ -40,7 +40,13 @@ def current_schemas(site: CallSite, implicit: bool) -> tuple[str, ...]:
     return tuple(session_of(site).current_schemas(implicit))
 
 
-@per_value("current_setting", (TEXT,), TEXT, volatility="stable", needs_site=True)
+CURRENT_SETTING: Final = "current_setting"
+SETTING_NOW: Final = "setting now"
+"""current_setting beside set_config: it is asked anew by each column."""
+
+
+@per_value(SETTING_NOW, (TEXT,), TEXT, volatility="volatile", needs_site=True, internal=True)
+@per_value(CURRENT_SETTING, (TEXT,), TEXT, volatility="stable", needs_site=True)
 def current_setting(site: CallSite, name: str) -> str:
     value = session_of(site).setting(name)
     if value is None:
@@ -48,7 +54,8 @@ def current_setting(site: CallSite, name: str) -> str:
     return value
 
 
-@per_value("current_setting", (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
+@per_value(SETTING_NOW, (TEXT, BOOL), TEXT, volatility="volatile", needs_site=True, internal=True)
+@per_value(CURRENT_SETTING, (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
 def current_setting_or_null(site: CallSite, name: str, missing_ok: bool) -> str | None:
     return session_of(site).setting(name) if missing_ok else current_setting(site, name)
 
