@@ -185,10 +185,10 @@ def measure(kind: Kind, size: int, changes: int = 30, seconds: float = 4.0) -> L
 
 
 def grows(lines: list[Line], sizes: list[int], long: bool) -> bool:
-    """Whether rows read grow faster than log n between the last two sizes, beside the rows that the view shows."""
+    """Whether rows read for each row that the view shows grow faster than log n between the last two sizes."""
     (a, b), room = lines[-2:], 1.5 * math.log(sizes[-1]) / math.log(sizes[-2])
     return not long and any(
-        large.read - 16 * large.shown > room * max(small.read, 256)
+        large.read / (large.shown + 1) > room * max(small.read / (small.shown + 1), 256 / (small.shown + 1))
         for small, large in ((a.last, b.last), (a.anywhere, b.anywhere))
     )
 

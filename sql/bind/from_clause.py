@@ -14,6 +14,7 @@ from ivm.words import BOOL
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.levels import relevel_rel
 from planner.logical.nodes import Get, JoinKind, Project, Rel, schema
+from sql.bind import time_windows
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import cast
 from sql.bind.environment import Environment
@@ -123,7 +124,8 @@ def _bind_item(env: Environment, ref: nodes.TableRef, lateral: NameScope | None,
         case nodes.DerivedTable():
             return _derived(env, ref, lateral if ref.lateral else plain)
         case nodes.FunctionTable():
-            return function_table(env, ref, lateral)
+            windows = time_windows.windowed(ref)
+            return function_table(env, ref, lateral) if windows is None else _derived(env, windows, plain)
         case nodes.JoinedTable():
             source = _joined(env, ref, lateral, plain)
             return (source[0], rename(source[1], ref.alias, ref.columns, ref.at)) if ref.alias else source
