@@ -249,7 +249,8 @@ def test_from_a_client(client: Client) -> None:
     assert changed == client.sorted(OWNED)
     client.run("ROLLBACK")
     assert client.sorted("SELECT * FROM owned") == client.sorted(OWNED) != changed
-    client.run("VACUUM FULL; UPDATE item SET c = 'c' WHERE id % 3 = 0; DELETE FROM item WHERE id % 5 = 0")
+    client.run("VACUUM FULL")
+    client.run("UPDATE item SET c = 'c' WHERE id % 3 = 0; DELETE FROM item WHERE id % 5 = 0")
     assert client.sorted("SELECT * FROM owned") == client.sorted(OWNED)
     assert client.state("SET late_fetch = 'soon'") == "22023"
 
