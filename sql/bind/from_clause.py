@@ -47,7 +47,10 @@ def bind_from(env: Environment, refs: Sequence[nodes.TableRef], outer: NameScope
 
 
 def changed_rows(env: Environment, table: Relation, ref: nodes.TableName) -> FromItem:
-    """The rows of a table that a statement changes, named as in ``ref``."""
+    """The rows of a table, or of a view with INSTEAD OF triggers, that a statement changes, named as in ``ref``."""
+    if table.kind is RelationKind.VIEW:
+        rel, _ = _view(env, table)
+        return rel, named(_relation_columns(rel, table), ref, table)
     if changes_tree(env, table, only=ref.only):
         rel = wide_rows(env, table, only=ref.only).rel
         namespace = named(_relation_columns(rel, table), ref, table)

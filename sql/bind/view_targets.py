@@ -50,11 +50,18 @@ def bind_target(env: Environment, name: nodes.TableName, what: str) -> Target:
     55000."""
     relation = lookup(env, name)
     if relation.kind is RelationKind.VIEW:
+        if fires_instead(relation, what):
+            return table_target(relation)
         return _opened(env, relation, what, checked=False).target
     if relation.kind is RelationKind.MATERIALIZED_VIEW and what.endswith("merge"):
         detail = "This operation is not supported for materialized views."
         raise SqlError("42809", f'cannot execute MERGE on relation "{relation.name}"', detail)
     return table_target(changed_table(relation, name), only=name.only)
+
+
+def fires_instead(view: Relation, what: str) -> bool:
+    """Whether an INSTEAD OF trigger does what a statement asks of a view."""
+    return any(t.timing == "instead of" and what in t.events for t in view.triggers)
 
 
 def row_width(env: Environment, table: Relation, what: str, *, only: bool) -> int:
@@ -76,7 +83,9 @@ def _opened(env: Environment, view: Relation, what: str, *, checked: bool) -> _O
     select, ref = _simple(definition, lambda detail: _refused(view, what, detail))
     env = env.for_view(view)
     relation = lookup(env, ref)
-    if relation.kind is RelationKind.VIEW:
+    if relation.kind is RelationKind.VIEW and fires_instead(relation, what):
+        inner, width = table_target(relation), len(relation.columns)
+    elif relation.kind is RelationKind.VIEW:
         cascaded = checked or view.option("check_option") == "cascaded"
         below = _opened(env, relation, what, checked=cascaded)
         inner, width = below.target, below.width

@@ -22,7 +22,7 @@ _ALIASES: Final[dict[str, Kind]] = {
     "text": Kind.TEXT,
     "varchar": Kind.VARCHAR, "character varying": Kind.VARCHAR, "char varying": Kind.VARCHAR,
     "bpchar": Kind.BPCHAR, "char": Kind.BPCHAR, "character": Kind.BPCHAR,
-    "name": Kind.NAME, '"char"': Kind.CHAR1,
+    "name": Kind.NAME, "refcursor": Kind.TEXT, '"char"': Kind.CHAR1,
     "bytea": Kind.BYTEA, "date": Kind.DATE,
     "time": Kind.TIME, "time without time zone": Kind.TIME,
     "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,

@@ -65,11 +65,21 @@ class TriggerDefiner:
             self._skip(f'relation "{statement.table[1]}" does not exist, skipping')
             return
         table = self._table(statement.table)
+        self._check_own(table, statement.name)
         if statement.if_exists and all(t.name != statement.name for t in table.triggers):
             self._skip(f'trigger "{statement.name}" for relation "{table.name}" does not exist, skipping')
             return
         gone = self._found(table, statement.name)
         self._put(table, tuple(t for t in table.triggers if t is not gone))
+
+    def _check_own(self, table: Relation, name: str) -> None:
+        """2BP01 for a partition's copy of a trigger."""
+        for above in self._writer.catalog.above(table):
+            own = all(t.name != name for t in table.triggers)
+            if table.bound is not None and own and any(t.name == name and t.row for t in above.triggers):
+                shown = f"trigger {name} on table {above.name}"
+                message = f"cannot drop trigger {name} on table {table.name} because {shown} requires it"
+                raise SqlError("2BP01", message, hint=f"You can drop {shown} instead.")
 
     def _skip(self, message: str) -> None:
         self._notify(Notice("NOTICE", "00000", message))

@@ -15,9 +15,10 @@ from planner.expr.scalar import Column, Scalar
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
 from sql.dml.family import chosen_rows, new_rows, part, shares, show_generated, stored_rows
+from sql.dml.instead import deleted_instead, inserted_instead, is_view, updated_instead
 from sql.dml.partitions import insert_routed, insert_unless_held, update_routed
 from sql.dml.row_changes import RowChanger
-from sql.dml.triggered import check_present, deletes, inserted, row_by_row, updated
+from sql.dml.triggered import check_present, deletes, inserted, moved, row_by_row, updated
 from sql.dml.triggers import firing
 from sql.dml.view_layers import through
 from sql.statements.statements import Branch, Delete, Insert, Truncate, Update
@@ -43,6 +44,10 @@ class Changer(RowChanger):
         if statement.conflict is not None and statement.conflict.changed is not None:
             kinds, assigned = ("insert", "update"), set_columns(statement.table, statement.conflict.changed)
         with firing(self, statement.table, kinds, assigned):
+            if is_view(statement.table):
+                rows = inserted_instead(self, statement, source)
+                shown = self._through(statement, rows)
+                return Changed(len(rows), self.returning(statement.returning, shown))
             if not row_by_row(self, statement.table, "insert"):
                 return self._insert(statement, source)
             done = [self._insert(statement, source_of(source, 0, 0))]
@@ -90,7 +95,11 @@ class Changer(RowChanger):
         """Replace old rows by new ones. If a row matches several times, the first match counts. Fires the table's
         triggers."""
         with firing(self, statement.table, ("update",), statement.assigned):
-            if not row_by_row(self, statement.table, "update"):
+            if is_view(statement.table):
+                shown = self._seen(statement, updated_instead(self, statement, source))
+                return Changed(len(shown), self.returning(statement.returning, shown))
+            kinds = ("update", "insert", "delete") if statement.table.partitioning is not None else ("update",)
+            if not any(row_by_row(self, statement.table, kind) for kind in kinds):
                 return self._update(statement, source)
             source = self._each_once(statement, source)
             done = [self._update(statement, source_of(source, 0, 0))]
@@ -122,7 +131,9 @@ class Changer(RowChanger):
         one = updated(self, table, old, source, lambda i: first + places[i])
         if one is not None:
             check_present(self, table, old, "updated")
-        return one
+        if one is None or statement.table.partitioning is None:
+            return one
+        return moved(self, statement.table, table, old, one, first)
 
     def _update(self, statement: Update, source: RowSet) -> Changed:
         if statement.branches and statement.table.partitioning is not None:
@@ -148,6 +159,9 @@ class Changer(RowChanger):
     def delete(self, statement: Delete, source: RowSet) -> Changed:
         """Delete the old rows, each once. Fires the table's triggers."""
         with firing(self, statement.table, ("delete",)):
+            if is_view(statement.table):
+                gone = deleted_instead(self, statement, source)
+                return Changed(len(gone), self.returning(statement.returning, gone))
             if not row_by_row(self, statement.table, "delete"):
                 return self._delete(statement, source)
             source = self._each_once(statement, source)

@@ -108,6 +108,20 @@ def updated(changer: Firer, table: Relation, old: Words, source: RowSet, place: 
     return RowSet(pack(columns, tuple(kinds), 1), tuple(kinds))
 
 
+def moved(changer: Firer, table: Relation, leaf: Relation, old: Words, source: RowSet, first: int) -> RowSet | None:
+    """The one row of an UPDATE of a partitioned table as the triggers of a deletion and an insertion give it, if it
+    moves to another partition; None to leave it out. ``first``: where the source has the new row."""
+    columns = source.columns()[first : first + len(table.columns)]
+    schema = tuple(ColumnType(c.type, True) for c in table.columns)
+    new = RowSet(pack(columns, schema, 1), schema)
+    if leaf_of(changer, table, new).id == leaf.id:
+        return source
+    if not deletes(changer, leaf, old):
+        return None
+    after = inserted(changer, table, new)
+    return None if after is None else with_columns(source, first, after.columns())
+
+
 def deletes(changer: Firer, table: Relation, old: Words) -> bool:
     """Whether BEFORE DELETE triggers let a row be deleted."""
     if not triggers_of(changer, table, "before", "delete", row=True):

@@ -227,7 +227,8 @@ class SystemFunctions:
                     return format_type(known, False)
                 return self._own_type_name(oid) or type_names().get(oid, str(oid))
             case Kind.REGPROC:
-                return functions().get(oid, str(oid))
+                own = next((r.routine for r in self._state.routines() if r.oid == oid), None)
+                return functions().get(oid, str(oid)) if own is None else quoted(own.name)
             case Kind.REGNAMESPACE:
                 return next((quoted(name) for name, number in self._state.schemas().items() if number == oid), str(oid))
             case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from planner.identifiers import quoted
@@ -13,21 +14,39 @@ from sql.system.state import SystemState
 
 _BITS: Final = {"insert": 4, "delete": 8, "update": 16, "truncate": 32}
 _TIMINGS: Final = {"before": 2, "after": 0, "instead of": 64}
+_COPIES: Final = 0x7000_0000
 _ORDER: Final = ("insert", "delete", "update", "truncate")
 """The order of the events in a definition."""
 
 
-def _all(state: SystemState) -> Iterator[tuple[Relation, Trigger]]:
-    for relation in state.relations():
+def _all(state: SystemState) -> Iterator[tuple[Relation, Trigger, int]]:
+    """All triggers with their tables, partitions' copies of their table's row triggers too; then the oid of the
+    trigger above, or 0."""
+    tables = {r.oid: r for r in state.relations()}
+    for relation in tables.values():
         for trigger in relation.triggers:
-            yield relation, trigger
+            yield relation, trigger, 0
+        above, up = relation, []
+        while above.bound is not None:
+            above = tables[above.parents[0]]
+            up.append(above)
+        for i, table in enumerate(up):
+            for trigger in table.triggers:
+                if trigger.row:
+                    parent = trigger.id if i == 0 else _copy(trigger, up[0])
+                    yield relation, replace(trigger, id=_copy(trigger, relation)), parent
+
+
+def _copy(trigger: Trigger, partition: Relation) -> int:
+    """The oid of a partition's copy of a trigger."""
+    return _COPIES + (trigger.id * 65_521 + partition.oid) % (1 << 28)
 
 
 def pg_trigger(state: SystemState, row: Row) -> Iterator[Datums]:
-    for relation, trigger in _all(state):
+    for relation, trigger, parent in _all(state):
         names = [c.name for c in relation.columns]
         yield row(
-            oid=trigger.id, tgrelid=relation.oid, tgparentid=0, tgname=trigger.name, tgfoid=trigger.function,
+            oid=trigger.id, tgrelid=relation.oid, tgparentid=parent, tgname=trigger.name, tgfoid=trigger.function,
             tgtype=int(trigger.row) + _TIMINGS[trigger.timing] + sum(_BITS[e] for e in trigger.events),
             tgenabled=trigger.enabled, tgisinternal=False, tgconstrrelid=0, tgconstrindid=0, tgconstraint=0,
             tgdeferrable=trigger.deferrable, tginitdeferred=trigger.deferred, tgnargs=len(trigger.arguments),
@@ -38,7 +57,7 @@ def pg_trigger(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def triggers(state: SystemState, row: Row) -> Iterator[Datums]:
-    for relation, trigger in _all(state):
+    for relation, trigger, _ in _all(state):
         for event in trigger.events:
             if event == "truncate":
                 continue
@@ -63,7 +82,7 @@ def _place(relation: Relation, trigger: Trigger, event: str) -> int:
 
 def trigger_definition(state: SystemState, oid: int, shown: Callable[[Relation], str]) -> str | None:
     """The statement that creates a trigger; None if there is none. ``shown``: a relation's name."""
-    found = next(((r, t) for r, t in _all(state) if t.id == oid), None)
+    found = next(((r, t) for r, t, _ in _all(state) if t.id == oid), None)
     if found is None:
         return None
     relation, trigger = found

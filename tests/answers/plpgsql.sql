@@ -205,3 +205,31 @@ CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN NEXT 1; 
 CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN; END; $$
 
 SELECT count(*) FROM log
+
+CREATE FUNCTION opened(INOUT c refcursor) LANGUAGE plpgsql AS $$ BEGIN OPEN c FOR SELECT id FROM log ORDER BY id; END $$
+
+BEGIN; SELECT opened('mine')
+
+FETCH 2 FROM mine
+
+COMMIT
+
+DO $$ DECLARE x int := x + 1; BEGIN END $$
+
+DO $$ BEGIN RETURN 1; END $$
+
+CREATE FUNCTION wrong() RETURNS int LANGUAGE plpgsql AS $$ DECLARE c CURSOR (a int) FOR SELECT a; BEGIN OPEN c; END; $$
+
+CREATE TYPE pair AS (a int, b varchar)
+
+CREATE FUNCTION paired(x int) RETURNS pair LANGUAGE plpgsql AS $$ DECLARE p pair; BEGIN p.a := x; p.b := 'b' || x; RETURN p; END $$
+
+SELECT paired(3), (paired(4)).b
+
+SELECT * FROM paired(5)
+
+CREATE FUNCTION unpaired() RETURNS pair LANGUAGE plpgsql AS $$ BEGIN RETURN (1, 'x'::text); END $$
+
+SELECT unpaired()
+
+DO $$ DECLARE r pair; BEGIN FOREACH r IN ARRAY ARRAY[(1, 'a'), (2, 'b')]::pair[] LOOP RAISE NOTICE '% %', r, r.b; END LOOP; END $$

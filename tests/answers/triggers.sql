@@ -211,3 +211,63 @@ CREATE TRIGGER wrong INSTEAD OF INSERT ON due FOR EACH ROW EXECUTE FUNCTION othe
 CREATE TRIGGER wrong AFTER INSERT ON due EXECUTE FUNCTION nowhere()
 
 CREATE TRIGGER wrong AFTER INSERT ON due REFERENCING OLD TABLE AS o EXECUTE FUNCTION other()
+
+CREATE TABLE base (id int PRIMARY KEY, v text)
+
+CREATE VIEW joined AS SELECT b.id, b.v, count(p.k) AS n FROM base b LEFT JOIN parts p ON p.k = b.id GROUP BY b.id
+
+INSERT INTO joined VALUES (1, 'x', 0)
+
+CREATE FUNCTION instead() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE NOTICE '% % % %: % -> %', TG_NAME, TG_WHEN, TG_LEVEL, TG_OP, OLD, NEW;
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO base VALUES (NEW.id, upper(NEW.v));
+    NEW.v := upper(NEW.v);
+  ELSIF TG_OP = 'UPDATE' THEN
+    UPDATE base SET v = NEW.v WHERE id = OLD.id;
+    IF NOT FOUND OR NEW.v = 'no' THEN RETURN NULL; END IF;
+  ELSE
+    DELETE FROM base WHERE id = OLD.id;
+    RETURN OLD;
+  END IF;
+  RETURN NEW;
+END $$
+
+CREATE TRIGGER joined INSTEAD OF INSERT OR UPDATE OR DELETE ON joined FOR EACH ROW EXECUTE FUNCTION instead()
+
+CREATE TRIGGER around BEFORE INSERT ON joined FOR EACH STATEMENT EXECUTE FUNCTION told()
+
+INSERT INTO joined (id, v) VALUES (1, 'one'), (2, 'two'), (3, 'three') RETURNING *
+
+UPDATE joined SET v = CASE id WHEN 2 THEN 'no' ELSE v || '!' END WHERE id > 1 RETURNING id, v
+
+DELETE FROM joined WHERE n = 0 AND id > 2 RETURNING id
+
+CREATE VIEW above AS SELECT id + 0 AS number, v FROM joined WHERE id < 100
+
+SELECT * FROM joined ORDER BY id
+
+CREATE VIEW simple AS SELECT id, v FROM joined WHERE id < 100
+
+INSERT INTO simple VALUES (7, 'seven') RETURNING *
+
+SELECT * FROM base ORDER BY id
+
+CREATE TABLE moving (k int, v text) PARTITION BY LIST (k)
+
+CREATE TABLE moving1 PARTITION OF moving FOR VALUES IN (1)
+
+CREATE TABLE moving2 PARTITION OF moving FOR VALUES IN (2)
+
+INSERT INTO moving VALUES (1, 'a'), (1, 'b')
+
+CREATE TRIGGER m1 BEFORE INSERT OR UPDATE OR DELETE ON moving FOR EACH ROW EXECUTE FUNCTION told()
+
+CREATE TRIGGER m2 AFTER INSERT OR UPDATE OR DELETE ON moving FOR EACH ROW EXECUTE FUNCTION told()
+
+UPDATE moving SET k = 2 WHERE v = 'a' RETURNING *
+
+SELECT tgrelid::regclass::text, tgname, tgfoid::regproc::text, tgparentid <> 0 FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'moving%' ORDER BY 1, 2
+
+DROP TRIGGER m1 ON moving1

@@ -20,6 +20,9 @@ TRIGGER_NAMES: Final = (
 """The variables of a trigger function."""
 
 
+Arguments = Sequence[tuple[str | None, nodes.Fragment]]
+
+
 @dataclass(frozen=True, slots=True)
 class Returns:
     """What a function gives: a ``set``, ``nothing`` (void), or rows through variables (``columns``)."""
@@ -39,6 +42,7 @@ class _Names:
     loop: bool = False
     names: set[str] = field(default_factory=set)
     constants: set[str] = field(default_factory=set)
+    cursors: dict[str, nodes.Declaration] = field(default_factory=dict)
 
     def find(self, name: Sequence[str]) -> tuple[_Names, str] | None:
         here: _Names | None = self
@@ -55,6 +59,28 @@ def check_body(body: nodes.Body, names: Sequence[str], label: str, returns: Retu
     """Check a body whose arguments have these names; ``label``: the function's name. Raises 42601, 42704, 42804."""
     outer = _Names(None, label, names={*names, "found"})
     _Check(returns).statements((body.block,), outer)
+
+
+def arguments_in_order(declaration: nodes.Declaration, arguments: Arguments) -> list[nodes.Fragment]:
+    """A bound cursor's arguments in the order of their declaration. Raises 42601."""
+    name, names = declaration.name, [label for label, _ in declaration.arguments]
+    found: dict[str, nodes.Fragment] = {}
+    for i, (given, fragment) in enumerate(arguments):
+        if i >= len(names):
+            raise SqlError(
+                "42601", f'too many arguments for cursor "{name}"' if names else f'cursor "{name}" has no arguments'
+            )
+        label = names[i] if given is None else given
+        if label not in names:
+            raise SqlError("42601", f'cursor "{name}" has no argument named "{label}"')
+        if label in found:
+            message = f'value for parameter "{label}" of cursor "{name}" specified more than once'
+            raise SqlError("42601", message)
+        found[label] = fragment
+    if len(found) < len(names):
+        what = "not enough arguments for cursor" if arguments else "cursor"
+        raise SqlError("42601", f'{what} "{name}"{"" if arguments else " has arguments"}')
+    return [found[label] for label in names]
 
 
 @dataclass(slots=True)
@@ -80,12 +106,15 @@ class _Check:
             case nodes.ForRange():
                 self.statements(node.body, _Names(scope, node.label, True, {node.name}))
             case nodes.ForCursor():
-                _assignable(scope, node.cursor)
+                _check_cursor(scope, node.cursor, node.arguments, loop=True)
                 self.statements(node.body, _Names(scope, node.label, True, {node.name}))
             case nodes.ForRows() | nodes.ForEach():
                 for target in node.targets:
                     _loop_target(scope, target)
                 self.statements(node.body, _Names(scope, node.label, True))
+            case nodes.Open():
+                if node.query is None:
+                    _check_cursor(scope, node.cursor, node.arguments, loop=False)
             case nodes.Exit():
                 _check_exit(node, scope)
             case nodes.Sql() | nodes.Execute():
@@ -113,6 +142,8 @@ class _Check:
             inner.names.add(declaration.name)
             if declaration.constant:
                 inner.constants.add(declaration.name)
+            if declaration.query is not None:
+                inner.cursors[declaration.name] = declaration
         self.statements(node.body, inner)
         for handler in node.handlers:
             for name, is_state in handler.conditions:
@@ -149,6 +180,17 @@ def _assignable(scope: _Names, target: nodes.Target) -> None:
         raise SqlError("42601", f'"{shown}" is not a known variable')
     if found[1] in found[0].constants:
         raise SqlError("22005", f'variable "{found[1]}" is declared CONSTANT')
+
+
+def _check_cursor(scope: _Names, target: nodes.Target, arguments: Arguments, *, loop: bool) -> None:
+    _assignable(scope, target)
+    found = scope.find(target.name)
+    assert found is not None, "checked"
+    declaration = found[0].cursors.get(found[1])
+    if declaration is not None:
+        arguments_in_order(declaration, arguments)
+    elif loop:
+        raise SqlError("42601", "cursor FOR loop must use a bound cursor variable")
 
 
 def _loop_target(scope: _Names, target: nodes.Target) -> None:

@@ -14,6 +14,7 @@ from sql.session.routines.plpgsql.statements import dynamic, rows_of
 from sql.statements.queries import OutputColumn
 from sql.syntax.plpgsql import nodes
 from sql.syntax.plpgsql.conditions import handles
+from storage.types.arrays import shape
 
 
 def run_block(frame: Frame, block: nodes.Block) -> Leave | None:
@@ -220,17 +221,11 @@ def run_each(frame: Frame, node: nodes.ForEach) -> Leave | None:
 def _slices(value: tuple[object, ...], type_: SqlType, depth: int) -> tuple[list[object], SqlType]:
     """The elements in their order, or the slices of ``depth`` dimensions."""
     assert type_.element is not None, "an array"
-    dimensions, first = 0, value
-    while isinstance(first, tuple) and type_.element.kind is not Kind.RECORD:
-        dimensions += 1
-        if not first:
-            break
-        first = first[0]  # type: ignore[assignment]
+    dimensions = len(shape(value, type_.element.kind is Kind.INTERVAL))
     if depth > max(dimensions, 1) or (depth and not value):
         raise SqlError("2202E", f"slice dimension ({depth}) is out of the valid range 0..{dimensions}")
-    levels = max(dimensions, 1) - depth
     found: list[object] = [value]
-    for _ in range(levels):
+    for _ in range(max(dimensions, 1) - depth):
         found = [item for part in found for item in part]  # type: ignore[attr-defined]
     return found, type_ if depth else type_.element
 

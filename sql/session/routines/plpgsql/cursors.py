@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ivm.errors import SqlError
 from ivm.words import INT8, TEXT
@@ -13,8 +13,7 @@ from sql.session.routines.plpgsql.frame import Frame, Leave
 from sql.session.routines.plpgsql.scope import Scope, Variable
 from sql.session.routines.plpgsql.statements import dynamic, rows_of
 from sql.syntax.plpgsql import nodes
-
-Arguments = Sequence[tuple[str | None, nodes.Fragment]]
+from sql.syntax.plpgsql.checking import Arguments, arguments_in_order
 
 
 def run_open(frame: Frame, node: nodes.Open) -> Leave | None:
@@ -43,7 +42,7 @@ def _bound_rows(frame: Frame, variable: Variable, arguments: Arguments) -> tuple
     assert declaration.query is not None, "it has a query"
     outer = frame.scope
     inner = Scope(outer)
-    given = _in_order(variable, [name for name, _ in declaration.arguments], arguments)
+    given = arguments_in_order(declaration, arguments)
     for (name, type_), fragment in zip(declaration.arguments, given, strict=True):
         value, have = frame.value(fragment)
         wanted, record = variable_type(frame.nested.names, outer, type_)
@@ -53,26 +52,6 @@ def _bound_rows(frame: Frame, variable: Variable, arguments: Arguments) -> tuple
         return rows_of(frame, declaration.query), declaration.query.text, declaration.scroll
     finally:
         frame.scope = outer
-
-
-def _in_order(variable: Variable, names: list[str], arguments: Arguments) -> list[nodes.Fragment]:
-    found: dict[str, nodes.Fragment] = {}
-    for i, (name, fragment) in enumerate(arguments):
-        if i >= len(names):
-            raise SqlError("42601", f'too many arguments for cursor "{variable.name}"')
-        label = names[i] if name is None else name
-        if label not in names:
-            raise SqlError("42601", f'cursor "{variable.name}" has no argument named "{label}"')
-        if label in found:
-            raise SqlError(
-                "42601", f'value for parameter "{label}" of cursor "{variable.name}" specified more than once'
-            )
-        found[label] = fragment
-    if len(found) < len(names):
-        if not arguments:
-            raise SqlError("42601", f'cursor "{variable.name}" has arguments')
-        raise SqlError("42601", f'not enough arguments for cursor "{variable.name}"')
-    return [found[name] for name in names]
 
 
 def _name(frame: Frame, target: nodes.Target) -> str:

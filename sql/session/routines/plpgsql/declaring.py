@@ -22,10 +22,10 @@ def declare(frame: Frame, declarations: Sequence[Declaration]) -> None:
     running = frame.statement
     for declaration in declarations:
         frame.statement = f"line {declaration.line} during statement block local variable initialization"
+        given = None if declaration.default is None else frame.value(declaration.default)
         variable = declared(frame.nested.names, frame.scope, declaration)
-        if declaration.default is not None:
-            value, type_ = frame.value(declaration.default)
-            frame.initialise(variable, value, type_)
+        if given is not None:
+            frame.initialise(variable, *given)
     frame.statement = running
 
 

@@ -23,6 +23,7 @@ from sql.session.routines.plpgsql.naming import shown
 from sql.session.routines.plpgsql.scope import Name, Scope, Variable
 from sql.statements.queries import OutputColumn, Query
 from sql.syntax.plpgsql.nodes import Fragment, Node, Target
+from storage.types.arrays import Row as RowDatum
 from storage.types.text import format_datum, parse_datum
 
 _SERIAL: Final = count()
@@ -200,7 +201,7 @@ class Frame:
     def row(self, value: Row, type_: SqlType, wanted: SqlType) -> Row:
         """A row with the fields of another row type, by their order; those too many are left out."""
         have = [t for _, t in type_.fields]
-        return tuple(
+        return RowDatum(
             self.cast(value[i], have[i], want) if i < len(have) else None for i, (_, want) in enumerate(wanted.fields)
         )
 
@@ -254,7 +255,7 @@ class Frame:
                 return
             raise SqlError("42804", "cannot assign non-composite value to a record variable")
         if variable.record:
-            variable.type, variable.value = type_, value
+            variable.type, variable.value = type_, RowDatum(value)
         else:
             assert variable.type is not None, "a row variable has a type"
             variable.value = self.row(value, type_, variable.type)
@@ -271,7 +272,7 @@ class Frame:
         assert variable.type is not None, "it has the field"
         fields = list(variable.value) if isinstance(variable.value, tuple) else [None] * len(variable.type.fields)
         fields[place] = self.cast(value, type_, variable.type.fields[place][1])
-        variable.value = tuple(fields)
+        variable.value = RowDatum(fields)
 
     def assign_value(self, targets: Sequence[Target], value: object, type_: SqlType) -> None:
         """Assign a value, or the fields of a row to several targets."""

@@ -13,6 +13,7 @@ from sql.session.routines.plpgsql import control, cursors, raising, returning, s
 from sql.session.routines.plpgsql.frame import Frame, Leave
 from sql.session.routines.plpgsql.scope import Scope, Variable
 from sql.syntax.plpgsql import nodes
+from sql.syntax.plpgsql.checking import Returns, check_body
 from sql.syntax.plpgsql.grammar import parse_body
 from storage.types.type_names import format_type
 
@@ -92,6 +93,7 @@ def run_frame(frame: Frame, body: nodes.Body) -> None:
 def run_inline(text: str, nested: Nested) -> None:
     """DO."""
     body = parse_body(text)
+    check_body(body, (), "inline_code_block", Returns(nothing=True))
     frame = Frame(nested, STEPS, Scope(None), body.conflict, (), False, "inline_code_block")
     frame.scope.add(frame.found)
     run_frame(frame, body)

@@ -37,7 +37,9 @@ def as_row(frame: Frame, value: object, type_: SqlType) -> Row:
         return (None,) * len(wanted)
     if type_.kind is not Kind.RECORD or not isinstance(value, tuple):
         raise SqlError("42804", "cannot return non-composite value from function returning composite type")
-    return fitted(frame, value, [t for _, t in type_.fields])
+    types = [t for _, t in type_.fields]
+    _check_types(frame, types, "returned record type does not match expected record type")
+    return fitted(frame, value, types)
 
 
 def fitted(frame: Frame, row: Row, types: list[SqlType]) -> Row:
@@ -54,16 +56,15 @@ def run_return_query(frame: Frame, node: nodes.ReturnQuery) -> Leave | None:
     outcome = dynamic(frame, node.query, node.using) if node.dynamic else rows_of(frame, node.query)
     columns = outcome.columns or ()
     types = [c.type for c in columns]
-    _check_types(frame, types)
+    _check_types(frame, types, "structure of query does not match function result type")
     frame.rows += [fitted(frame, row, types) for row in outcome.rows]
     frame.row_count = len(outcome.rows)
     frame.found.value = bool(outcome.rows)
     return None
 
 
-def _check_types(frame: Frame, types: list[SqlType]) -> None:
+def _check_types(frame: Frame, types: list[SqlType], message: str) -> None:
     wanted = frame.columns
-    message = "structure of query does not match function result type"
     if len(types) != len(wanted):
         detail = f"Number of returned columns ({len(types)}) does not match expected column count ({len(wanted)})."
         raise SqlError("42804", message, detail)

@@ -113,7 +113,7 @@ def run_execute(frame: Frame, node: nodes.Execute) -> Leave | None:
     outcome = dynamic(frame, node.query, node.using)
     frame.row_count = outcome.count
     if node.into is not None:
-        _into(frame, outcome, node.into)
+        _into(frame, outcome, node.into, picky=False)
     return None
 
 
@@ -125,11 +125,11 @@ def _note(frame: Frame, outcome: Outcome) -> None:
         frame.found.value = outcome.count > 0
 
 
-def _into(frame: Frame, outcome: Outcome, into: nodes.Into) -> None:
-    """Assign the first row. Raises P0002, P0003."""
+def _into(frame: Frame, outcome: Outcome, into: nodes.Into, *, picky: bool = True) -> None:
+    """Assign the first row. ``picky``: a change may return one at most. Raises P0002, P0003."""
     if outcome.columns is None:
         raise SqlError("42601", "INTO used with a command that cannot return data")
-    several = len(outcome.rows) > 1 and (into.strict or not outcome.tag.startswith("SELECT"))
+    several = len(outcome.rows) > 1 and (into.strict or (picky and not outcome.tag.startswith("SELECT")))
     if several:
         hint = "Make sure the query returns a single row, or use LIMIT 1."
         raise SqlError("P0003", "query returned more than one row", hint=hint)

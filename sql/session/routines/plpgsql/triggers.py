@@ -17,6 +17,7 @@ from sql.session.routines.plpgsql.frame import Frame
 from sql.session.routines.plpgsql.interpreter import STEPS, run_frame
 from sql.session.routines.plpgsql.scope import Scope, Variable
 from sql.syntax.plpgsql.grammar import parse_body
+from storage.types.arrays import Row
 
 _TEXTS = SqlType(Kind.ARRAY, element=TEXT)
 
@@ -72,7 +73,8 @@ def _add_variables(frame: Frame, firing: Firing) -> None:
     trigger, table = firing.trigger, firing.table
     type_ = row_type(table)
     for name, row in (("new", firing.new), ("old", firing.old)):
-        frame.scope.add(Variable(name, None if row is None else type_, row, record=True))
+        value = None if row is None else Row(row)
+        frame.scope.add(Variable(name, type_ if trigger.row else None, value, record=True))
     for name, text in (
         ("tg_name", trigger.name), ("tg_relname", table.name), ("tg_table_name", table.name),
         ("tg_table_schema", table.schema_name),
