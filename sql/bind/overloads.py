@@ -14,6 +14,9 @@ from planner.expr.functions.table import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
+    ANYCOMPATIBLEMULTIRANGE,
+    ANYCOMPATIBLENONARRAY,
+    ANYCOMPATIBLERANGE,
     ANYELEMENT,
     ANYENUM,
     ANYMULTIRANGE,
@@ -190,12 +193,23 @@ def _fits(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> bool:
     if not any(isinstance(a, Polymorphic) for a in candidate.args):
         return True
     element = _element(candidate.args, types)
-    if any(a in _RANGES for a in candidate.args) and _range(candidate.args, types) is None:
-        return False
+    if any(a in _RANGES for a in candidate.args):
+        range_ = _range(candidate.args, types)
+        if range_ is None or element is None:
+            return False
+        if any(a in _LOOSE for a in candidate.args) and not same_family(subtype_of(range_), element):
+            return False
     return element is not None and (element.kind is Kind.ENUM or ANYENUM not in candidate.args)
 
 
-_RANGES: Final = {ANYRANGE: Kind.RANGE, ANYMULTIRANGE: Kind.MULTIRANGE}
+_RANGES: Final = {
+    ANYRANGE: Kind.RANGE, ANYMULTIRANGE: Kind.MULTIRANGE, ANYCOMPATIBLERANGE: Kind.RANGE,
+    ANYCOMPATIBLEMULTIRANGE: Kind.MULTIRANGE,
+}  # fmt: skip
+_LOOSE: Final = (
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE,
+)  # fmt: skip
+"""Those whose arguments need only have a common type."""
 
 
 def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
@@ -208,7 +222,7 @@ def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
         return given.kind is Kind.ENUM
     if declared in _RANGES:
         return given.kind is _RANGES[declared]
-    return not is_array if declared is ANYNONARRAY else True
+    return not is_array if declared in (ANYNONARRAY, ANYCOMPATIBLENONARRAY) else True
 
 
 def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlType | None:
@@ -222,7 +236,7 @@ def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlT
         type_ = given.element if array and given.element is not None else given
         if declared in _RANGES:
             type_ = subtype_of(given)
-        (loose if declared in (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY) else strict).append(type_)
+        (loose if declared in _LOOSE else strict).append(type_)
     if strict and not all(same_family(t, strict[0]) for t in strict):
         return None
     if loose:
@@ -333,7 +347,7 @@ def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None, r
     wanted = array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
     if declared in _RANGES:
         assert range_ is not None
-        wanted = range_ if declared is ANYRANGE else multirange_of(range_)
+        wanted = range_ if _RANGES[declared] is Kind.RANGE else multirange_of(range_)
     return given if same_family(wanted, given) else wanted
 
 
@@ -345,7 +359,7 @@ def result_type(declared: ArgumentType, choice: Resolution[OverloadT]) -> SqlTyp
         return choice.args[0] if choice.args else TEXT
     if declared in _RANGES:
         assert choice.range is not None
-        return choice.range if declared is ANYRANGE else multirange_of(choice.range)
+        return choice.range if _RANGES[declared] is Kind.RANGE else multirange_of(choice.range)
     element = (choice.element or TEXT).plain
     return array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
 

@@ -20,7 +20,7 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder
 from sql.statements.comments import Comment
-from sql.statements.routines import CreateFunction, DropFunction
+from sql.statements.routines import AlterFunction, CreateFunction, DropFunction
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
 
@@ -63,7 +63,7 @@ def _checked(env: Environment, relation: Relation, routine: Routine, body: str) 
     inner = replace(env, catalog=recorder, ctes={}, parameters=Parameters(), top=None, interpreted=[])
     types = tuple(t for t in routine.types if isinstance(t, SqlType))
     bind_body(inner, RoutineOverload(relation, routine), body, types, relation.columns)
-    references = recorder.references(0, len(body) + 1)
+    references = recorder.references(0, len(body) + 1) + recorder.unplaced()
     return replace(relation, dependencies=tuple(sorted(recorder.seen)), references=references)
 
 
@@ -77,6 +77,21 @@ def drop_function(env: Environment, node: nodes_routines.DropFunctionStatement) 
         if not one:
             missing.append(f"{message}, skipping")
     return DropFunction(tuple(found), tuple(missing), node.cascade, f"DROP {node.kind.upper()}")
+
+
+def alter_routine(env: Environment, node: nodes_routines.AlterRoutineStatement) -> AlterFunction:
+    """ALTER FUNCTION, PROCEDURE, ROUTINE and AGGREGATE. Raises 42883, 42725, 42809, 3F000."""
+    statement = nodes_routines.DropFunctionStatement(((node.name, node.types),), False, False, node.kind)
+    old = drop_function(env, statement).functions[0]
+    routine = old.routine
+    assert routine is not None, "a routine"
+    changed = replace(
+        routine, name=node.rename or routine.name, volatility=node.volatility or routine.volatility,
+        strict=routine.strict if node.strict is None else node.strict,
+    )  # fmt: skip
+    home = old.schema_name if node.schema_name is None else env.catalog.home(node.schema_name, False)
+    new = replace(old, routine=changed, name=signature(changed.name, changed.types), schema_name=home)
+    return AlterFunction(old, new, f"ALTER {node.kind.upper()}", node.owner)
 
 
 def comment(env: Environment, node: nodes_routines.CommentStatement) -> Comment:

@@ -274,7 +274,7 @@ def _columns(overload: RoutineOverload, whole: Resolution[RoutineOverload], at: 
     """The result's columns, polymorphic types made concrete."""
     routine = overload.routine
     if routine.record:
-        return ()
+        return overload.relation.columns if routine.statements else ()
     if not routine.polymorphic and not isinstance(routine.result, Polymorphic):
         return overload.relation.columns
     if routine.outputs:

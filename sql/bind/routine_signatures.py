@@ -15,6 +15,9 @@ from planner.expr.functions.table import (
     ANYARRAY,
     ANYCOMPATIBLE,
     ANYCOMPATIBLEARRAY,
+    ANYCOMPATIBLEMULTIRANGE,
+    ANYCOMPATIBLENONARRAY,
+    ANYCOMPATIBLERANGE,
     ANYELEMENT,
     ANYENUM,
     ANYMULTIRANGE,
@@ -32,7 +35,9 @@ from sql.syntax.nodes import routines as nodes_routines
 
 _POLYMORPHIC: Final = {p.value: p for p in Polymorphic if p is not ANY}
 _FAMILY: Final = (ANYELEMENT, ANYARRAY, ANYNONARRAY, ANYENUM, ANYRANGE, ANYMULTIRANGE)
-_COMPATIBLE: Final = (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY)
+_COMPATIBLE: Final = (
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE,
+)  # fmt: skip
 
 
 def declared_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
@@ -149,6 +154,9 @@ def check_determined(type_: ArgumentType, inputs: Sequence[ArgumentType], what: 
     if type_ in (ANYRANGE, ANYMULTIRANGE):
         fits: tuple[Polymorphic, ...] = (ANYRANGE, ANYMULTIRANGE)
         needed = "anyrange or anymultirange"
+    elif type_ in (ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE):
+        fits = (ANYCOMPATIBLERANGE, ANYCOMPATIBLEMULTIRANGE)
+        needed = "anycompatiblerange or anycompatiblemultirange"
     elif type_ in _COMPATIBLE:
         fits = _COMPATIBLE
         needed = (

@@ -20,7 +20,7 @@ from planner.logical.levels import lift
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, schema
 from planner.logical.traversal import rewrite, walk
 from sql.bind.bound_query import UNIT, NamedRel, finished
-from sql.bind.coerce import castable, type_name
+from sql.bind.coerce import castable, same_family, type_name
 from sql.bind.environment import Binder, Environment, Parameters
 from sql.bind.namespace import Namespace, Range, visible_columns
 from sql.bind.routine_resolution import RoutineCall, RoutineOverload, argument_type_name, schema_of, signature
@@ -202,15 +202,17 @@ def bind_body(
     scope = NameScope(Namespace(arguments, (Range(routine.name, arguments),)), clause="FUNCTION")
     bound = env.bind_query(_named_parameters(query, len(given)), scope)
     rel = finished(bound)
+    called = overload.relation.id in env.views
     if not columns:
         found = schema(rel)
         texts = [TEXT if c.type.kind is Kind.UNKNOWN else None for c in found]
         return NamedRel(convert(env, rel, texts, "implicit"), tuple(c.name for c in bound.columns))
-    return NamedRel(_shaped(env, routine, rel, [c.type for c in columns]), tuple(c.name for c in columns))
+    return NamedRel(_shaped(env, routine, rel, [c.type for c in columns], called), tuple(c.name for c in columns))
 
 
-def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlType]) -> Rel:
-    """The rows with the types of the columns that the routine declares. Raises 42P13."""
+def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlType], called: bool) -> Rel:
+    """The rows with the types of the columns that the routine declares. Raises 42P13, and 42804 when a call's body
+    makes a row of other fields."""
     found = schema(rel)
     if len(wanted) == 1 and wanted[0].named is not None and wanted[0].fields:
         packed = _packed(env, rel, wanted[0])
@@ -218,11 +220,26 @@ def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlTy
             return packed
     if len(found) == 1 and len(wanted) > 1 and found[0].type.kind is Kind.RECORD and found[0].type.fields:
         parts = found[0].type.fields
+        if not called:
+            return rel
+        _check_row([t for _, t in parts], wanted)
         rel = Project(rel, tuple(Call(FIELD, (Column(0, found[0].type), Literal(i, INT4)), t)
                                  for i, (_, t) in enumerate(parts)))  # fmt: skip
         found = schema(rel)
     check_shape(routine, [c.type for c in found], wanted)
     return convert(env, rel, wanted, "assignment")
+
+
+def _check_row(found: Sequence[SqlType], wanted: Sequence[SqlType]) -> None:
+    message = "function return row and query-specified return row do not match"
+    if len(found) != len(wanted):
+        plural = "" if len(found) == 1 else "s"
+        detail = f"Returned row contains {len(found)} attribute{plural}, but query expects {len(wanted)}."
+        raise SqlError("42804", message, detail)
+    for i, (have, want) in enumerate(zip(found, wanted, strict=True)):
+        if not same_family(have, want):
+            shown = f"type {type_name(have)} at ordinal position {i + 1}, but query expects {type_name(want)}"
+            raise SqlError("42804", message, f"Returned {shown}.")
 
 
 def _packed(env: Environment, rel: Rel, row: SqlType) -> Rel | None:

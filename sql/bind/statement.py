@@ -138,6 +138,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             aggregate = tree.kind == "aggregate"
             create = routine_definitions.create_aggregate if aggregate else routine_definitions.create_function
             return create(env, tree)
+        case nodes_routines.AlterRoutineStatement():
+            return routine_definitions.alter_routine(env, tree)
         case nodes_routines.CreateAggregateStatement():
             return aggregate_definitions.create_aggregate(env, tree)
         case nodes_routines.CallStatement():

@@ -243,6 +243,10 @@ class Recorder:
                 found.append(RelationReference(schema_name, name, relation, inside))
         return tuple(found)
 
+    def unplaced(self) -> tuple[RelationReference, ...]:
+        """The names looked up for constants, as nextval's."""
+        return tuple(RelationReference(s, n, relation) for (s, n), (relation, at) in self.names.items() if not at)
+
 
 def _as_seen(relation: Relation | None, reference: RelationReference) -> Relation | None:
     """A relation with the column names used in a view's definition."""

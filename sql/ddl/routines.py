@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import SearchPathReader, check_creatable
 from sql.ddl.create import Definer
 from sql.ddl.routine_bodies import check_body
 from sql.statements.results import Notice
-from sql.statements.routines import CreateFunction
+from sql.statements.routines import AlterFunction, CreateFunction
 
 
 def create_function(definer: Definer, statement: CreateFunction) -> None:
@@ -42,6 +42,25 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
         checked = check_body(found, SearchPathReader(writer.catalog, definer.names.path))
         if checked is not found:
             writer.redefine(checked)
+
+
+def alter_function(definer: Definer, statement: AlterFunction, user: str) -> None:
+    """ALTER FUNCTION. Raises 42723, 42704, and 0A000 where a view uses the function."""
+    old, new, writer = statement.old, statement.new, definer.writer
+    if statement.owner not in (None, user, "current_user", "session_user", "current_role"):
+        raise SqlError("42704", f'role "{statement.owner}" does not exist')
+    if new == old:
+        return
+    if (new.schema_name, new.name) != (old.schema_name, old.name):
+        check_creatable(new.schema_name, new.name)
+        if (new.schema_name, new.name) in writer.catalog.names:
+            shown = new.name.replace(",", ", ")
+            message = f'function {shown} already exists in schema "{new.schema_name}"'
+            raise SqlError("42723", message)
+        if writer.catalog.dependents([old.id]):
+            raise unsupported(f"renaming function {old.name}, which other objects use,")
+    definer.check_dependents(old)
+    writer.redefine(new)
 
 
 def _check_replaced(old: Relation, made: Relation, replace: bool) -> None:

@@ -20,7 +20,7 @@ from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
-from sql.ddl.routines import create_function
+from sql.ddl.routines import alter_function, create_function
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.triggers import TriggerDefiner
 from sql.ddl.types import TypeDefiner
@@ -40,7 +40,7 @@ from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
-from sql.statements.routines import CreateFunction, DropFunction
+from sql.statements.routines import AlterFunction, CreateFunction, DropFunction
 from sql.statements.sinks import SinkStatement
 from sql.statements.statements import Insert
 from sql.statements.triggers import TriggerStatement
@@ -143,6 +143,9 @@ class Definitions:
                 return "CREATE SEQUENCE"
             case CreateFunction():
                 create_function(definer, statement)
+                return statement.tag
+            case AlterFunction():
+                alter_function(definer, statement, self._session.user)
                 return statement.tag
             case DropFunction():
                 definer.drop_function(statement)

@@ -38,6 +38,16 @@ class DropFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterFunction:
+    """``owner``: of OWNER TO."""
+
+    old: Relation
+    new: Relation
+    tag: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallProcedure:
     """CALL. ``args``: expressions without columns, one for each parameter that a call gives; ``columns``: of the row
     that it returns, None without OUT parameters."""
@@ -48,4 +58,4 @@ class CallProcedure:
     types: tuple[SqlType, ...] = ()
 
 
-RoutineStatement = CreateFunction | DropFunction
+RoutineStatement = CreateFunction | AlterFunction | DropFunction

@@ -258,10 +258,7 @@ class SystemFunctions:
             case Kind.REGCLASS:
                 return self._relation_oid(schema, name, text)
             case Kind.REGPROC:
-                found = function_oids().get(name)
-                if found is None:
-                    raise SqlError("42883", f'function "{text}" does not exist')
-                return found
+                return self._routine_oid(schema, name, text)
             case Kind.REGNAMESPACE:
                 found = self._state.schemas().get(name)
                 if found is None:
@@ -269,6 +266,19 @@ class SystemFunctions:
                 return found
             case _:
                 raise unsupported(f"type {type.kind.value}")
+
+    def _routine_oid(self, schema: str | None, name: str, text: str) -> int:
+        """The oid of the only function of a name. Raises 42883, 42725."""
+        places = self._state.path.places if schema is None else (schema,)
+        named = [r for r in self._state.routines() if r.routine is not None and r.routine.name == name]
+        found = [r.id for r in named if r.schema_name in places]
+        if schema in (None, "pg_catalog") and name in function_oids():
+            found.insert(0, function_oids()[name])
+        if not found:
+            raise SqlError("42883", f'function "{text}" does not exist')
+        if len(found) > 1:
+            raise SqlError("42725", f'more than one function named "{text}"')
+        return found[0]
 
     def _type_oid(self, text: str) -> int:
         for oid in VECTORS:

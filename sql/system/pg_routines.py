@@ -23,7 +23,8 @@ _MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": 
 _POLYMORPHIC: Final = {
     Polymorphic.ANY: 2276, Polymorphic.ANYELEMENT: 2283, Polymorphic.ANYARRAY: 2277, Polymorphic.ANYNONARRAY: 2776,
     Polymorphic.ANYENUM: 3500, Polymorphic.ANYCOMPATIBLE: 5077, Polymorphic.ANYCOMPATIBLEARRAY: 5078,
-    Polymorphic.ANYRANGE: 3831, Polymorphic.ANYMULTIRANGE: 4537,
+    Polymorphic.ANYCOMPATIBLENONARRAY: 5079, Polymorphic.ANYCOMPATIBLERANGE: 5080,
+    Polymorphic.ANYCOMPATIBLEMULTIRANGE: 4538, Polymorphic.ANYRANGE: 3831, Polymorphic.ANYMULTIRANGE: 4537,
 }  # fmt: skip
 
 

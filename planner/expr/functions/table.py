@@ -76,6 +76,9 @@ class Polymorphic(Enum):
     ANYENUM = "anyenum"
     ANYCOMPATIBLE = "anycompatible"
     ANYCOMPATIBLEARRAY = "anycompatiblearray"
+    ANYCOMPATIBLENONARRAY = "anycompatiblenonarray"
+    ANYCOMPATIBLERANGE = "anycompatiblerange"
+    ANYCOMPATIBLEMULTIRANGE = "anycompatiblemultirange"
     ANYRANGE = "anyrange"
     ANYMULTIRANGE = "anymultirange"
 
@@ -87,6 +90,9 @@ ANYNONARRAY: Final = Polymorphic.ANYNONARRAY
 ANYENUM: Final = Polymorphic.ANYENUM
 ANYCOMPATIBLE: Final = Polymorphic.ANYCOMPATIBLE
 ANYCOMPATIBLEARRAY: Final = Polymorphic.ANYCOMPATIBLEARRAY
+ANYCOMPATIBLENONARRAY: Final = Polymorphic.ANYCOMPATIBLENONARRAY
+ANYCOMPATIBLERANGE: Final = Polymorphic.ANYCOMPATIBLERANGE
+ANYCOMPATIBLEMULTIRANGE: Final = Polymorphic.ANYCOMPATIBLEMULTIRANGE
 ANYRANGE: Final = Polymorphic.ANYRANGE
 ANYMULTIRANGE: Final = Polymorphic.ANYMULTIRANGE
 

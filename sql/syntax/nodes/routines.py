@@ -63,6 +63,20 @@ class CreateAggregateStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterRoutineStatement:
+    """ALTER FUNCTION and its kin; what is None stays."""
+
+    kind: str
+    name: TableName
+    types: tuple[TypeName, ...] | None
+    rename: str | None = None
+    schema_name: str | None = None
+    owner: str | None = None
+    volatility: str | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DropFunctionStatement:
     """Names with the types of their arguments, None where they were left out. ``kind``: function, procedure, aggregate,
     or routine for any of them."""

@@ -20,6 +20,7 @@ from sql.syntax.nodes.queries import (
     UpdateStatement,
 )  # fmt: skip
 from sql.syntax.nodes.routines import (
+    AlterRoutineStatement,
     CallStatement,
     CommentStatement,
     CreateAggregateStatement,
@@ -187,5 +188,5 @@ Statement = (
     | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
     | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
-    | AlterCompositeStatement | CreateTriggerStatement | Utility
+    | AlterCompositeStatement | AlterRoutineStatement | CreateTriggerStatement | Utility
 )  # fmt: skip

@@ -18,6 +18,7 @@ from sql.syntax.nodes.queries import Expr, Query
 from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
+from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
@@ -62,7 +63,7 @@ class StatementGrammar(AlterGrammar):
             return self.schema_statement()
         if self.starts_create_from():
             return self.create_from()
-        routine = routine_statement(self)
+        routine = routine_statement(self) or routine_change(self)
         if routine is not None:
             return routine
         trigger = trigger_statement(self)

@@ -215,6 +215,7 @@ SHAPES = (
     " 'SELECT array_to_string($2, sep)'",
     "CREATE FUNCTION anything(n int) RETURNS SETOF record LANGUAGE sql AS"
     " $$ SELECT i, 'r' || i FROM generate_series(1, n) i $$",
+    "CREATE FUNCTION spread(anycompatiblerange, anycompatible) RETURNS anycompatiblerange LANGUAGE sql AS 'SELECT $1'",
     "CREATE FUNCTION first_t() RETURNS t LANGUAGE sql AS 'SELECT * FROM t ORDER BY id LIMIT 1'",
     "CREATE PROCEDURE bump(step int DEFAULT 1, INOUT total int DEFAULT 0) LANGUAGE sql AS"
     " 'UPDATE t SET v = v + step; SELECT sum(v)::int + total FROM t'",
@@ -248,6 +249,7 @@ def shapes(shared: Server) -> None:
          [("1,2", "a", "x-y")]),
         ("SELECT * FROM anything(2) AS f(a int, b text) ORDER BY 1", [("1", "r1"), ("2", "r2")]),
         ("SELECT * FROM anything(2) AS f(a numeric(4, 1), b text) ORDER BY 1", [("1.0", "r1"), ("2.0", "r2")]),
+        ("SELECT spread(int4range(1, 4), 5), spread(numrange(1, 4), 5)", [("[1,4)", "[1,4)")]),
         ("SELECT (first_t()).v, first_t()", [("10", "(1,a,10)")]),
         ("SELECT * FROM first_t()", [("1", "a", "10")]),
     ],
@@ -270,6 +272,7 @@ def test_shapes(client: Client, text: str, rows: list[tuple[str | None, ...]]) -
          "a column definition list is redundant for a function returning a named composite type"),
         ("SELECT * FROM one(1) AS f(a int)", "42601",
          'a column definition list is only allowed for functions returning "record"'),
+        ("SELECT spread(int4range(1, 4), 5.5)", "42883", "function spread(int4range, numeric) does not exist"),
         ("SELECT wider(1, 'x'::text)", "42883", "function wider(integer, text) does not exist"),
         ("CREATE FUNCTION f(a int, OUT b int) RETURNS text LANGUAGE sql AS 'SELECT 1'", "42P13",
          "function result type must be integer because of OUT parameters"),
@@ -319,6 +322,41 @@ def test_procedures(client: Client) -> None:
         ("joined", "f", "{i,v}", "sep text, VARIADIC anyarray", "text"),
         ("twice", "f", "{i,o,o}", "anyelement, OUT x anyelement, OUT y anyarray", "record"),
     ]
+
+
+def test_alter_function(client: Client) -> None:
+    client.run("BEGIN")
+    client.run("CREATE FUNCTION f1(int) RETURNS int LANGUAGE sql AS 'SELECT coalesce($1, 7)'")
+    client.run("ALTER FUNCTION f1(int) IMMUTABLE STRICT")
+    assert client.rows("SELECT provolatile, proisstrict, f1(NULL) FROM pg_proc WHERE proname = 'f1'") == [
+        ("i", "t", None)
+    ]
+    client.run("ALTER ROUTINE f1 CALLED ON NULL INPUT")
+    client.run("ALTER FUNCTION f1 RENAME TO f2")
+    assert client.rows("SELECT f2(NULL), 'F2'::regproc::text") == [("7", "f2")]
+    client.run("CREATE SCHEMA other")
+    client.run("ALTER FUNCTION f2(int) SET SCHEMA other")
+    assert client.rows("SELECT other.f2(1)") == [("1",)]
+    for text, state in (
+        ("SELECT f2(1)", "42883"), ("ALTER FUNCTION nope(int) STABLE", "42883"), ("SELECT 'nope'::regproc", "42883"),
+        ("ALTER PROCEDURE other.f2(int) STABLE", "42809"), ("ALTER FUNCTION other.f2(int)", "42601"),
+        ("SELECT 'add2'::regproc", "42725"), ("ALTER FUNCTION other.f2(int) OWNER TO nobody", "42704"),
+    ):  # fmt: skip
+        client.run("SAVEPOINT s")
+        assert client.state(text) == state, text
+        client.run("ROLLBACK TO s")
+    client.run("ROLLBACK")
+
+
+def test_rows_of_other_fields_fail_when_called(client: Client) -> None:
+    client.run("CREATE FUNCTION pair(OUT int, OUT numeric) AS $$ SELECT (1, 2.1) $$ LANGUAGE sql")
+    assert client.rows("SELECT * FROM pair()") == [("1", "2.1")]
+    client.run("CREATE OR REPLACE FUNCTION pair(OUT int, OUT numeric) AS $$ SELECT (1, 2) $$ LANGUAGE sql")
+    error = client.error("SELECT * FROM pair()")
+    assert (error.sqlstate, error.detail) == (
+        "42804", "Returned type integer at ordinal position 2, but query expects numeric.",
+    )  # fmt: skip
+    client.run("DROP FUNCTION pair")
 
 
 INTERPRETED = (
