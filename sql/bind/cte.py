@@ -15,6 +15,7 @@ from sql.bind.environment import CteBinding, Environment
 from sql.bind.positions import column_at, start
 from sql.bind.recursion import check_recursion, mentions
 from sql.bind.scope import NameScope
+from sql.bind.search_cycle import added
 from sql.bind.setops import combine_types
 from sql.bind.subquery import bind_ordered, convert, resolve_columns
 from sql.syntax.nodes import queries as nodes
@@ -32,7 +33,10 @@ def with_ctes(env: Environment, with_: nodes.With, outer: NameScope | None) -> E
             env = env.with_ctes({**env.ctes, cte.name: _change(env, with_, cte)})
             continue
         query = cte.query
-        if with_.recursive and mentions(query, cte.name):
+        recursive = with_.recursive and mentions(query, cte.name)
+        if (cte.search or cte.cycle) and not recursive:
+            raise SqlError("42601", "WITH query is not recursive", position=cte.at + 1)
+        if recursive:
             binding = _recursive(env, cte, query, outer)
         else:
             table, order = bind_ordered(env, query, outer)
@@ -114,13 +118,20 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Name
     base = resolve_columns(inner, inner.bind_query(base_query, outer))
     base_rel = finished(base)
     names = _columns(cte, tuple(c.name for c in base.columns))
+    new = added(inner, cte, union.left, names)
+    right = union.right if new is None else new.reading(union.right)
+    if new is not None:
+        base_rel, names = new.base(base_rel), (*names, *new.new)
     binding = next(env.bindings)
     columns = schema(base_rel)
     while True:
-        working = CteBinding(cte.name, names, Reference(binding, columns), True)
+        hidden = 0 if new is None else len(new.new)
+        working = CteBinding(cte.name, names, Reference(binding, columns), True, hidden=hidden)
         seeing = inner.with_ctes({**inner.ctes, cte.name: working})
-        step = seeing.bind_query(nodes.Query(union.right, cte.at), outer)
+        step = seeing.bind_query(nodes.Query(right, cte.at), outer)
         step_rel = _like_base(seeing, cte, union, columns, step)
+        if new is not None:
+            step_rel = new.step(step_rel)
         widened = _widened(columns, schema(step_rel))
         if widened == columns:
             break

@@ -100,7 +100,8 @@ class CteBinding:
 
     ``depth``: the depth of the scope around it, from which its outer references count. ``working``: it is the working
     table of a recursion that is being bound. ``silent``: a data-modifying statement without RETURNING, which cannot be
-    read. ``order``: of its rows, where it has one; ``rel`` may then have hidden columns.
+    read. ``order``: of its rows, where it has one; ``rel`` may then have hidden columns. ``hidden``: how many of
+    the last columns ``*`` leaves out.
     """
 
     name: str
@@ -110,6 +111,7 @@ class CteBinding:
     depth: int = 0
     silent: bool = False
     order: tuple[SortKey, ...] = ()
+    hidden: int = 0
 
 
 class Binder(Protocol):

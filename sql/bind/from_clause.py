@@ -156,6 +156,9 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
             raise SqlError("0A000", message, position=ref.at + 1)
         if found is not None:
             visible = visible_columns(found.columns, schema(found.rel)[: len(found.columns)])
+            if found.hidden:
+                shown, rest = visible[: -found.hidden], visible[-found.hidden :]
+                visible = (*shown, *(replace(column, hidden=True) for column in rest))
             deeper = (0 if outer is None else outer.depth) - found.depth
             rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
             return rel, replace(named(visible, ref, None), order=found.order)

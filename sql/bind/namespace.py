@@ -15,12 +15,13 @@ from sql.catalog.catalog import Relation, RelationKind
 @dataclass(frozen=True, slots=True)
 class Visible:
     """A column with a name. ``expr``: its value over the query's input rows, a Column or the Coalesce of columns that a
-    join merged. ``table`` and ``attribute``: as in ``OutputColumn``."""
+    join merged. ``table`` and ``attribute``: as in ``OutputColumn``. ``hidden``: ``*`` leaves it out."""
 
     name: str
     expr: Scalar
     table: int = 0
     attribute: int = 0
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

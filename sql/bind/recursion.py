@@ -43,6 +43,10 @@ def _references(node: object, name: str, context: str) -> Iterator[tuple[int, st
             yield node.at, context
         return
     if isinstance(node, nodes.Query) and node.with_ is not None and _shadows(node.with_, name):
+        for inner in () if node.with_.recursive else node.with_.ctes:
+            yield from _references(inner.query, name, context)
+            if inner.name == name:
+                break
         return
     if isinstance(node, _SUBLINKS):
         context = context or "within a subquery"

@@ -79,12 +79,13 @@ def argument(env: Environment, scope: NameScope, parts: tuple[str, ...], at: int
 
 def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
     """A table's row, NULL where an outer join pads it. Raises MarkerNeeded."""
-    values = [seen(c.expr) for c in range_.columns]
+    columns = [c for c in range_.columns if not c.hidden]
+    values = [seen(c.expr) for c in columns]
     named = range_.row if range_.relation is None else _row_type(range_.relation)
     if named is not None and len(values) == len(named.fields) > 0:
         made: Scalar = Call("row", tuple(values), named, False)
     else:
-        made = make_row(values, [c.name for c in range_.columns])
+        made = make_row(values, [c.name for c in columns])
     if not range_.padded:
         return made
     if range_.marker is None:

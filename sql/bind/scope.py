@@ -183,12 +183,13 @@ def find_range_columns(scope: NameScope, star: Star) -> tuple[Visible, ...]:
         if here.parent is None:
             raise missing_table(scope, star.qualifier, star.at)
         here, level = here.parent, level + 1
-    for visible in range_.columns:
+    columns = [visible for visible in range_.columns if not visible.hidden]
+    for visible in columns:
         _check_target(here, visible, star.at)
     here.used = here.used or level > 0
-    for visible in range_.columns:
+    for visible in columns:
         note_columns(here, visible.expr, star.at, level > 0)
-    return tuple(replace(v, expr=at_level(v.expr, level)) for v in range_.columns)
+    return tuple(replace(v, expr=at_level(v.expr, level)) for v in columns)
 
 
 def missing(scope: NameScope, parts: tuple[str, ...], at: int) -> SqlError:

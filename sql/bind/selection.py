@@ -129,10 +129,11 @@ def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
         return find_range_columns(scope, star)
     if not scope.namespace.ranges and not scope.namespace.visible:
         raise SqlError("42601", "SELECT * with no tables specified is not valid", position=star.at + 1)
-    for visible in scope.namespace.visible:
+    columns = tuple(visible for visible in scope.namespace.visible if not visible.hidden)
+    for visible in columns:
         for _, index in references(visible.expr):
             scope.seen.setdefault(index, (star.at, False))
-    return scope.namespace.visible
+    return columns
 
 
 def _having(env: Environment, scope: NameScope, node: nodes.Expr) -> Scalar:

@@ -11,6 +11,7 @@ from sql.syntax.grammar.tables import TableGrammar
 from sql.syntax.lexing.keywords import NEEDS_AS
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.search import CycleClause, SearchClause
 
 _ENDS_TARGETS: Final = frozenset(
     "from where union except intersect group having order limit offset into fetch for window".split()  # noqa: SIM905
@@ -261,10 +262,43 @@ class QueryGrammar(TableGrammar):
             self.expect("materialized")
         else:
             self.accept("materialized")
-        cte = nodes.Cte(name, columns, self._inner_statement(), at)
-        if self.is_one_of("search", "cycle"):
-            raise self.refusal(f"{self.token.value.upper()} clause")
-        return cte
+        return self._cycle(self._search(nodes.Cte(name, columns, self._inner_statement(), at)))
+
+    def _search(self, cte: nodes.Cte) -> nodes.Cte:
+        at = self.token.start
+        if not self.accept("search"):
+            return cte
+        word = self.accept_one_of("breadth", "depth")
+        if word is None:
+            raise self.error()
+        self.expect("first", "by")
+        columns = self.listed(self.name)
+        self.expect("set")
+        return replace(cte, search=SearchClause(word == "breadth", columns, self.name(), at))
+
+    def _cycle(self, cte: nodes.Cte) -> nodes.Cte:
+        at = self.token.start
+        if not self.accept("cycle"):
+            return cte
+        columns = self.listed(self.name)
+        self.expect("set")
+        mark = self.name()
+        if self.accept("to"):
+            value = self._constant()
+            self.expect("default")
+            cte = replace(cte, marks=(value, self._constant()))
+        self.expect("using")
+        return replace(cte, cycle=CycleClause(columns, mark, self.name(), at))
+
+    def _constant(self) -> nodes.Expr:
+        """A number, a string, ``type 'string'``, TRUE, FALSE or NULL (gram.y's AexprConst)."""
+        first = self.index
+        value = self.operand()
+        plain = isinstance(value, nodes.Number | nodes.String | nodes.Bits | nodes.Boolean | nodes.Null | nodes.Cast)
+        if not plain or any(token.value in ("::", "cast") for token in self.tokens[first : self.index]):
+            self.index = first
+            raise self.error()
+        return value
 
     def _inner_statement(self) -> nodes.Preparable:
         self.expect_symbol("(")

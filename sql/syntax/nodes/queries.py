@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sql.syntax.nodes.constants import Bits, Boolean, Null, Number, Param, String
+from sql.syntax.nodes.search import CycleClause, SearchClause
 
 __all__ = ["Bits", "Boolean", "Null", "Number", "Param", "String"]
 
@@ -432,13 +433,17 @@ QueryBody = Select | ValuesList | SetQuery | Query
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """``types``: the declared column types of a binding of WITH MUTUALLY RECURSIVE."""
+    """``types``: the declared column types of a binding of WITH MUTUALLY RECURSIVE. ``marks``: the values of CYCLE's
+    mark, for a cycle and for none; None: TRUE and FALSE."""
 
     name: str
     columns: tuple[str, ...]
     query: Preparable
     at: int
     types: tuple[TypeName, ...] = ()
+    search: SearchClause | None = None
+    cycle: CycleClause | None = None
+    marks: tuple[Expr, Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True)
