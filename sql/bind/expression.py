@@ -10,7 +10,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
-from sql.bind import arrays, calls, comparisons, conditional, routine_resolution, rows
+from sql.bind import arrays, calls, comparisons, conditional, json_calls, routine_resolution, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.environment import Environment
@@ -76,6 +76,8 @@ class ExpressionBinder:
                 return rows.row(self, expr)
             case nodes.Field():
                 return self._field(expr)
+            case nodes.JsonCall():
+                return json_calls.json_call(self, expr)
             case nodes.AllFields():
                 message = 'row expansion via "*" is not supported here'
                 raise SqlError("0A000", message, position=expr.at + 1)

@@ -22,7 +22,9 @@ def _figure(env: Environment, expr: nodes.Expr) -> tuple[str, int]:
         case nodes.Field():
             return expr.name, 2
         case nodes.Apply():
-            return expr.name[-1], 2
+            return expr.label or expr.name[-1], 2
+        case nodes.JsonCall() if expr.function != "is json":
+            return expr.function, 2
         case nodes.Operator() if expr.symbol == "at time zone":
             return "timezone", 2
         case nodes.Collate():

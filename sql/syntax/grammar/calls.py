@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.syntax.grammar.windows import WindowGrammar
+from sql.syntax.grammar.json_calls import JsonGrammar
 from sql.syntax.lexing.keywords import NORMAL_FORMS, NOT_A_COLUMN, RESERVED
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import Apply, Cast, Expr, Number, Query, String
@@ -22,7 +22,7 @@ _NO_FIELDS: Final = frozenset(
 _TRIMS: Final = {"leading": "ltrim", "trailing": "rtrim", "both": "btrim"}
 
 
-class CallGrammar(WindowGrammar):
+class CallGrammar(JsonGrammar):
     """Calls, with what may follow them."""
 
     @abstractmethod
@@ -49,9 +49,14 @@ class CallGrammar(WindowGrammar):
         while self.accept_symbol("."):
             name.append(self.label())
         self.expect_symbol("(")
-        call = self._special(word, token.start) or self._arguments(tuple(name), token.start)
+        special = self._special(word, token.start) or self.json_call(word, token.start)
+        cast_to, self.cast_to = self.cast_to, None
+        call = special or self._arguments(tuple(name), token.start)
         self.expect_symbol(")")
-        return call if word == "grouping" else self._window(call)
+        if word == "grouping" or (special is not None and word.startswith("json") and not isinstance(call, Apply)):
+            return call
+        made = self._window(call)
+        return made if cast_to is None else Cast(made, cast_to, token.start)
 
     def _special(self, word: str, at: int) -> Expr | None:
         """What stands in the parentheses of a call with a syntax of its own; None if the word has none."""

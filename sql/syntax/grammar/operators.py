@@ -32,6 +32,10 @@ class OperatorGrammar(TypeGrammar):
     """Expressions down to their operands."""
 
     @abstractmethod
+    def json_test(self, left: nodes.Expr, at: int) -> nodes.JsonCall:
+        """What follows ``expression IS [NOT] JSON``."""
+
+    @abstractmethod
     def operand(self) -> nodes.Expr:
         """An operand with its casts, subscripts and fields."""
 
@@ -184,7 +188,10 @@ class OperatorGrammar(TypeGrammar):
             name = nodes.String("nfc" if form.value == "normalized" else form.value, form.start)
             test = nodes.Apply(("is_normalized",), (left, name), token.start)
             return nodes.NotExpr(test, token.start) if negated else test
-        if self.is_one_of("document", "json", "of"):
+        if self.accept("json"):
+            found = self.json_test(left, token.start)
+            return nodes.NotExpr(found, token.start) if negated else found
+        if self.is_one_of("document", "of"):
             raise self.refusal(f"IS {self.token.value.upper()}", token)
         what = self.accept_one_of("null", "true", "false", "unknown")
         if what is None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sql.syntax.nodes.constants import Bits, Boolean, Null, Number, Param, String
+from sql.syntax.nodes.json_calls import JsonCall
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
-__all__ = ["Bits", "Boolean", "Null", "Number", "Param", "String"]
+__all__ = ["Bits", "Boolean", "JsonCall", "Null", "Number", "Param", "String"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +273,7 @@ class Default:
 Expr = (
     Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
     | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
-    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default
+    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall
 )  # fmt: skip
 
 

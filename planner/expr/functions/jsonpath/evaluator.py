@@ -68,6 +68,12 @@ class Evaluation:
                 raise failure.error from None
         return found
 
+    def results(self) -> list[Any]:
+        """All results. Raises PathError."""
+        found: list[Any] = []
+        self._visit(self.item, self.document, found)
+        return found
+
     def exists(self, silent: bool) -> bool | None:
         """Whether there is a result; None for an error that is ``silent``. Raises SqlError."""
         self.quiet = silent
