@@ -43,8 +43,8 @@ from planner.expr.functions.json import containment as json_containment
 from planner.expr.functions.json import members as json_members
 from planner.expr.functions.json import populating as json_populating
 from planner.expr.functions.jsonpath import calls as jsonpath
-from planner.expr.functions.jsonpath import sql_json
-from planner.expr.functions.numbers import degrees, integer, numeric, randoms
+    degrees, from planner.expr.functions.jsonpath import sql_json from planner.expr.functions.numbers import
+    degrees, from planner.expr.functions.numbers import accumulation, integer, numeric, randoms,
 from planner.expr.functions.numbers import float as floats
 from planner.expr.functions.system import (
     catalog,
@@ -68,12 +68,12 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
-    aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat, construction, definitions,
-    degrees, encoding, enum, floats, integer, json_access, json_building, json_casts, json_changes, json_constructors,
-    json_containment, json_members, json_populating, jsonpath, locks, network, number_casts, numeric, ordered_set,
-    overlaps, privileges, randoms, ranges, recursion, regex, regex_parts, routine, row, sampling, sequence, server,
-    session, sizes, sql_json, string, subquery, text_casts, time_casts, time_operators, timetz, to_char, unicode, uuid,
-    values, variadic, visibility, zones,
+    accumulation, aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat,
+    construction, definitions, degrees, encoding, enum, floats, integer, json_access, json_building, json_casts,
+    json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks, network,
+    number_casts, numeric, ordered_set, overlaps, privileges, randoms, ranges, recursion, regex, regex_parts,
+    routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts, time_casts,
+    time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

@@ -57,6 +57,16 @@ def test_sessions_have_their_own(client: Client) -> None:
     other.close()
 
 
+def test_transition_functions_by_themselves(client: Client) -> None:
+    assert client.rows("SELECT float8_accum('{4,140,2900}', 100), float8_combine('{3,60,200}', '{2,180,200}')") == [
+        ("{5,240,6280}", "{5,240,6280}")
+    ]
+    regression = "SELECT float8_regr_accum('{4,140,2900,1290,83075,15050}', 200, 100)"
+    assert client.rows(regression) == [("{5,240,6280,1490,95080,8680}",)]
+    both = "'{3,60,200,750,20000,2000}', '{2,180,200,740,57800,-3400}'"
+    assert client.rows(f"SELECT float8_regr_combine({both})") == [("{5,240,6280,1490,95080,8680}",)]
+
+
 def test_aggregates_of_bits(client: Client) -> None:
     client.run("CREATE TABLE bits (g int, b bit(4))")
     client.run("CREATE MATERIALIZED VIEW m AS SELECT g, bit_and(b), bit_or(b), bit_xor(b) FROM bits GROUP BY g")
