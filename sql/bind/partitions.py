@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind
-from planner.expr.scalar import Column, Scalar
+from ivm.words import BOOL, INT8, Kind
+from planner.expr.functions.internal.hashing import FOLDED, REMAINDER
+from planner.expr.functions.table import function_key
+from planner.expr.scalar import Call, Column, Literal, Scalar
 from planner.identifiers import quoted, quoted_literal
 from planner.logical.traversal import columns_of, has_subquery
 from sql.bind import volatile
@@ -102,7 +104,10 @@ def conditions(table: Relation, bounds: Sequence[PartitionBound]) -> tuple[Scala
     """The conditions of the bounds except DEFAULT, over the partitioned table's columns."""
     key = table.partitioning
     assert key is not None, "a partitioned table has a key"
-    types = [format_type(e.type, True) for e in key_expressions(table.name, table.columns, key)]
+    exprs = key_expressions(table.name, table.columns, key)
+    if key.strategy == "hash":
+        return tuple(_hashes_to(exprs, bound) for bound in bounds)
+    types = [format_type(e.type, True) for e in exprs]
     terms = [f"({text})" for text in key.keys]
     binder = _binder(empty_environment(), table.name, table.columns)
     return tuple(
@@ -110,6 +115,15 @@ def conditions(table: Relation, bounds: Sequence[PartitionBound]) -> tuple[Scala
         for bound in bounds
         if bound.kind != "default"
     )
+
+
+def _hashes_to(exprs: Sequence[Scalar], bound: PartitionBound) -> Scalar:
+    """The condition of a hash partition, over the key's expressions."""
+    folded: Scalar = Literal(0, INT8)
+    for expr in exprs:
+        folded = Call(function_key(FOLDED, (INT8, expr.type.plain)), (folded, expr), INT8, False)
+    remainder = Call(function_key(REMAINDER, (INT8, INT8)), (folded, Literal(bound.modulus, INT8)), INT8, False)
+    return Call(function_key("=", (INT8, INT8)), (remainder, Literal(bound.remainder, INT8)), BOOL, False)
 
 
 def _condition(bound: PartitionBound, terms: list[str], types: list[str]) -> str:
@@ -160,6 +174,8 @@ def bound_text(parent: Relation, bound: PartitionBound) -> str:
     exprs = key_expressions(parent.name, parent.columns, parent.partitioning)
     if bound.kind == "default":
         return "DEFAULT"
+    if bound.kind == "hash":
+        return f"FOR VALUES WITH (modulus {bound.modulus}, remainder {bound.remainder})"
     if bound.kind == "list":
         return f"FOR VALUES IN ({', '.join(_shown(v, exprs[0].type.kind) for v in bound.values)})"
     return f"FOR VALUES FROM {edge_text(bound.lower, exprs)} TO {edge_text(bound.upper, exprs)}"
@@ -177,6 +193,9 @@ def constraint_text(parent: Relation, bound: PartitionBound, bounds: Sequence[Pa
     assert key is not None, "a partition's parent is partitioned"
     types = [format_type(e.type, True) for e in key_expressions(parent.name, parent.columns, key)]
     terms = [quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True)]
+    if bound.kind == "hash":
+        shown = f"'{parent.oid}'::oid, {bound.modulus}, {bound.remainder}, {', '.join(terms)}"
+        return f"satisfies_hash_partition({shown})"
     if bound.kind != "default":
         return f"({_condition(bound, terms, types)})"
     others = [f"({_condition(b, terms, types)})" for b in bounds if b.kind != "default"]

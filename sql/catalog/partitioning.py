@@ -15,7 +15,7 @@ Edge = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """PARTITION BY. ``strategy``: list or range. ``keys``: expressions as SQL text. ``columns``: for each key its
+    """PARTITION BY. ``strategy``: list, range or hash. ``keys``: expressions as SQL text. ``columns``: for each key its
     column's name, "" if it is another expression."""
 
     strategy: str
@@ -25,20 +25,26 @@ class Partitioning:
 
 @dataclass(frozen=True, slots=True)
 class PartitionBound:
-    """The rows that a partition accepts. ``kind``: list, range or default. ``values``: of a list, as text (None: NULL).
-    A range is from ``lower``, inclusive, to ``upper``, exclusive."""
+    """The rows that a partition accepts. ``kind``: list, range, hash or default. ``values``: of a list, as text (None:
+    NULL). A range is from ``lower``, inclusive, to ``upper``, exclusive. Of a hash: its ``modulus`` and
+    ``remainder``."""
 
     kind: str
     values: tuple[str | None, ...] = ()
     lower: tuple[Edge, ...] = ()
     upper: tuple[Edge, ...] = ()
+    modulus: int = 0
+    remainder: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenBound:
-    """A bound as written: the texts of its expressions (minvalue and maxvalue among them)."""
+    """A bound as written: the texts of its expressions (minvalue and maxvalue among them), or its modulus and
+    remainder."""
 
     kind: str
     values: tuple[str, ...] = ()
     lower: tuple[str, ...] = ()
     upper: tuple[str, ...] = ()
+    modulus: int = 0
+    remainder: int = 0

@@ -62,6 +62,9 @@ def new_bound(changer: RowChanger, parent: Relation, table: Relation, written: W
     if bound.kind == "default" and default is not None:
         message = f'partition "{table.name}" conflicts with existing default partition "{default.name}"'
         raise SqlError("42P17", message)
+    if bound.kind == "hash":
+        _check_moduli(table, bound, siblings)
+        return bound
     _check_overlap(exprs, table, bound, siblings)
     if default is not None:
         _check_default(changer, parent, default, bound)
@@ -73,6 +76,8 @@ def _evaluated(
 ) -> PartitionBound:
     if written.kind not in ("default", strategy):
         raise SqlError("42P16", f"invalid bound specification for a {strategy} partition")
+    if strategy == "hash":
+        return _hash_bound(written)
     if written.kind == "default":
         return PartitionBound("default")
     if written.kind == "list":
@@ -83,6 +88,39 @@ def _evaluated(
             raise SqlError("42P16", f"{which} must specify exactly one value per partitioning column")
     lower, upper = (_edges(exprs, names, texts, context) for texts in (written.lower, written.upper))
     return PartitionBound("range", lower=lower, upper=upper)
+
+
+def _hash_bound(written: WrittenBound) -> PartitionBound:
+    if written.kind == "default":
+        raise SqlError("42P16", "a hash-partitioned table may not have a default partition")
+    modulus, remainder = written.modulus, written.remainder
+    if modulus <= 0:
+        raise SqlError("42P16", "modulus for hash partition must be an integer value greater than zero")
+    if remainder >= modulus:
+        raise SqlError("42P16", "remainder for hash partition must be less than modulus")
+    return PartitionBound("hash", modulus=modulus, remainder=remainder)
+
+
+def _place_of_hash(named: tuple[PartitionBound, str]) -> tuple[int, int]:
+    return named[0].modulus, named[0].remainder
+
+
+def _check_moduli(table: Relation, bound: PartitionBound, siblings: Sequence[Relation]) -> None:
+    """42P16 unless, of two neighbouring moduli, one is a factor of the other; 42P17 for rows of another partition."""
+    others = sorted(((s.bound, s.name) for s in siblings if s.bound is not None), key=_place_of_hash)
+    below = [o for o in others if o[0].modulus < bound.modulus][-1:]
+    above = [o for o in others if o[0].modulus >= bound.modulus][:1]
+    detail = None
+    if below and bound.modulus % below[0][0].modulus:
+        detail = f'is not divisible by {below[0][0].modulus}, the modulus of existing partition "{below[0][1]}".'
+    elif above and above[0][0].modulus % bound.modulus:
+        detail = f'is not a factor of {above[0][0].modulus}, the modulus of existing partition "{above[0][1]}".'
+    if detail is not None:
+        message = "every hash partition modulus must be a factor of the next larger modulus"
+        raise SqlError("42P16", message, f"The new modulus {bound.modulus} {detail}")
+    for other, name in others:
+        if (bound.remainder - other.remainder) % min(bound.modulus, other.modulus) == 0:
+            raise SqlError("42P17", f'partition "{table.name}" would overlap partition "{name}"')
 
 
 def _text(key: Scalar, text: str, name: str, context: Context) -> str | None:

@@ -34,7 +34,7 @@ from planner.expr.functions.casts.registry import ASSIGNMENT_CAST, CAST, CASTS, 
 from planner.expr.functions.datetime import clock, construction, overlaps, timetz, zones
 from planner.expr.functions.datetime import operators as time_operators
 from planner.expr.functions.formatting import to_char
-from planner.expr.functions.internal import recursion, sampling, subquery
+from planner.expr.functions.internal import hashing, recursion, sampling, subquery
 from planner.expr.functions.json import access as json_access
 from planner.expr.functions.json import building as json_building
 from planner.expr.functions.json import changes as json_changes
@@ -69,10 +69,11 @@ __all__ = [
 
 FAMILIES: Final = (
     accumulation, aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat,
-    construction, definitions, degrees, encoding, enum, floats, integer, json_access, json_building, json_casts,
-    json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks, network,
-    number_casts, numeric, ordered_set, overlaps, privileges, randoms, ranges, recursion, regex, regex_parts,
-    routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts, time_casts,
+    construction, definitions, degrees, encoding, enum, floats, hashing, integer, json_access, json_building,
+    json_casts, json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks,
+    network, number_casts, numeric, ordered_set, overlaps, privileges, randoms, ranges, recursion, regex,
+    regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts,
+    time_casts,
     time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""

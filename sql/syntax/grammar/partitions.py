@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ivm.errors import SqlError
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.grammar.constraints import ConstraintGrammar
 
@@ -21,8 +22,6 @@ class PartitionGrammar(ConstraintGrammar):
         strategy = self.accept_one_of("list", "range", "hash")
         if strategy is None:
             raise self.error()
-        if strategy == "hash":
-            raise self.refusal("PARTITION BY HASH")
         self.expect_symbol("(")
         keys: list[str] = []
         columns: list[str] = []
@@ -60,12 +59,31 @@ class PartitionGrammar(ConstraintGrammar):
         self.expect("for", "values")
         if self.accept("in"):
             return WrittenBound("list", self._texts())
-        if self.is_word("with"):
-            raise self.refusal("a partition of a hash")
+        if self.accept("with"):
+            return self._hash_bound()
         self.expect("from")
         lower = self._texts()
         self.expect("to")
         return WrittenBound("range", lower=lower, upper=self._texts())
+
+    def _hash_bound(self) -> WrittenBound:
+        """``(MODULUS m, REMAINDER r)`` in either order. Raises 42601."""
+        parts = self.enclosed(self._hash_part)
+        found = dict(parts)
+        if len(parts) > len(found):
+            twice = next(name for name, _ in parts if [n for n, _ in parts].count(name) > 1)
+            raise SqlError("42601", f"{twice} for hash partition provided more than once")
+        for name in ("modulus", "remainder"):
+            if name not in found:
+                raise SqlError("42601", f"{name} for hash partition must be specified")
+        return WrittenBound("hash", modulus=found["modulus"], remainder=found["remainder"])
+
+    def _hash_part(self) -> tuple[str, int]:
+        at, name = self.token.start, self.label()
+        if name not in ("modulus", "remainder"):
+            message = f'unrecognized hash partition bound specification "{name}"'
+            raise SqlError("42601", message, position=at + 1)
+        return name, self.integer()
 
     def _texts(self) -> tuple[str, ...]:
         """The texts of a list of expressions in parentheses."""

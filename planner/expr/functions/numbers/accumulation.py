@@ -19,7 +19,7 @@ Floats = Sequence[float]
 
 
 def _checked(name: str, state: Floats, width: int) -> Floats:
-    if len(state) != width or any(value is None for value in state):
+    if len(state) != width or not all(isinstance(value, float) for value in state):
         raise SqlError("22023", f"{name}: expected {width}-element float8 array")
     return state
 
