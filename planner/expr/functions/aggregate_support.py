@@ -50,7 +50,7 @@ def int_sum(total: int | None, value: int | None) -> int | None:
 @per_value("int4_avg_accum", (_INT8S, INT4), _INT8S)
 def avg_accum(state: tuple[Any, ...], value: int) -> tuple[int, int]:
     """The count and the sum."""
-    if len(state) != 2:
+    if len(state) != 2 or not all(isinstance(value, int) for value in state):
         raise SqlError("22023", "expected 2-element int8 array")
     return _int8(state[0] + 1), _int8(state[1] + value)
 
@@ -58,7 +58,7 @@ def avg_accum(state: tuple[Any, ...], value: int) -> tuple[int, int]:
 @per_value("int8_avg", (_INT8S,), NUMERIC)
 def int8_avg(state: tuple[Any, ...]) -> Decimal | None:
     """Of a count and a sum."""
-    if len(state) != 2:
+    if len(state) != 2 or not all(isinstance(value, int) for value in state):
         raise SqlError("22023", "expected 2-element int8 array")
     return divide(Decimal(state[1]), Decimal(state[0])) if state[0] else None
 

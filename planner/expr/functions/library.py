@@ -43,8 +43,8 @@ from planner.expr.functions.json import containment as json_containment
 from planner.expr.functions.json import members as json_members
 from planner.expr.functions.json import populating as json_populating
 from planner.expr.functions.jsonpath import calls as jsonpath
-    degrees, from planner.expr.functions.jsonpath import sql_json from planner.expr.functions.numbers import
-    degrees, from planner.expr.functions.numbers import accumulation, integer, numeric, randoms,
+from planner.expr.functions.jsonpath import sql_json
+from planner.expr.functions.numbers import accumulation, degrees, integer, numeric, randoms
 from planner.expr.functions.numbers import float as floats
 from planner.expr.functions.system import (
     catalog,
@@ -73,8 +73,7 @@ FAMILIES: Final = (
     json_casts, json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks,
     network, number_casts, numeric, ordered_set, overlaps, privileges, randoms, ranges, recursion, regex,
     regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts,
-    time_casts,
-    time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
+    time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
+from ivm.errors import SqlError
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from planner.expr.functions.table import per_value
 
@@ -108,10 +109,10 @@ _RULES: Final[dict[SqlType, Callable[[Any], int]]] = {
 }  # fmt: skip
 
 
-def _fold(rule: Callable[[Any], int]) -> Callable[[int, object], int]:
-    def folded(state: int, value: object) -> int:
-        if value is None:
-            return state
+def _fold(rule: Callable[[Any], int]) -> Callable[[int | None, object], int]:
+    def folded(state: int | None, value: object) -> int:
+        if value is None or state is None:
+            return state or 0
         state &= _LONG
         found = state ^ (rule(value) + 0x49A0F4DD15E5A8E3 + (state << 54 & _LONG) + (state >> 7)) & _LONG
         return found - (found >> 63 << 64)
@@ -125,4 +126,6 @@ for _type, _rule in _RULES.items():
 
 @per_value(REMAINDER, (INT8, INT8), INT8, internal=True)
 def remainder(state: int, modulus: int) -> int:
+    if modulus <= 0:
+        raise SqlError("22023", "a modulus is positive")
     return (state & _LONG) % modulus
