@@ -1,10 +1,11 @@
-"""CREATE TYPE and ALTER TYPE of composite types: their attributes' types. The type is looked up when they run."""
+"""CREATE TYPE and ALTER TYPE of composite and range types: the types inside. The type is looked up when they run."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from ivm.errors import SqlError
+from sql.bind.comparable import check_index
 from sql.bind.ddl import home, storable
 from sql.bind.environment import Environment
 from sql.catalog.catalog import TableColumn
@@ -20,6 +21,15 @@ def create_composite(env: Environment, node: nodes.CreateCompositeStatement) -> 
             raise SqlError("42701", f'column "{attribute.name}" specified more than once')
     schema_name = home(env, node.name, temporary=False)
     return bound.CreateComposite(schema_name, node.name.name, tuple(_attribute(env, a) for a in node.attributes))
+
+
+def create_range(env: Environment, node: nodes.CreateRangeStatement) -> bound.CreateRange:
+    """CREATE TYPE … AS RANGE. Raises 42601, 42704, 42P16, 3F000."""
+    if node.subtype is None:
+        raise SqlError("42601", 'type attribute "subtype" is required')
+    subtype = storable(env.type(node.subtype), "subtype")
+    check_index(subtype)
+    return bound.CreateRange(home(env, node.name, temporary=False), node.name.name, subtype, node.multirange)
 
 
 def alter_composite(env: Environment, node: nodes.AlterCompositeStatement) -> bound.AlterComposite:

@@ -228,4 +228,4 @@ class Environment:
             raise SqlError("42704", f'type "{name.schema}.{name.name}" does not exist', position=name.at + 1)
         if found is not None and name.args:
             raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
-        return None if found is None else found.own_type
+        return None if found is None else found.type_named(name.name)

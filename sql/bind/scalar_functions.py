@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.words import Kind, SqlType
+from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
+from planner.expr.functions.ranges import MULTIRANGE, RANGE
 from planner.expr.functions.variadic import FORMS
-from planner.expr.scalar import Call, Scalar
+from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
 from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
+from storage.types.range_values import Multirange, range_type_of, subtype_of
 from storage.types.type_names import type_category
 
 
@@ -27,7 +29,7 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     except SqlError as error:
         raise not_resolved(error, no_function(name, types, at, ambiguous=True)) from None
     if choice is None:
-        converted = _as_cast(env, name, args, at) or _as_operator(env, name, args, at)
+        converted = _as_cast(env, name, args, at) or _as_operator(env, name, args, at) or _as_range(env, name, args, at)
         if converted is not None:
             return converted
         raise no_function(name, types, at)
@@ -64,13 +66,36 @@ def _as_operator(env: Environment, name: str, args: list[Scalar], at: int) -> Sc
     return operator(env, symbol, [cast(env, a, t, "implicit", at) for a, t in pairs], at)
 
 
+def _as_range(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:
+    """A call of a user's range or multirange type, which makes a value of it; None if it is none. Raises 42883."""
+    own = None if is_type_name(name) else env.catalog.type(None, name)
+    if own is None or own.multirange is None:
+        return None
+    type_ = own.type_named(name)
+    inner = subtype_of(type_) if type_.kind is Kind.RANGE else range_type_of(type_)
+    wanted = [inner] * len(args)
+    if type_.kind is Kind.RANGE:
+        wanted = [inner, inner, TEXT][: len(args)] if len(args) in (2, 3) else []
+    fits = all(
+        a.type.kind is Kind.UNKNOWN or castable(a.type, t, "implicit") for a, t in zip(args, wanted, strict=False)
+    )
+    if len(wanted) != len(args) or not fits:
+        raise no_function(name, [a.type for a in args], at)
+    if not args:
+        return Literal(Multirange(()), type_)
+    bound = cast_arguments(env, args, wanted, at)
+    if type_.kind is Kind.RANGE and len(bound) == 2:
+        bound = (*bound, Literal("[)", TEXT))
+    return Call(RANGE if type_.kind is Kind.RANGE else MULTIRANGE, (Literal(None, type_), *bound), type_, True)
+
+
 def _as_cast(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:
     """A cast written as a call of a type's name, such as ``int4(x)`` (func_get_detail); None if it is none."""
     if len(args) != 1:
         return None
     own = None if is_type_name(name) else env.catalog.type(None, name)
     try:
-        target = type_from_name(name) if own is None else own.own_type
+        target = type_from_name(name) if own is None else own.type_named(name)
     except SqlError:
         return None
     source = args[0].type

@@ -152,6 +152,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return create_trigger(env, tree)
         case nodes_types.CreateCompositeStatement():
             return composite_types.create_composite(env, tree)
+        case nodes_types.CreateRangeStatement():
+            return composite_types.create_range(env, tree)
         case nodes_types.AlterCompositeStatement():
             return composite_types.alter_composite(env, tree)
         case nodes_alter.AlterTableStatement():

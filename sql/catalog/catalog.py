@@ -9,15 +9,16 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from ivm.words import BOOL, INT8, ColumnType, Kind, Schema, SqlType
+from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
 from planner.options import DEFAULT, Planning
-from sql.catalog.composite import mentions, retyped, row_type
+from sql.catalog.composite import defined_type, mentions, retyped
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
 from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Routine
 from sql.catalog.triggers import Trigger
+from storage.types.range_values import multirange_of
 from storage.types.type_names import type_oid
 
 
@@ -152,7 +153,8 @@ class Relation:
     view's joins with PROCTIME() have found. ``planning``: the settings by which a materialized view is always planned.
     ``connection``: of a source or sink, whose only dependency is the relation that it fills or reads. ``parts``: the
     number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
-    maintains it. ``options``: of a plain view, as ``name=value`` each.
+    maintains it. ``options``: of a plain view, as ``name=value`` each. ``multirange``: of a range type, the name of its
+    multirange type.
     """
 
     id: int
@@ -184,11 +186,22 @@ class Relation:
     parts: int = 0
     options: tuple[str, ...] = ()
     triggers: tuple[Trigger, ...] = ()
+    multirange: str | None = None
 
     @property
     def own_type(self) -> SqlType:
         """The type that it defines: a type itself, or that of its rows."""
-        return row_type(self) if self.enum is None else SqlType(Kind.ENUM, enum=self.enum.type)
+        return defined_type(self)
+
+    def type_named(self, name: str) -> SqlType:
+        """The type of this name that it defines: a range type defines its multirange type too."""
+        own = self.own_type
+        return multirange_of(own) if self.multirange is not None and name != self.name else own
+
+    @property
+    def composite(self) -> bool:
+        """Whether it is a composite type, a type whose columns are its values' fields."""
+        return self.kind is RelationKind.TYPE and self.enum is None and self.multirange is None
 
     @property
     def oid(self) -> int:
@@ -424,6 +437,7 @@ class Catalog:
         relations = _with_children(relations)
         names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
         types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
+        types.update({(r.schema_name, r.multirange): r for r in types.values() if r.multirange is not None})
         routines: dict[str, tuple[Relation, ...]] = {}
         for relation in relations.values():
             if relation.routine is not None:

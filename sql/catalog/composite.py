@@ -1,4 +1,7 @@
-"""Composite types: the type of a relation's rows, and those of CREATE TYPE, which are relations without rows."""
+"""The users' types as the catalog defines them: composite types, the type of a relation's rows, and ranges.
+
+Composite types of CREATE TYPE are relations without rows; the bounds of a range type are its one column.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
-from ivm.words import Kind, NamedType, SqlType
+from ivm.words import Kind, NamedType, RangeType, SqlType
 from planner.identifiers import quoted
+from storage.types.range_values import multirange_of
 
 ROW_BASE: Final = 0x5000_0000
 """The offset of a row type's oid from its relation's."""
 ROW_ARRAY_BASE: Final = 0x5800_0000
-"""The same for the type of arrays of rows."""
+"""The same for the type of arrays of rows, and of arrays of a range type."""
+MULTIRANGE_BASE: Final = 0x6000_0000
+"""The offset of a multirange type's oid from its range type's, which is its relation's."""
+MULTIRANGE_ARRAY_BASE: Final = 0x6800_0000
 
 
 class _Column(Protocol):
@@ -37,14 +44,28 @@ class Rows(Protocol):
     def own_type(self) -> SqlType: ...
     @property
     def routine(self) -> Any: ...
+    @property
+    def enum(self) -> Any: ...
+    @property
+    def multirange(self) -> str | None: ...
 
 
 RowsT = TypeVar("RowsT", bound=Rows)
 
 
-def row_type(relation: Rows) -> SqlType:
-    """The type of a relation's rows."""
+def defined_type(relation: Rows) -> SqlType:
+    """The type that a relation defines: a type itself, or that of its rows."""
+    if relation.enum is not None:
+        return SqlType(Kind.ENUM, enum=relation.enum.type)
+    if relation.multirange is not None:
+        return _range(relation.oid, relation.name, relation.multirange, relation.columns[0].type)
     return _named_row(relation.oid, relation.name, ((c.name, c.type) for c in relation.columns))
+
+
+def _range(oid: int, name: str, many: str, subtype: SqlType) -> SqlType:
+    multirange = NamedType(MULTIRANGE_BASE + oid, MULTIRANGE_ARRAY_BASE + oid, many, quoted(many))
+    named = RangeType(oid, ROW_ARRAY_BASE + oid, name, quoted(name), multirange)
+    return SqlType(Kind.RANGE, subtype=subtype, named=named)
 
 
 def _named_row(oid: int, name: str, fields: Iterable[tuple[str, SqlType]]) -> SqlType:
@@ -70,10 +91,11 @@ def renewed(type_: SqlType, new: SqlType) -> SqlType:
     """The type with ``new`` in place of its former definition, wherever that is inside it."""
     if type_.named is not None and type_.named == new.named:
         return new
-    if type_.element is None and not type_.fields:
+    if type_.element is None and type_.subtype is None and not type_.fields:
         return type_
-    element = None if type_.element is None else renewed(type_.element, new)
-    return replace(type_, element=element, fields=tuple((n, renewed(t, new)) for n, t in type_.fields))
+    element, subtype = (None if inner is None else renewed(inner, new) for inner in (type_.element, type_.subtype))
+    fields = tuple((n, renewed(t, new)) for n, t in type_.fields)
+    return replace(type_, element=element, subtype=subtype, fields=fields)
 
 
 def retyped(relations: dict[int, RowsT], old: RowsT | None, new: RowsT) -> dict[int, RowsT]:
@@ -102,11 +124,18 @@ class StoredTypes(dict[int, SqlType]):
 
     def __init__(self, known: Mapping[int, SqlType], relations: Iterable[Mapping[str, Any]], read: Any) -> None:
         super().__init__(known)
-        self._relations = {ROW_BASE + (r.get("first_id") or r["id"]): r for r in relations}
+        self._relations = {r.get("first_id") or r["id"]: r for r in relations}
         self._read = read
 
     def __missing__(self, oid: int) -> SqlType:
-        data = self._relations[oid]
-        fields = ((column[0], self._read(column[1], self)) for column in data["columns"])
-        made = self[oid] = _named_row(oid - ROW_BASE, data["name"], fields)
+        if oid >= MULTIRANGE_BASE:
+            made = multirange_of(self[oid - MULTIRANGE_BASE])
+        elif oid >= ROW_BASE:
+            data = self._relations[oid - ROW_BASE]
+            fields = ((column[0], self._read(column[1], self)) for column in data["columns"])
+            made = _named_row(oid - ROW_BASE, data["name"], fields)
+        else:
+            data = self._relations[oid]
+            made = _range(oid, data["name"], data["multirange"], self._read(data["columns"][0][1], self))
+        self[oid] = made
         return made

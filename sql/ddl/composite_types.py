@@ -17,6 +17,7 @@ from sql.statements.types import (
     AlterComposite,
     AttributeChange,
     CreateComposite,
+    CreateRange,
     DropAttribute,
     RenameAttribute,
     SetAttributeType,
@@ -34,6 +35,26 @@ def create_composite(writer: Writer, schema_name: str, statement: CreateComposit
     made = Relation(oid, schema_name, statement.name, kind, statement.attributes, created=created)
     writer.create(made, None)
     return made
+
+
+def create_range(writer: Writer, schema_name: str, statement: CreateRange, multirange: str) -> Relation:
+    """The new range type with its multirange type."""
+    bounds = (TableColumn("subtype", statement.subtype),)
+    check_permanent(writer.catalog, bounds)
+    engine = writer.engine
+    oid = engine.next_id(writer.catalog)
+    created = engine.timeline.epoch(engine.timeline.last) + 1
+    made = Relation(
+        oid, schema_name, statement.name, RelationKind.TYPE, bounds, created=created, multirange=multirange
+    )  # fmt: skip
+    writer.create(made, None)
+    return made
+
+
+def multirange_name(name: str) -> str:
+    """The name of a range type's multirange type where none is given (makeMultirangeTypeName)."""
+    found = name.replace("range", "multirange", 1) if "range" in name else f"{name[:52]}_multirange"
+    return found[:63]
 
 
 def check_permanent(catalog: Catalog, columns: tuple[TableColumn, ...]) -> None:

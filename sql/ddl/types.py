@@ -10,9 +10,10 @@ from typing import assert_never
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.column_types import is_type_name
 from sql.catalog.enumeration import Enumeration, added, check_label, declared, renamed
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
-from sql.ddl.composite_types import CompositeAlterer, create_composite
+from sql.ddl.composite_types import CompositeAlterer, create_composite, create_range, multirange_name
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
@@ -22,6 +23,7 @@ from sql.statements.types import (
     AlterComposite,
     CreateComposite,
     CreateEnum,
+    CreateRange,
     DropAttribute,
     DropType,
     RenameLabel,
@@ -49,6 +51,12 @@ class TypeDefiner:
                 return "CREATE TYPE"
             case CreateComposite():
                 create_composite(self.writer, self._place(statement.schema_name, statement.name), statement)
+                return "CREATE TYPE"
+            case CreateRange():
+                place = self._place(statement.schema_name, statement.name)
+                many = statement.multirange or multirange_name(statement.name)
+                self._check_multirange(place, many, statement)
+                create_range(self.writer, place, statement, many)
                 return "CREATE TYPE"
             case AlterComposite():
                 say = partial(self._say, code="00000")
@@ -89,6 +97,20 @@ class TypeDefiner:
         self._check_free(place, name)
         return place
 
+    def _check_multirange(self, schema_name: str, name: str, statement: CreateRange) -> None:
+        if is_type_name(name):
+            raise SqlError("42710", f'type "{name}" already exists')
+        try:
+            self._check_free(schema_name, name)
+        except SqlError as error:
+            if statement.multirange is not None:
+                raise
+            named = f'type "{statement.name}"'
+            raise SqlError(
+                "42710", error.message, f"Failed while creating a multirange type for {named}.",
+                'You can manually specify a multirange type name using the "multirange_type_name" attribute.',
+            ) from None  # fmt: skip
+
     def _say(self, message: str, code: str) -> None:
         self.notify(Notice("NOTICE", code, message))
 
@@ -97,7 +119,7 @@ class TypeDefiner:
         found = self.names.type(schema_name, name)
         if found is None:
             raise self._missing(schema_name, name)
-        if found.enum is not None:
+        if found.kind is RelationKind.TYPE and not found.composite:
             raise SqlError("42809", f'"{name}" is not a composite type')
         if found.kind is not RelationKind.TYPE:
             raise SqlError("42809", f"{found.name} is a table's row type", hint="Use ALTER TABLE instead.")
@@ -147,7 +169,7 @@ class TypeDefiner:
     def _rename_type(self, statement: RenameType) -> None:
         """Raises 0A000 if a definition's text may contain the name: it would then mean another type, or none."""
         found = self.names.type(statement.schema_name, statement.name)
-        if found is None or found.enum is None:
+        if found is None or (found.enum is None and found.multirange is None):
             found = self._composite(statement.schema_name, statement.name)
         self._check_free(found.schema_name, statement.new)
         catalog = self.writer.catalog
@@ -187,6 +209,12 @@ class TypeDefiner:
                 raise self._of_rows(type_)
             elif type_ not in found:
                 found.append(type_)
+        ranges = self._ranges(found)
+        if statement.cascade:
+            found += ranges
+        elif ranges:
+            lines = [f"{self._described(r)} depends on {self._described(found[0])}" for r in ranges]
+            raise dependents_error(self._described(found[0]), lines)
         ids = {t.id for t in found}
         columns = [
             (type_, *each) for type_ in found for each in self.writer.catalog.using(type_, directly=True)
@@ -195,14 +223,23 @@ class TypeDefiner:
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
             raise self._needed(found, columns, dependents)
-        told = [self._column(table, column) for _, table, column in columns]
+        told = [*map(self._described, ranges)]
+        told += dict.fromkeys(self._column(table, column) for _, table, column in columns)
         tell_cascade(self.notify, [*told, *map(self._described, dependents)])
         self.writer.drop([r.id for r in dependents])
         gone = {t.id for t in found}
         for user in {t.id: t for _, t, _ in columns}.values():
             if user.id not in gone:
-                self._drop_columns(user, tuple(c.name for _, t, c in columns if t.id == user.id))
+                self._drop_columns(user, tuple({c.name: c for _, t, c in columns if t.id == user.id}))
         self.writer.drop(list(gone))
+
+    def _ranges(self, types: list[Relation]) -> list[Relation]:
+        """The range types over these, and over those, that are not among them."""
+        found: list[Relation] = []
+        for type_ in types:
+            over = [r for r, _ in self.writer.catalog.using(type_, directly=True) if r.multirange is not None]
+            found += [r for each in over for r in (each, *self._ranges([each])) if r not in (*types, *found)]
+        return found
 
     def _drop_columns(self, user: Relation, names: tuple[str, ...]) -> None:
         """Drop a table's columns, or a composite type's attributes."""

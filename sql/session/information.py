@@ -51,7 +51,8 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
 
     def types(self) -> Iterable[Relation]:
-        return self.catalog.types.values()
+        # a range type is found by its multirange type's name too
+        return {t.id: t for t in self.catalog.types.values()}.values()
 
     def routines(self) -> Iterable[Relation]:
         return tuple(r for functions in self.catalog.routines.values() for r in functions)

@@ -56,6 +56,16 @@ class CreateComposite:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateRange:
+    """``multirange``: the name of its multirange type, None: a name like the range type's."""
+
+    schema_name: str | None
+    name: str
+    subtype: SqlType
+    multirange: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class AddAttribute:
     attribute: TableColumn
 
@@ -88,4 +98,6 @@ class AlterComposite:
     changes: tuple[AttributeChange, ...]
 
 
-TypeStatement = CreateEnum | AddLabel | RenameLabel | RenameType | DropType | CreateComposite | AlterComposite
+TypeStatement = (
+    CreateEnum | AddLabel | RenameLabel | RenameType | DropType | CreateComposite | AlterComposite | CreateRange
+)  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Final
 from ivm.words import Kind
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.system.definitions import Datums, Row, definition
-from sql.catalog.user_types import typed
+from sql.catalog.user_types import typed, types_of
 from sql.system import pg_routines
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
@@ -71,23 +71,32 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
         return {column: oids.get(f"{name}_{suffix}", 0) for column, suffix in functions}
 
     for relation in typed(sorted((*state.types(), *state.relations()), key=lambda r: r.oid)):
-        type_ = relation.own_type
-        own, namespace = info(type_), schemas.get(relation.schema_name, 0)
+        namespace = schemas.get(relation.schema_name, 0)
         shared = {
             "typnamespace": namespace, "typowner": OWNER, "typisdefined": True, "typdelim": ",", "typtypmod": -1,
         }  # fmt: skip
-        if type_.kind is Kind.ENUM:
-            kind = {"typtype": "e", "typlen": 4, "typbyval": True, "typalign": "i", "typstorage": "p", **of("enum")}
-        else:
-            kind = {"typtype": "c", "typlen": -1, "typbyval": False, "typalign": "d", "typstorage": "x", **of("record")}
-            kind["typrelid"] = relation.oid
-        name = internal_name(type_)
-        yield row(oid=own.oid, typname=name, typcategory=own.category, typarray=own.array_oid, **shared, **kind)
-        yield row(
-            oid=own.array_oid, typname=f"_{name}"[:63], typlen=-1, typbyval=False, typtype="b", typcategory="A",
-            typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
-            typstorage="x", **shared, **of("array"),
-        )  # fmt: skip
+        for type_ in types_of(relation):
+            own, name, kind = info(type_), internal_name(type_), _FORMS[type_.kind]
+            if type_.kind is Kind.RECORD:
+                kind = {**kind, "typrelid": relation.oid}
+            yield row(
+                oid=own.oid, typname=name, typcategory=own.category, typarray=own.array_oid, **shared, **kind,
+                **of(type_.kind.value),
+            )  # fmt: skip
+            yield row(
+                oid=own.array_oid, typname=f"_{name}"[:63], typlen=-1, typbyval=False, typtype="b", typcategory="A",
+                typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
+                typstorage="x", **shared, **of("array"),
+            )  # fmt: skip
+
+
+_VARYING: Final = {"typlen": -1, "typbyval": False, "typalign": "d", "typstorage": "x"}
+_FORMS: Final[dict[Kind, dict[str, object]]] = {
+    Kind.ENUM: {"typtype": "e", "typlen": 4, "typbyval": True, "typalign": "i", "typstorage": "p"},
+    Kind.RECORD: {"typtype": "c", **_VARYING},
+    Kind.RANGE: {"typtype": "r", **_VARYING},
+    Kind.MULTIRANGE: {"typtype": "m", **_VARYING},
+}
 
 
 def pg_enum(state: SystemState, row: Row) -> Iterator[Datums]:

@@ -144,7 +144,7 @@ def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
 
 def composite_types(state: SystemState) -> list[Relation]:
     """The types of CREATE TYPE … AS, which pg_class has too, by oid."""
-    return sorted((t for t in state.types() if t.enum is None), key=lambda r: r.oid)
+    return sorted((t for t in state.types() if t.composite), key=lambda r: r.oid)
 
 
 def relkind(relation: Relation) -> str:

@@ -33,6 +33,8 @@ from storage.types.range_values import (
 from storage.types.ranges import BUILT_IN
 
 _HINT: Final = 'Valid values are "[]", "[)", "(]", and "()".'
+RANGE: Final = "range"
+MULTIRANGE: Final = "multirange of"
 Either = Range | Multirange
 
 
@@ -81,6 +83,24 @@ def _make_from_array(site: CallSite, ranges: tuple[Range | None, ...]) -> Multir
     if any(isinstance(each, tuple) for each in ranges):
         raise SqlError("21000", "multiranges cannot be constructed from multidimensional arrays")
     return _gathered(site, ranges)
+
+
+@per_value(
+    RANGE, (ANYRANGE, ANYELEMENT, ANYELEMENT, TEXT), ANYRANGE, strict=False, needs_site=True, key_is_name=True,
+    makes_null=False, internal=True,
+)  # fmt: skip
+def make(site: CallSite, _: None, lower: Any, upper: Any, flags: str | None) -> Range:
+    """A value of a user's range type, which the first argument, a NULL, has."""
+    return _make(site, lower, upper, flags)
+
+
+@per_value(
+    MULTIRANGE, (ANYMULTIRANGE, ANYRANGE), ANYMULTIRANGE, strict=False, variadic=True, needs_site=True,
+    key_is_name=True, internal=True,
+)  # fmt: skip
+def make_many(site: CallSite, _: None, *ranges: Range | None) -> Multirange | None:
+    """A value of a user's multirange type, which the first argument, a NULL, has."""
+    return _make_many(site, *ranges)
 
 
 def _name(type_: SqlType) -> str:

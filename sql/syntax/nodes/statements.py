@@ -28,7 +28,7 @@ from sql.syntax.nodes.routines import (
     DropFunctionStatement,
 )
 from sql.syntax.nodes.triggers import CreateTriggerStatement
-from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement
+from sql.syntax.nodes.types import AlterCompositeStatement, CreateCompositeStatement, CreateRangeStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,5 +188,5 @@ Statement = (
     | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
     | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
-    | AlterCompositeStatement | AlterRoutineStatement | CreateTriggerStatement | Utility
+    | AlterCompositeStatement | AlterRoutineStatement | CreateRangeStatement | CreateTriggerStatement | Utility
 )  # fmt: skip

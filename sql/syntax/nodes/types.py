@@ -24,6 +24,15 @@ class CreateCompositeStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateRangeStatement:
+    """``CREATE TYPE name AS RANGE (…)``. ``multirange``: the name of the multirange type, if it is given."""
+
+    name: TableName
+    subtype: TypeName | None
+    multirange: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class AddAttribute:
     attribute: Attribute
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from sql.statements.types import (
     AddLabel,
     CreateEnum,
@@ -13,7 +13,7 @@ from sql.statements.types import (
     RenameType,
 )
 from sql.syntax.grammar.types import TypeGrammar
-from sql.syntax.nodes.queries import TableName
+from sql.syntax.nodes.queries import TableName, TypeName
 from sql.syntax.nodes.statements import Statement, Utility
 from sql.syntax.nodes.types import (
     AddAttribute,
@@ -21,12 +21,13 @@ from sql.syntax.nodes.types import (
     Attribute,
     AttributeChange,
     CreateCompositeStatement,
+    CreateRangeStatement,
     SetAttributeType,
 )
 
 
 def type_statement(cursor: TypeGrammar) -> Statement | None:
-    """The whole statement, None if another one is next. Raises 0A000 for any type but an enum or a composite type."""
+    """The whole statement, None if another one is next. Raises 0A000 for any other kind of type."""
     if cursor.accept("create", "type"):
         return _create(cursor)
     if cursor.accept("drop", "type"):
@@ -42,11 +43,41 @@ def _create(cursor: TypeGrammar) -> Statement:
         labels = () if cursor.is_symbol(")") else cursor.listed(cursor.string)
         cursor.expect_symbol(")")
         return Utility(CreateEnum(name.schema_name, name.name, labels))
+    if cursor.accept("as", "range"):
+        return _range(cursor, name)
     if not cursor.accept("as") or not cursor.accept_symbol("("):
-        raise unsupported("CREATE TYPE of anything but an enum or a composite type", position=at + 1)
+        raise unsupported("CREATE TYPE of anything but an enum, a composite or a range type", position=at + 1)
     attributes = () if cursor.is_symbol(")") else cursor.listed(lambda: _attribute(cursor))
     cursor.expect_symbol(")")
     return CreateCompositeStatement(name, attributes)
+
+
+def _range(cursor: TypeGrammar, name: TableName) -> CreateRangeStatement:
+    """The options of a range type. Those that only say how an index compares bounds have no effect. Raises 42601,
+    0A000."""
+    subtype: TypeName | None = None
+    multirange: str | None = None
+    cursor.expect_symbol("(")
+    while True:
+        at = cursor.token.start
+        option = cursor.label()
+        cursor.expect_symbol("=")
+        if option == "subtype":
+            if subtype is not None:
+                raise SqlError("42601", "conflicting or redundant options", position=at + 1)
+            subtype = cursor.type_name()
+        elif option == "multirange_type_name":
+            multirange = cursor.table_name().name
+        elif option in ("subtype_diff", "subtype_opclass", "collation"):
+            cursor.table_name()
+        elif option == "canonical":
+            raise unsupported("a range type with a canonical function", position=at + 1)
+        else:
+            raise SqlError("42601", f'type attribute "{option}" not recognized', position=at + 1)
+        if not cursor.accept_symbol(","):
+            break
+    cursor.expect_symbol(")")
+    return CreateRangeStatement(name, subtype, multirange)
 
 
 def _attribute(cursor: TypeGrammar) -> Attribute:

@@ -123,3 +123,24 @@ def test_binary_form() -> None:
     for wrong in (data + b"\0", data[:-1], struct.pack("!i", 1), data.replace(struct.pack("!I", 23), b"\0\0\0\x14")):
         with pytest.raises(SqlError):
             decode_binary(type_, wrong)
+
+
+def test_range_types(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    client = server.client()
+    client.run("CREATE TYPE pt AS (x int, y int)")
+    client.run("CREATE TYPE span AS RANGE (subtype = pt)")
+    client.run("CREATE TABLE t (s span, m span_multirange)")
+    client.run('INSERT INTO t VALUES (span(ROW(1, 2), ROW(3, 4)), \'{["(0,0)","(0,1)"]}\')')
+    client.run("CREATE MATERIALIZED VIEW v AS SELECT s, s @> ROW(2, 0)::pt AS inside FROM t")
+    server.restart()
+    client = server.client()
+    client.run("UPDATE t SET s = span(ROW(2, 9), NULL)")
+    assert client.rows("SELECT * FROM v") == [('["(2,9)",)', "f")]
+    text = "SELECT typname, typtype FROM pg_type WHERE typname LIKE 'span%' ORDER BY 1"
+    assert client.rows(text) == [("span", "r"), ("span_multirange", "m")]
+    _fails(client, "DROP TYPE pt", "2BP01")
+    _fails(client, "DROP TYPE span", "2BP01")
+    client.run("DROP TYPE pt CASCADE")
+    assert client.rows("SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass") == []
+    server.close()
