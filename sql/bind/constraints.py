@@ -70,15 +70,15 @@ def bind_constraints(
 
 def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableName | None) -> NewForeignKey:
     """A foreign key. ``own``: the table being created, which its foreign keys may refer to. Raises 42P01, 0A000."""
-    if node.full and len(node.columns) > 1:
-        raise unsupported("MATCH FULL", position=node.at + 1)
+    if node.full and node.deferrable and len(node.columns) > 1:
+        raise unsupported("MATCH FULL of several columns that is DEFERRABLE", position=node.at + 1)
     itself = own is not None and (node.table.schema_name or own.schema_name, node.table.name) == (
         own.schema_name, own.name,
     )  # fmt: skip
     parent = None if itself else lookup(env, node.table)
     return NewForeignKey(
         node.name, tuple(n for n, _ in node.columns), parent, tuple(n for n, _ in node.referenced), node.on_delete,
-        node.on_update, tuple(n for n, _ in node.changed), node.valid, node.deferrable, node.deferred,
+        node.on_update, tuple(n for n, _ in node.changed), node.valid, node.deferrable, node.deferred, node.full,
     )  # fmt: skip
 
 

@@ -109,3 +109,5 @@ class ForeignKey:
     valid: bool = True
     deferrable: bool = False
     deferred: bool = False
+    full: bool = False
+    """MATCH FULL: its columns are all NULL, or none is."""

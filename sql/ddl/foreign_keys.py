@@ -64,6 +64,7 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
     key = ForeignKey(
         writer.engine.next_id(writer.catalog), name, places, parent.oid, ordered, new.on_delete, new.on_update,
         tuple(_place(table, c) for c in new.changed), new.valid, new.deferrable, new.deferred,
+        new.full,
     )  # fmt: skip
     return replace(table, foreign_keys=(*table.foreign_keys, key))
 

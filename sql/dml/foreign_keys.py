@@ -55,7 +55,9 @@ class References:
             self.check_present(link, new)
 
     def check_present(self, link: Link, rows: Words) -> None:
-        """23503 for the first row whose key matches no row of the parent."""
+        """23503 for the first row whose key matches no row of the parent, or (MATCH FULL) is NULL in part."""
+        if link.key.full and len(link.key.columns) > 1:
+            _check_whole(link, rows)
         keys, source = link.child_check.keys(rows, self.context)
         if not len(keys):
             return
@@ -100,6 +102,17 @@ class References:
                 columns = (link.key.changed if replaced is None else ()) or link.key.columns
                 catalog = self.writer.catalog if action == "set default" else None
                 yield Follows(link.child, children, _without(link, children, columns, self.context, catalog))
+
+
+def _check_whole(link: Link, rows: Words) -> None:
+    """23503 for a row in which some columns of the key are NULL and others are not."""
+    vectors = unpack(rows, link.child.schema)
+    nulls = [np.zeros(len(rows), np.bool_) if (n := vectors[i].nulls) is None else n for i in link.key.columns]
+    if (np.logical_or.reduce(nulls) & ~np.logical_and.reduce(nulls)).any():
+        raise SqlError(
+            "23503", f'insert or update on table "{link.child.name}" violates foreign key constraint "{link.key.name}"',
+            "MATCH FULL does not allow mixing of null and nonnull key values.", subject=_subject(link),
+        )  # fmt: skip
 
 
 def _absent(context: Context, link: Link, row: Words) -> SqlError:

@@ -21,6 +21,7 @@ from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.rename import Renamer
 from sql.ddl.routines import alter_function, create_function
+from sql.ddl.schemas import alter_schema
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.triggers import TriggerDefiner
 from sql.ddl.types import TypeDefiner
@@ -185,6 +186,9 @@ class Definitions:
             case definitions.CreateSchema():
                 definer.create_schema(statement, self._session.user)
                 return "CREATE SCHEMA"
+            case definitions.AlterSchema():
+                alter_schema(writer, statement, self._session.user)
+                return "ALTER SCHEMA"
             case definitions.DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"

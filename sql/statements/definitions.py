@@ -45,6 +45,7 @@ class NewForeignKey:
     valid: bool = True
     deferrable: bool = False
     deferred: bool = False
+    full: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,15 @@ class CreateSchema:
     name: str | None
     owner: str | None = None
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """``new``: RENAME TO; None: OWNER TO, where ``owner`` None is the current role."""
+
+    name: str
+    new: str | None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +332,8 @@ class AlterView:
 
 
 Definition = (
-    AlterView | Comment | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema | AlterTable
-    | AlterSequence | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming | TypeStatement
-    | SinkStatement | ConnectionStatement | TriggerStatement
+    AlterSchema | AlterView | Comment | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema
+    | AlterTable | AlterSequence | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming
+    | TypeStatement | SinkStatement | ConnectionStatement | TriggerStatement
 )  # fmt: skip
 """A statement that changes the catalog."""

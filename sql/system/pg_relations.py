@@ -221,7 +221,8 @@ def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
                 condeferrable=key.deferrable, condeferred=key.deferred,
                 convalidated=key.valid, conrelid=relation.oid, conindid=0 if index is None else index.id,
                 confrelid=parent.oid, confupdtype=ACTIONS[key.on_update], confdeltype=ACTIONS[key.on_delete],
-                confmatchtype="s", conislocal=True, connoinherit=True, conkey=tuple(i + 1 for i in key.columns),
+                confmatchtype="f" if key.full else "s", conislocal=True, connoinherit=True,
+                conkey=tuple(i + 1 for i in key.columns),
                 confkey=tuple(names.index(name) + 1 for name in key.keys),
             )  # fmt: skip
 
@@ -230,6 +231,7 @@ def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> 
     """A foreign key in the form of pg_get_constraintdef. ``parent``: the other table's name."""
     columns = ", ".join(quoted(relation.columns[i].name) for i in key.columns)
     text = f"FOREIGN KEY ({columns}) REFERENCES {parent}({', '.join(map(quoted, key.keys))})"
+    text += " MATCH FULL" if key.full else ""
     if key.on_update != "no action":
         text += f" ON UPDATE {key.on_update.upper()}"
     if key.on_delete != "no action":

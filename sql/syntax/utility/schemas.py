@@ -1,4 +1,4 @@
-"""CREATE SCHEMA and DROP SCHEMA."""
+"""CREATE, ALTER and DROP SCHEMA."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ class SchemaGrammar(CopyGrammar):
     """Statements about schemas."""
 
     def starts_schema(self) -> bool:
-        """Whether CREATE SCHEMA or DROP SCHEMA is next."""
-        return self.is_word("create", "schema") or self.is_word("drop", "schema")
+        """Whether CREATE, ALTER or DROP SCHEMA is next."""
+        return any(self.is_word(verb, "schema") for verb in ("create", "alter", "drop"))
 
     def schema_statement(self) -> Utility:
-        """CREATE SCHEMA or DROP SCHEMA."""
-        creates = self.advance().value == "create"
+        """CREATE, ALTER or DROP SCHEMA."""
+        verb = self.advance().value
         self.advance()
-        return Utility(self._create_schema() if creates else self._drop_schema())
+        if verb == "alter":
+            return Utility(self._alter_schema())
+        return Utility(self._create_schema() if verb == "create" else self._drop_schema())
+
+    def _alter_schema(self) -> definitions.AlterSchema:
+        name = self.name()
+        if self.accept("rename", "to"):
+            return definitions.AlterSchema(name, self.name())
+        self.expect("owner", "to")
+        return definitions.AlterSchema(name, None, self._role())
 
     def _create_schema(self) -> definitions.CreateSchema:
         if_not_exists = self.accept("if", "not", "exists")

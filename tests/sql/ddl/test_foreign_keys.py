@@ -215,3 +215,27 @@ def test_foreign_keys_come_back_at_a_restart(tmp_path: Path) -> None:
         client.run(f"DELETE FROM p WHERE id = {n}")
         assert client.rows("SELECT count(*) FROM c") == [("0",)]
     server.close()
+
+
+def test_match_full_has_all_columns_or_none(client: Client) -> None:
+    client.run("CREATE TABLE p (a int, b int, PRIMARY KEY (a, b))")
+    client.run("CREATE TABLE c (x int, y int, FOREIGN KEY (x, y) REFERENCES p MATCH FULL ON DELETE SET NULL)")
+    client.run("INSERT INTO p VALUES (1, 1), (2, 2)")
+    client.run("INSERT INTO c VALUES (1, 1), (NULL, NULL)")
+    for text in (
+        "INSERT INTO c VALUES (1, NULL)",
+        "INSERT INTO c VALUES (NULL, 3)",
+        "UPDATE c SET y = NULL WHERE x = 1",
+    ):
+        error = client.error(text)
+        assert error.message == 'insert or update on table "c" violates foreign key constraint "c_x_y_fkey"'
+        assert error.detail == "MATCH FULL does not allow mixing of null and nonnull key values."
+    assert client.error("INSERT INTO c VALUES (3, 3)").detail == 'Key (x, y)=(3, 3) is not present in table "p".'
+    client.run("DELETE FROM p WHERE a = 1")
+    assert client.rows("SELECT * FROM c") == [(None, None), (None, None)]
+    assert client.rows("SELECT pg_get_constraintdef(oid), confmatchtype FROM pg_constraint WHERE contype = 'f'") == [
+        ("FOREIGN KEY (x, y) REFERENCES p(a, b) MATCH FULL ON DELETE SET NULL", "f")
+    ]
+    client.run("CREATE TABLE d (x int, y int)")
+    client.run("INSERT INTO d VALUES (2, NULL)")
+    assert client.state("ALTER TABLE d ADD FOREIGN KEY (x, y) REFERENCES p MATCH FULL") == "23503"

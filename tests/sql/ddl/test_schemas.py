@@ -465,3 +465,31 @@ def test_temporary_relations_of_a_server_that_was_killed_are_gone(tmp_path: Path
     client.run("CREATE TEMP TABLE t AS SELECT 3 AS a")
     assert client.rows("SELECT a FROM t") == [("3",)]
     server.close()
+
+
+def test_a_schema_is_renamed(client: Client) -> None:
+    client.run("CREATE SCHEMA one")
+    client.run("CREATE TABLE one.t (id serial PRIMARY KEY, x int CHECK (t.x > 0))")
+    client.run("CREATE MATERIALIZED VIEW seen AS SELECT sum(x) AS s FROM one.t")
+    client.run("CREATE VIEW one.v AS SELECT x FROM one.t")
+    client.run("COMMENT ON SCHEMA one IS 'mine'")
+    client.run("ALTER SCHEMA one RENAME TO two")
+    client.run("ALTER SCHEMA two OWNER TO CURRENT_USER")
+    client.run("INSERT INTO two.t (x) VALUES (5), (6)")
+    assert client.rows("SELECT id, x FROM two.t ORDER BY 1") == [("1", "5"), ("2", "6")]
+    assert client.rows("TABLE seen") == [("11",)]
+    assert client.sorted("TABLE two.v") == [("5",), ("6",)]
+    assert client.rows("SELECT obj_description('two'::regnamespace)") == [("mine",)]
+    assert client.state("TABLE one.t") == "42P01"
+    for text, state in (
+        ("one RENAME TO x", "3F000"), ("two RENAME TO public", "42P06"), ("two RENAME TO pg_x", "42939"),
+        ("pg_catalog RENAME TO x", "42501"), ("two OWNER TO nobody", "42704"), ("two FOO", "42601"),
+    ):  # fmt: skip
+        assert client.state(f"ALTER SCHEMA {text}") == state
+    client.run("CREATE FUNCTION two.f(int) RETURNS int LANGUAGE sql AS 'SELECT $1'")
+    client.run("CREATE TABLE uses (x int DEFAULT two.f(1))")
+    assert client.state("ALTER SCHEMA two RENAME TO three") == "0A000"
+    client.run("DROP TABLE uses")
+    client.run("ALTER SCHEMA two RENAME TO three")
+    assert client.rows("SELECT three.f(1)") == [("1",)]
+    client.run("DROP SCHEMA three CASCADE")
