@@ -172,13 +172,16 @@ class Group:
 
 
 def measure(kind: Kind, size: int, changes: int = 30, seconds: float = 4.0) -> Line:
-    """A kind at a size. Stops early when changes have taken longer than ``seconds``, after three at least."""
+    """A kind at a size. ``seconds``: of CPU that changes may take, but at least one of each sort is made."""
     group = Group(kind, size)
-    group.change(size // 2)
     begun = time.process_time()
-    group.change(size // 3)
-    each = max(1e-6, time.process_time() - begun)
-    count = int(min(changes, max(3, seconds / each)))
+    group.change(size // 2)
+    each = time.process_time() - begun
+    if each < seconds:  # the first change may make sums that later ones use
+        begun = time.process_time()
+        group.change(size // 3)
+        each = time.process_time() - begun
+    count = int(min(changes, max(1, seconds / max(each, 1e-6))))
     anywhere = group.median([step * 7919 * 131 % size for step in range(1, count + 1)])
     last = group.median([size - 1 - step * 7 % LAST for step in range(count)])
     return Line(group.filled, anywhere, last)

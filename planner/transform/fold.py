@@ -60,8 +60,22 @@ def simplify(expr: Scalar) -> Scalar:
             return args[0]
         if len(args) == 1:
             return args[0]
-        return expr if len(args) == len(expr.args) else type(expr)(args)
+        expr = expr if len(args) == len(expr.args) else type(expr)(args)
+        return expr if isinstance(expr, And) else _factored(expr)
     return expr
+
+
+def _factored(expr: Or) -> Scalar:
+    """What all arms of an OR ask for, once: ``a AND b OR a AND c`` is ``a AND (b OR c)``, so that joins find ``a``.
+    Side condition: nothing in it can raise."""
+    arms = [tuple(conjuncts(arm)) for arm in expr.args]
+    common = tuple(c for c in dict.fromkeys(arms[0]) if all(c in arm for arm in arms[1:]))
+    if not common or can_raise(expr):
+        return expr
+    rests = [tuple(c for c in arm if c not in common) for arm in arms]
+    if not all(rests):
+        return conjunction(common)
+    return And((*common, Or(tuple(conjunction(rest) for rest in rests))))
 
 
 def _filter(rel: Filter) -> Rel:
