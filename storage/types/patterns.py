@@ -29,18 +29,23 @@ _QUANTIFIERS: Final = "*+?{"
 def like_pattern(pattern: str, escape: str, ignore_case: bool) -> re.Pattern[str]:
     """Compiles a LIKE pattern; ``escape`` is one character, or empty for none.
 
-    If the pattern ends with its escape character, the group ``dangling`` matches any text left for it: raise 22025.
+    If the pattern ends with its escape character, the group ``dangling`` matches any text left for it, or none after
+    a ``%``: raise 22025.
     """
     if len(escape) > 1:
         raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
     out: list[str] = []
     letters = iter(pattern)
+    after_any = False
     for c in letters:
         if c == escape:
             following = next(letters, None)
-            out.append("(?P<dangling>.+)" if following is None else re.escape(following))
+            left = ".*" if after_any else ".+"
+            out.append(f"(?P<dangling>{left})" if following is None else re.escape(following))
+            after_any = False
         else:
             out.append(".*" if c == "%" else "." if c == "_" else re.escape(c))
+            after_any = c == "%" or (after_any and c == "_")
     return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 

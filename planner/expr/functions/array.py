@@ -28,6 +28,9 @@ _LONGEST: Final = 134_217_727
 """The most elements that Postgres allows in an array."""
 
 
+_WITH_NAN: Final = (Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.RANGE, Kind.MULTIRANGE, Kind.RECORD)
+
+
 def _element(type_: SqlType) -> SqlType:
     assert type_.element is not None
     return type_.element
@@ -38,8 +41,11 @@ def _shape(array: Array, type_: SqlType) -> tuple[int, ...]:
 
 
 def _class(type_: SqlType, item: Any) -> Any:
-    """A key that is the same for equal elements."""
-    return None if item is None else canonical(type_, item)
+    """A key that is the same for equal elements, and no other; NaN equals itself."""
+    if item is None:
+        return None
+    found = canonical(type_, item)
+    return repr(found) if type_.kind in _WITH_NAN else found
 
 
 @per_value("array", (ANY,), ANYARRAY, strict=False, variadic=True, needs_site=True)
@@ -202,7 +208,7 @@ def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array 
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4), INT4, strict=False, needs_site=True)
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
 def array_position(site: CallSite, array: Array | None, item: Any, start: int | None = 1) -> int | None:
-    if array is None:
+    if array is None or not array or (item is None and None not in array):
         return None
     if start is None:
         raise SqlError("22004", "initial position must not be null")

@@ -106,7 +106,10 @@ per_value("substring", (BIT, INT4, INT4), BIT, makes_null=False)(substring)
 def overlay(value: str, new: str, start: int, count: int | None = None) -> str:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
-    after = start - 1 + (len(new) if count is None else count)
+    count = len(new) if count is None else count
+    if not -(2**31) <= start + count < 2**31:
+        raise SqlError("22003", "integer out of range")
+    after = start - 1 + count
     return value[: start - 1] + new + value[max(after, 0) :]
 
 

@@ -81,7 +81,7 @@ def _output(site: CallSite, words: Words, assignment: bool) -> Words:
         yes, no = (b"t", b"f") if site.result.kind is Kind.NAME else (b"true", b"false")
         return _strings(site, [yes if w else no for w in words.tolist()], assignment)
     own = DEFINITIONS.get(source.kind)
-    if own is not None and own.cast_text is not None:
+    if own is not None and own.cast_text is not None and site.result.kind is not Kind.NAME:
         datums = decode(source, Vector(words), site.context.dictionary)
         return _strings(site, [own.cast_text(datum).encode() for datum in datums], assignment)
     texts = format_text(source, Vector(words), site.context.dictionary, style_of(site))

@@ -203,9 +203,9 @@ def extract_interval(name: str, interval: Interval) -> Decimal | None:
 
 def truncate_stamp(name: str, stamp: int, label: str) -> int:
     """date_trunc of a wall-clock timestamp."""
-    unit = unit_of(name, label)
     if is_infinite(stamp):
         return stamp
+    unit = unit_of(name, label)
     if unit in TRUNCATED:
         return stamp // TRUNCATED[unit] * TRUNCATED[unit]
     days = stamp // DAY

@@ -44,9 +44,12 @@ def delete_key(value: str, key: str) -> str:
     return _without(_deletable(value), {key})
 
 
-@per_value("jsonb_delete", (JSONB, TEXT), JSONB, variadic=True, makes_null=False)
-def delete_keys(value: str, *keys: str) -> str:
-    return _without(_deletable(value), set(keys))
+@per_value("jsonb_delete", (JSONB, TEXT), JSONB, variadic=True, strict=False)
+def delete_keys(value: str | None, *keys: str | None) -> str | None:
+    """A NULL key, of several, is none."""
+    if value is None or keys == (None,):
+        return None
+    return _without(_deletable(value), {key for key in keys if key is not None})
 
 
 @per_value("-", (JSONB, TEXTS), JSONB, makes_null=False)
@@ -104,7 +107,7 @@ def jsonb_set_lax(
     """jsonb_set, where ``treatment`` says what NULL as the new value means."""
     if value is None or path is None or create is None:
         return None
-    if treatment not in _TREATMENTS:
+    if treatment is None or (new is None and treatment not in _TREATMENTS):
         *first, last = (f'"{name}"' for name in _TREATMENTS)
         raise SqlError("22023", f"null_value_treatment must be {', '.join(first)}, or {last}")
     if new is not None:

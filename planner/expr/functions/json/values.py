@@ -33,9 +33,9 @@ def _text(type_: SqlType, value: Any, style: TextStyle) -> str:
     text = format_datum(type_, value, style)
     if type_.kind not in _MOMENTS or not text[0].isdigit():
         return text
-    text = text.replace(" ", "T", 1)
+    text, era = text.removesuffix(" BC"), text[-3:] if text.endswith(" BC") else ""
     bare = type_.kind is Kind.TIMESTAMPTZ and text[-3] in "+-"
-    return text + ":00" if bare else text
+    return text.replace(" ", "T", 1) + (":00" if bare else "") + era
 
 
 def _is_number(type_: SqlType, text: str) -> bool:

@@ -82,7 +82,7 @@ def _quotient(above: Callable[[float], float], below: Callable[[float], float]) 
         if angle > 90.0:
             angle, sign = 180.0 - angle, -sign
         divisor = below(angle)
-        ratio = math.inf if divisor == 0.0 else above(angle) / divisor
+        ratio = math.copysign(math.inf, divisor) if divisor == 0.0 else above(angle) / divisor
         # no negative zero
         return sign * (ratio / at_45) + 0.0
 

@@ -267,5 +267,7 @@ def _bucket(value: float, low: float, high: float, count: int) -> int:
     if value < low:
         return 0
     if value >= high:
+        if count == 2**31 - 1:
+            raise SqlError("22003", "integer out of range")
         return count + 1
     return min(int((value - low) / (high - low) * count), count - 1) + 1

@@ -12,6 +12,7 @@ from planner.expr.functions.casts.text import style_of
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Raises, per_value
 from planner.identifiers import quoted
 from storage.types.arrays import elements, shape
+from storage.types.definitions import DEFINITIONS
 from storage.types.text import format_datum
 
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
@@ -23,9 +24,13 @@ def to_text(site: CallSite, type_: SqlType, value: Any) -> str:
 
 
 def cast_to_text(site: CallSite, type_: SqlType, value: Any) -> str:
-    """A value cast to text: as ``to_text``, but a boolean is true or false, and character(n) loses its padding."""
+    """A value cast to text: as ``to_text``, but a boolean is true or false, an inet has its mask, and character(n)
+    loses its padding."""
     if type_.kind is Kind.BOOL:
         return "true" if value else "false"
+    own = DEFINITIONS.get(type_.kind)
+    if own is not None and own.cast_text is not None:
+        return own.cast_text(value)
     text = to_text(site, type_, value)
     return text.rstrip(" ") if type_.kind is Kind.BPCHAR else text
 

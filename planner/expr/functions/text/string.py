@@ -251,5 +251,8 @@ for _name, _base in (("to_hex", "x"), ("to_oct", "o"), ("to_bin", "b")):
 def overlay(value: AnyStr, new: AnyStr, start: int, count: int | None = None) -> AnyStr:
     if start <= 0:
         raise SqlError("22011", "negative substring length not allowed")
-    rest = start - 1 + (len(new) if count is None else count)
+    count = len(new) if count is None else count
+    if not -(2**31) <= start + count < 2**31:
+        raise SqlError("22003", "integer out of range")
+    rest = start - 1 + count
     return value[: start - 1] + new + value[max(rest, 0) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from typing import Final, Literal
 
@@ -74,6 +75,7 @@ def unistr(value: str) -> str:
 
 _PART: Final = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^\W\d][\w$]*))\s*')
 _TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
+_LOWER: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 
 
 @per_value("parse_ident", (TEXT, SqlType(Kind.BOOL)), _TEXTS)
@@ -97,7 +99,7 @@ def parse_ident(value: str, strict: bool = True) -> tuple[str, ...]:
         if match["quoted"] == "":
             raise SqlError("22023", message, "Quoted identifier must not be empty.")
         quoted = match["quoted"]
-        parts.append(match["plain"].lower() if quoted is None else quoted.replace('""', '"'))
+        parts.append(match["plain"].translate(_LOWER) if quoted is None else quoted.replace('""', '"'))
         at = match.end()
         if value[at : at + 1] != ".":
             break
