@@ -31,6 +31,7 @@ from planner.aggregates.aggregate_reducers import (
     PercentileFold,
 )
 from planner.aggregates.row_reducers import FirstRow, NumberedRows, SetFold, TopFold
+from planner.expr.functions.python_calls import PYTHON_CALLS, traits
 from planner.expr.scalar import (
     Aggregate,
     And,
@@ -212,6 +213,9 @@ def text(expr: Scalar) -> str:
 
 def _call(expr: Call) -> str:
     name = expr.function.partition("(")[0]
+    if expr.function in PYTHON_CALLS.values() and isinstance(expr.args[0], Literal):
+        shown = traits(str(expr.args[0].value))[0].partition("(")[0]
+        return f"{shown}({', '.join(text(a) for a in expr.args[1:])})"
     if name == "cast":
         return f"{text(expr.args[0])}::{expr.type.kind.value}"
     if len(expr.args) == 2 and not name[0].isalpha():

@@ -1,4 +1,4 @@
-"""Users' aggregates in Python: checks and loads the body, passes it a group's values, checks what it returns.
+"""Users' aggregates and functions in Python: checks and loads the body, passes it values, checks what it returns.
 
 The function must be pure: the same values give the same result, at any time and on any machine. Outside of loops the
 engine does not store the output but recomputes what it was before a change.
@@ -32,7 +32,8 @@ _SHOWN: Final = 300
 class PythonFunction:
     """A user's function, called with one list of values per argument, as long as the group has rows that count.
 
-    ``name``: its name in errors and EXPLAIN. ``strict``: rows with a NULL argument do not count, and a group without
+    ``kind``: aggregate; or function, which ``apply`` calls with one value per argument. ``name``: its name in errors
+    and EXPLAIN. ``strict``: rows with a NULL argument do not count, and a group without
     rows gives NULL without a call.
     """
 
@@ -41,6 +42,7 @@ class PythonFunction:
     body: str
     result: SqlType
     strict: bool
+    kind: str = "aggregate"
 
     def __call__(self, columns: Sequence[list[Any]]) -> object:
         """The group's datum. Raises 38000 if the function raises, 22P02 or 22003 for a bad return value."""
@@ -51,18 +53,53 @@ class PythonFunction:
                 value = _loaded(self)(*columns)
         except BaseException as error:
             raise _failure(self, error) from None
-        return self._datum(value)
+        return self.datum(value)
 
-    def _datum(self, value: object) -> object:
-        wanted = format_type(self.result, False)
+    def apply(self, arguments: Sequence[Any]) -> Any:
+        """What the function returns. Raises 38000 if it raises."""
         try:
-            return from_python(self.result, value)
+            with localcontext(_DECIMALS):
+                return _loaded(self)(*arguments)
+        except BaseException as error:
+            raise _failure(self, error) from None
+
+    def rows(self, found: Any, types: Sequence[SqlType]) -> list[tuple[object, ...]]:
+        """The rows of a returned iterable: of tuples or lists, or of values if there is one column. Raises 38000,
+        22P02, 22003."""
+        try:
+            with localcontext(_DECIMALS):
+                items = [] if found is None else list(found)
+        except BaseException as error:
+            raise _failure(self, error) from None
+        made = []
+        for item in items:
+            row = item if isinstance(item, tuple | list) and not (len(types) == 1 and types[0].element) else (item,)
+            if len(row) != len(types):
+                message = f"{self.kind} {self.name} returned a row of {len(row)} values for {len(types)} columns"
+                raise SqlError("22P02", message)
+            made.append(tuple(self._as(type_, value) for type_, value in zip(types, row, strict=True)))
+        return made
+
+    def datum(self, value: object) -> object:
+        """The datum of a returned value. Raises 22P02, 22003."""
+        fields = self.result.fields
+        if fields and value is not None:
+            (row,) = self.rows([value], [type_ for _, type_ in fields])
+            return row
+        return self._as(self.result, value)
+
+    def _as(self, type_: SqlType, value: object) -> object:
+        wanted = format_type(type_, False)
+        try:
+            return from_python(type_, value)
         except WrongTypeError:
             found = type(value).__name__
-            raise SqlError("22P02", f"aggregate {self.name} returned a value of Python's type {found}, "
+            raise SqlError("22P02", f"{self.kind} {self.name} returned a value of Python's type {found}, "
                                     f"which is no {wanted}") from None  # fmt: skip
         except OutOfRangeError:
-            raise SqlError("22003", f"aggregate {self.name} returned a value out of range for type {wanted}") from None
+            raise SqlError(
+                "22003", f"{self.kind} {self.name} returned a value out of range for type {wanted}"
+            ) from None
         except BaseException as error:
             raise _failure(self, error) from None
 
@@ -84,21 +121,26 @@ def check_body(function: PythonFunction, count: int) -> None:
         place = "" if error.lineno is None else f" at line {error.lineno}"
         line = (error.text or "").strip()
         detail = f"The line is: {line}" if line else None
-        raise SqlError("42601", f"syntax error in the body of aggregate {name}{place}: {error.msg}", detail) from None
+        raise SqlError(
+            "42601", f"syntax error in the body of {function.kind} {name}{place}: {error.msg}", detail
+        ) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise SqlError("42601", f"the body of aggregate {name} is no Python: {error}") from None
+        raise SqlError("42601", f"the body of {function.kind} {name} is no Python: {error}") from None
     found = None
     for node in tree.body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not is_text and not isinstance(node, _PLAIN):
-            message = f"line {node.lineno} of the body of aggregate {name} is no import, definition or assignment"
+            message = f"line {node.lineno} of the body of {function.kind} {name} is no import, definition or assignment"
             hint = "Outside of the function nothing else may stand."
             raise SqlError("42P13", message, hint=hint)
         if isinstance(node, ast.FunctionDef) and node.name == function.entry:
             found = node
     if found is None:
-        hint = "The body is Python, in which the function that has the aggregate's name is called for each group."
-        raise SqlError("42P13", f'the body of aggregate {name} defines no function "{function.entry}"', hint=hint)
+        each = "group" if function.kind == "aggregate" else "row"
+        hint = (
+            f"The body is Python, in which the function that has the {function.kind}'s name is called for each {each}."
+        )
+        raise SqlError("42P13", f'the body of {function.kind} {name} defines no function "{function.entry}"', hint=hint)
     _check_parameters(function, found.args, count)
 
 
@@ -106,8 +148,9 @@ def _check_parameters(function: PythonFunction, args: ast.arguments, count: int)
     places = len(args.posonlyargs) + len(args.args)
     fits = places - len(args.defaults) <= count and (count <= places or args.vararg is not None)
     if not fits or any(d is None for d in args.kw_defaults):
-        message = f'the Python function "{function.entry}" cannot be called with {count} lists, one for each argument'
-        raise SqlError("42P13", message, f"It is the body of aggregate {function.name}.")
+        what = "lists, one for each argument" if function.kind == "aggregate" else "arguments"
+        message = f'the Python function "{function.entry}" cannot be called with {count} {what}'
+        raise SqlError("42P13", message, f"It is the body of {function.kind} {function.name}.")
 
 
 def _source(body: str) -> str:
@@ -118,14 +161,14 @@ def _source(body: str) -> str:
 
 @lru_cache(maxsize=256)
 def _loaded(function: PythonFunction) -> Callable[..., Any]:
-    space: dict[str, Any] = {"__name__": f"aggregate {function.name}"}
+    space: dict[str, Any] = {"__name__": f"{function.kind} {function.name}"}
     exec(compile(_source(function.body), _file(function), "exec", dont_inherit=True), space)
     found: Callable[..., Any] = space[function.entry]
     return found
 
 
 def _file(function: PythonFunction) -> str:
-    return f"<aggregate {function.name}>"
+    return f"<{function.kind} {function.name}>"
 
 
 def _failure(function: PythonFunction, error: BaseException) -> SqlError:
@@ -137,4 +180,4 @@ def _failure(function: PythonFunction, error: BaseException) -> SqlError:
     text = "".join(chain(type(error).__name__, ": " if text else "", text))[:_SHOWN].replace("\0", "")
     shown = text.encode(errors="replace").decode()
     detail = f"In line {lines[-1]} of its body." if lines else None
-    return SqlError("38000", f"aggregate {function.name} failed: {shown}", detail)
+    return SqlError("38000", f"{function.kind} {function.name} failed: {shown}", detail)

@@ -12,6 +12,7 @@ from planner.expr.python_values import is_known
 from sql.bind.aggregates import python_function
 from sql.bind.coerce import type_name
 from sql.bind.environment import Environment, Parameters
+from sql.bind.python_routines import checked_function
 from sql.bind.routine_bodies import is_query
 from sql.bind.routine_resolution import RoutineOverload, argument_type_name, signature
 from sql.bind.routine_signatures import check_parameters, declared_type, returned
@@ -38,12 +39,14 @@ def create_function(env: Environment, node: nodes_routines.CreateFunctionStateme
     routine = Routine(
         node.name.name, declared, shape.result, node.returns_set, shape.table, node.volatility, node.strict,
         node.expression, language=node.language, procedure=node.kind == "procedure", record=shape.record,
-        trigger=shape.trigger,
+        trigger=shape.trigger, vectorised=node.vectorised,
     )  # fmt: skip
     relation = Relation(
         0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, shape.columns,
         definition=node.body, routine=routine,
     )  # fmt: skip
+    if node.language == "python":
+        return CreateFunction(relation, node.replace, checked_function(relation, routine))
     try:
         return CreateFunction(_checked(env, relation, routine, node.body), node.replace)
     except SqlError as error:

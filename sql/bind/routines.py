@@ -23,6 +23,7 @@ from sql.bind.bound_query import UNIT, NamedRel, finished
 from sql.bind.coerce import castable, same_family, type_name
 from sql.bind.environment import Binder, Environment, Parameters
 from sql.bind.namespace import Namespace, Range, visible_columns
+from sql.bind.python_routines import python_rows, python_value
 from sql.bind.routine_resolution import RoutineCall, RoutineOverload, argument_type_name, schema_of, signature
 from sql.bind.rows import make_row
 from sql.bind.scope import NameScope
@@ -43,6 +44,8 @@ def routine_value(b: Binder, call: RoutineCall) -> Scalar:
     routine = call.routine
     if routine.interpreted:
         return _interpreted(b.env, call)
+    if routine.language == "python":
+        return python_value(call)
     rel = call_body(b.env, call)
     if call.is_row:
         rel = _as_row(rel, call)
@@ -106,6 +109,8 @@ def routine_rows(
     if call.routine.returns_set:
         if call.routine.interpreted:
             return TableFunction(UNIT, *interpreted_rows(b.env, call)), names
+        if call.routine.language == "python":
+            return TableFunction(UNIT, *python_rows(call)), names
         return lateral(call_body(b.env, call).rel, call.routine, call.args), names
     value = routine_value(b, call)
     if not call.is_row:

@@ -19,6 +19,7 @@ from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, Table
 from sql.bind import table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.environment import Binder
+from sql.bind.python_routines import python_rows
 from sql.bind.routine_resolution import RoutineCall
 from sql.bind.routines import interpreted_rows, lateral, set_rows
 from sql.bind.scope import AGGREGATE_BASE, FUNCTION_BASE, WINDOW_ARGUMENTS, SetReturning
@@ -48,6 +49,8 @@ def set_returning_routine(b: Binder, node: nodes.Apply, call: RoutineCall) -> Sc
         raise SqlError("0A000", message, position=node.at + 1)
     if call.routine.interpreted:
         return _placeholder(functions, SetReturning(*interpreted_rows(b.env, call, as_row=call.is_row)))
+    if call.routine.language == "python":
+        return _placeholder(functions, SetReturning(*python_rows(call, as_row=call.is_row)))
     body, columns = set_rows(b.env, call)
     return _placeholder(functions, SetReturning(call.overload.key, call.args, columns, (call.routine, body)))
 

@@ -46,6 +46,7 @@ class Routine:
     routine returns ``record``, the call determines their types. ``aggregate``: the body is Python. ``expression``: the
     body is RETURN's expression, not a query. ``volatility``: as declared. ``statements``: a body of LANGUAGE sql that
     is not one query of the caller's plan. ``fold``: an aggregate without a body.
+    ``vectorised``: in Python, called with arrays.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Routine:
     record: bool = False
     trigger: bool = False
     fold: Fold | None = None
+    vectorised: bool = False
 
     @property
     def interpreted(self) -> bool:
@@ -127,6 +129,7 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
                   routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record,
                   routine.trigger],
+        "vectorised": routine.vectorised,
         "fold": None if routine.fold is None else _fold_to_json(routine.fold),
     }  # fmt: skip
 
@@ -145,7 +148,8 @@ def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
     """The inverse of ``routine_to_json``."""
     declared = tuple(Argument(name, _from_json(type_, types), *rest) for name, type_, *rest in data["arguments"])
     fold = _fold_from_json(data["fold"], types) if data.get("fold") else None
-    return replace(Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"]), fold=fold)
+    made = Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"])
+    return replace(made, fold=fold, vectorised=data.get("vectorised", False))
 
 
 def _to_json(type_: ArgumentType) -> object:

@@ -47,7 +47,7 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
 def alter_function(definer: Definer, statement: AlterFunction, user: str) -> None:
     """ALTER FUNCTION. Raises 42723, 42704, and 0A000 where a view uses the function."""
     old, new, writer = statement.old, statement.new, definer.writer
-    if statement.owner not in (None, user, "current_user", "session_user", "current_role"):
+    if statement.owner not in (None, user):
         raise SqlError("42704", f'role "{statement.owner}" does not exist')
     if new == old:
         return

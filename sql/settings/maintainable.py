@@ -9,6 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import TIMESTAMPTZ, Kind, SqlType
 from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_CAST
 from planner.expr.functions.lockstep import parts_of
+from planner.expr.functions.python_calls import PYTHON_CALLS, PYTHON_ROW, PYTHON_ROWS, traits
 from planner.expr.functions.table import Volatility
 from planner.expr.scalar import Aggregate, Call, Literal
 from planner.expr.state_fold import StateFold
@@ -37,6 +38,7 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
         if isinstance(node, Get):
             _check_relation(catalog.relations.get(node.relation))
         if isinstance(node, TableFunction):
+            _check_table_function(node)
             for name, _ in parts_of(node.function, len(node.args)):
                 _check_settings(f"{name.partition('(')[0]}()", [a.type for a in node.args], settings)
         priorities = node.priorities if isinstance(node, LetRec) else ()
@@ -50,6 +52,15 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
         if isinstance(node, Reduce):
             for aggregate in node.aggregates:
                 _check_aggregate(aggregate, settings)
+
+
+def _check_table_function(node: TableFunction) -> None:
+    """Raises 0A000 for a user's function in Python that is not immutable."""
+    if node.function in (PYTHON_ROWS, PYTHON_ROW) and isinstance(node.args[1], Literal):
+        name, volatility = traits(str(node.args[1].value))
+        if volatility != "immutable":
+            hint = "Its result may change while the data does not. Declare it IMMUTABLE, or use a plain view."
+            raise unsupported(f"function {name}, which is {volatility}, in a materialized view", hint)
 
 
 def _temporal(node: Rel) -> bool:
@@ -131,6 +142,8 @@ def _shown(call: Call) -> str:
     if call.function in _CASTS:
         return f"the cast from {format_type(call.args[0].type)} to {format_type(call.type)}"
     name = FUNCTIONS[call.function].name
+    if call.function in PYTHON_CALLS.values() and isinstance(call.args[0], Literal):
+        return f"function {traits(str(call.args[0].value))[0]}"
     return f"{name}()" if name.isidentifier() else f"operator {name}"
 
 

@@ -18,6 +18,7 @@ from planner.expr.functions import (
     enum,
     network,
     ordered_set,
+    python_calls,
     ranges,
     routine,
     row,
@@ -71,7 +72,7 @@ FAMILIES: Final = (
     accumulation, aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat,
     construction, definitions, degrees, encoding, enum, floats, hashing, integer, json_access, json_building,
     json_casts, json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks,
-    network, number_casts, numeric, ordered_set, overlaps, privileges, randoms, ranges, recursion, regex,
+    network, number_casts, numeric, ordered_set, overlaps, privileges, python_calls, randoms, ranges, recursion, regex,
     regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts,
     time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip

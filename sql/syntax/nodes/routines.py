@@ -21,7 +21,8 @@ class ArgumentNode:
 @dataclass(frozen=True, slots=True)
 class CreateFunctionStatement:
     """``result``: of RETURNS, None without it. ``expression``: the body is RETURN's expression; ``atomic``: it was
-    between BEGIN ATOMIC and END. ``kind``: function, procedure, or aggregate (in Python)."""
+    between BEGIN ATOMIC and END. ``vectorised``: in Python, called with arrays. ``kind``: function, procedure, or
+    aggregate (in Python)."""
 
     name: TableName
     replace: bool
@@ -36,6 +37,7 @@ class CreateFunctionStatement:
     kind: str = "function"
     language: str = "sql"
     atomic: bool = False
+    vectorised: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import TableName
 
 _SWAPPED = ("table", "view", "materialized view")
-_ME = ("current_user", "current_role", "session_user")
+ME = ("current_user", "current_role", "session_user")
+"""How OWNER TO may name the session's own role."""
 
 
 def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
@@ -22,7 +23,7 @@ def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) 
     if kind != "index" and cursor.accept("set", "schema"):
         return SetSchema(target, cursor.name())
     if cursor.accept("owner", "to"):
-        if cursor.token.kind is TokenKind.WORD and cursor.token.value in _ME:
+        if cursor.token.kind is TokenKind.WORD and cursor.token.value in ME:
             cursor.advance()
             return SetOwner(target, None)
         return SetOwner(target, cursor.name())

@@ -21,7 +21,7 @@ _CREATES: Final = (("create",), ("create", "or", "replace"))
 _KINDS: Final = ("function", "procedure", "aggregate")
 _ATTRIBUTES: Final = ("sfunc", "sfunc1", "stype", "stype1", "basetype", "finalfunc", "initcond")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
-LANGUAGES: Final = ("sql", "plpgsql")
+LANGUAGES: Final = ("sql", "plpgsql", "python")
 """What a function or procedure may be written in."""
 _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
 
@@ -124,6 +124,7 @@ class _Parts:
         self.body: tuple[str, int] | None = None
         self.expression = False
         self.atomic = False
+        self.vectorised = False
         self.volatility = "immutable" if kind == "aggregate" else "volatile"
         self.strict = kind == "aggregate"
 
@@ -133,7 +134,7 @@ class _Parts:
         if self.kind == "aggregate":
             self._check_aggregate()
         elif self.language not in (None, *LANGUAGES):
-            if self.language in ("c", "internal", "python"):
+            if self.language in ("c", "internal"):
                 hint = "Write the function in LANGUAGE sql or plpgsql."
                 raise unsupported(f"LANGUAGE {self.language}", hint, self.at + 1)
             raise SqlError("42704", f'language "{self.language}" does not exist')
@@ -145,6 +146,7 @@ class _Parts:
         return CreateFunctionStatement(
             self.name, self.replace, self.arguments, self.result, self.returns_set, self.body[0], self.expression,
             self.volatility, self.strict, self.at, self.kind, self.language or "sql", self.atomic,
+            self.vectorised,
         )  # fmt: skip
 
     def _check_aggregate(self) -> None:
@@ -278,12 +280,25 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
         found.body = cursor.string(), at
         if cursor.is_symbol(","):
             raise unsupported("functions of object files", position=at + 1)
+    elif cursor.is_word("with") and found.kind == "function":
+        found.vectorised = _vectorised(cursor)
     elif cursor.is_word("begin", "atomic"):
         _atomic(cursor, found)
     elif cursor.is_one_of("security", "set", "support", "transform"):
         raise unsupported(f"{token.value.upper()} of a function", position=token.start + 1)
     else:
         raise cursor.error()
+
+
+def _vectorised(cursor: DefinitionGrammar) -> bool:
+    """``WITH (vectorized)``, perhaps with a value."""
+    cursor.expect("with")
+    cursor.expect_symbol("(")
+    if not cursor.accept_one_of("vectorized", "vectorised"):
+        raise cursor.error()
+    value = not cursor.accept_symbol("=") or cursor.advance().value.lower() in ("true", "on", "1", "yes")
+    cursor.expect_symbol(")")
+    return value
 
 
 def _drop(cursor: DefinitionGrammar, kind: str) -> DropFunctionStatement:

@@ -228,7 +228,7 @@ def test_what_is_no_aggregate_is_refused(shared: Client, rest: str, state: str, 
     ("DROP AGGREGATE geomean", "42601"), ("DROP AGGREGATE geomean(int)", "42883"),
     ("CREATE OR REPLACE FUNCTION geomean(float8) RETURNS float8 LANGUAGE sql RETURN 1.0", "42809"),
     (f"CREATE OR REPLACE AGGREGATE {GEOMEAN.replace('RETURNS double precision', 'RETURNS int')}", "42P13"),
-    ("SELECT pg_get_functiondef('geomean'::regproc)", "42883"),
+    ("SELECT pg_get_functiondef('geomean'::regproc)", "42809"),
 ])  # fmt: skip
 def test_misuse(shared: Client, text: str, state: str) -> None:
     assert shared.state(text) == state
