@@ -66,6 +66,8 @@ class _Joined:
 def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
     """MERGE. Raises 42601, 42712, 42P01, and what is wrong with the target, the source, conditions and actions."""
     _check_reachable(node)
+    if node.with_ is not None and node.with_.recursive:
+        raise SqlError("42601", "WITH RECURSIVE is not supported for MERGE statement")
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     events = [_EVENTS[type(w.action)] for w in node.whens if w.action is not None]

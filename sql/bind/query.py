@@ -7,23 +7,21 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT8, TIMESTAMPTZ, Kind
-from planner.expr.scalar import And, Column, Literal, Scalar
-from planner.logical.nodes import Filter, Finishing, LetRec, Numbering, Project, TopK, schema
-from planner.logical.traversal import own_columns
+from planner.expr.scalar import Literal, Scalar
+from planner.logical.nodes import Finishing, LetRec, schema
 from sql.bind import cte, volatile
 from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.namespace import Namespace, visible_columns
-from sql.bind.operators import operator
 from sql.bind.order_by import ordinal, sort_key
 from sql.bind.priority import block_priorities
+from sql.bind.row_limits import constant_expression, limited
 from sql.bind.scope import NameScope
 from sql.bind.selection import bind_select
 from sql.bind.setops import bind_set_query
 from sql.bind.subquery import resolve_columns
-from sql.bind.walk import has_subquery
 from sql.statements.queries import OutputColumn, Query
 from sql.syntax.nodes import queries as nodes
 
@@ -77,20 +75,6 @@ def _typed_columns(bound: BoundQuery) -> tuple[OutputColumn, ...]:
     return tuple(replace(c, type=t.type) for c, t in zip(bound.columns, schema(bound.rel), strict=False))
 
 
-def constant_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
-    """An expression without columns; its type may be UNKNOWN. ``what``: the clause, for errors. Raises 42P10, 0A000."""
-    try:
-        expr = ExpressionBinder(env, NameScope(clause=what), what).bind(node)
-    except SqlError as error:
-        if error.sqlstate == "42703":
-            message = f"argument of {what} must not contain variables"
-            raise SqlError("42P10", message, position=error.position) from None
-        raise
-    if has_subquery(expr):
-        raise unsupported(f"a subquery in {what}", position=node.at + 1)
-    return expr
-
-
 def epoch_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
     """A point in time: an epoch (bigint, as an untyped parameter becomes) or a timestamptz. Raises 42804, 42P10."""
     expr = constant_expression(env, node, what)
@@ -134,47 +118,7 @@ def _body(env: Environment, query: nodes.Query, outer: NameScope | None) -> Boun
             bound = _ordered(env, BoundQuery(finished(resolve_columns(env, bound)), bound.columns), query.order)
     else:
         bound = _ordered(env, bind_set_query(env, body, outer), query.order)
-    if query.limit is not None:
-        bound = replace(bound, limit=_row_count(env, query.limit, "LIMIT"))
-    if query.offset is not None:
-        bound = replace(bound, offset=_row_count(env, query.offset, "OFFSET"))
-    return _with_ties(env, query, bound) if query.ties else bound
-
-
-def _with_ties(env: Environment, query: nodes.Query, bound: BoundQuery) -> BoundQuery:
-    """FETCH FIRST n ROWS WITH TIES: of the rows after OFFSET, those before which at most n - 1 others sort. Raises
-    2201W, 42601."""
-    assert query.limit is not None
-    if not query.order:
-        raise SqlError("42601", "WITH TIES cannot be specified without ORDER BY clause")
-    if bound.limit is None:
-        raise SqlError("2201W", "row count cannot be null in FETCH FIRST ... WITH TIES clause")
-    limit, offset = bound.limit, bound.offset
-    bound = resolve_columns(env, bound)
-    at, columns = query.limit.at, schema(bound.rel)
-    numbers = (Numbering.RANK, Numbering.ROW_NUMBER)
-    rank, number = (Column(len(columns) + i, INT8, False) for i in range(2))
-    zero = Literal(0, INT8)
-    last = limit if offset is None else operator(env, "+", [limit, offset], at)
-    conditions = [operator(env, "<=", [rank, last], at), operator(env, ">", [limit, zero], at)]
-    if offset is not None:
-        conditions.append(operator(env, ">", [number, offset], at))
-    kept = numbers[:1] if offset is None else numbers
-    numbered = TopK(bound.rel, (), bound.order, None, None, kept)
-    rel = Project(Filter(numbered, And(tuple(conditions))), own_columns(columns))
-    return replace(bound, rel=rel, limit=None, offset=None)
-
-
-def _row_count(env: Environment, node: nodes.Expr, what: str) -> Scalar | None:
-    """LIMIT or OFFSET as a bigint; None for NULL, which means no limit. Raises 2201W, 2201X."""
-    expr = cast(env, constant_expression(env, node, what), INT8, "assignment", node.at)
-    if isinstance(expr, Literal):
-        if expr.value is None:
-            return None
-        if isinstance(expr.value, int) and expr.value < 0:
-            code = "2201W" if what == "LIMIT" else "2201X"
-            raise SqlError(code, f"{what} must not be negative")
-    return expr
+    return limited(env, query, bound, outer)
 
 
 def _ordered(env: Environment, bound: BoundQuery, order: Sequence[nodes.OrderItem]) -> BoundQuery:

@@ -159,6 +159,8 @@ def _simple(query: nodes.Query, refused: Callable[[str], SqlError]) -> tuple[nod
         reason = "Views containing LIMIT or OFFSET are not automatically updatable."
     elif len(body.from_) != 1 or not isinstance(body.from_[0], nodes.TableName):
         reason = _SINGLE
+    elif body.from_[0].sample is not None:
+        reason = "Views containing TABLESAMPLE are not automatically updatable."
     else:
         return body, body.from_[0]
     raise refused(reason)

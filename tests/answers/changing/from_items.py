@@ -44,8 +44,16 @@ _QUERIES = (
     "SELECT k, n FROM a WHERE (k, n) <= ALL (SELECT k + 1, m FROM b WHERE k IS NOT NULL)",
     "SELECT k, (SELECT sum(a.n + (SELECT count(*) FROM b WHERE b.k = a.k))) FROM a GROUP BY k",
     "SELECT sum((SELECT max(m) FROM b WHERE b.k = a.k)) FROM a",
+    "SELECT k, n, (SELECT m FROM b ORDER BY m LIMIT 1 OFFSET k) FROM a",
+    "SELECT k, n, m FROM a, LATERAL (SELECT m FROM b ORDER BY m LIMIT n) q",
+    "SELECT k, n, m FROM a, LATERAL (SELECT m FROM b ORDER BY m LIMIT (SELECT count(*) FROM b i WHERE i.k = a.k)) q",
+    "SELECT m FROM b ORDER BY m DESC LIMIT (SELECT min(n) FROM a) OFFSET (SELECT 1)",
 )
 _STATEMENTS = (
+    "select m FROM b LIMIT (SELECT -1)", "select m FROM b OFFSET (SELECT -1)", "select m FROM b LIMIT m",
+    "select m FROM b ORDER BY m LIMIT (SELECT NULL::int)", "select m FROM b LIMIT (SELECT 1, 2)",
+    "WITH RECURSIVE w AS (SELECT 1 AS k) MERGE INTO a USING w ON a.k = w.k WHEN MATCHED THEN DELETE",
+    "CREATE VIEW v AS SELECT k FROM a TABLESAMPLE SYSTEM (1); INSERT INTO v VALUES (1)",
     "select * FROM ROWS FROM (generate_series(1, 3), unnest(ARRAY['a', 'b']))",
     "select * FROM ROWS FROM (upto(2), pairs(3), upper('q'), twice(1)) WITH ORDINALITY AS r(a, b, c, d, e, o)",
     "select * FROM ROWS FROM (upper('q'), generate_series(1, 2)) AS x",
