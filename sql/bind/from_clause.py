@@ -22,6 +22,7 @@ from sql.bind.expression import ExpressionBinder
 from sql.bind.function_table import function_table
 from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
 from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, using_condition
+from sql.bind.json_tables import json_table
 from sql.bind.lookup import lookup
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
 from sql.bind.sampling import check_sampled, sampled
@@ -129,6 +130,8 @@ def _bind_item(env: Environment, ref: nodes.TableRef, lateral: NameScope | None,
         case nodes.FunctionTable():
             windows = time_windows.windowed(ref)
             return function_table(env, ref, lateral) if windows is None else _derived(env, windows, plain)
+        case nodes.JsonTable():
+            return json_table(env, ref, lateral)
         case nodes.JoinedTable():
             source = _joined(env, ref, lateral, plain)
             return (source[0], rename(source[1], ref.alias, ref.columns, ref.at)) if ref.alias else source

@@ -56,3 +56,16 @@ SELECT json_query('{"a": 1}', '$' RETURNING int ERROR ON ERROR)
 SELECT json_query('{"a": 1}', '$' RETURNING int[] ERROR ON ERROR)
 SELECT json_query('1', '$' TRUE ON ERROR)
 SELECT json_value(j, '$.a') FROM (VALUES ('{"a": 1}'), ('{"a": "x"}'), (NULL)) v(j)
+
+-- JSON_TABLE
+SELECT * FROM json_table('{"a":[{"x":1,"y":"q","z":[1,2]},{"x":2,"z":[]}]}', '$.a[*]' AS p COLUMNS (n FOR ORDINALITY, x int, y text PATH '$.y' DEFAULT 'none' ON EMPTY, h bool EXISTS PATH '$.z[0]', zz jsonb PATH '$.z', NESTED PATH '$.z[*]' AS q COLUMNS (z int PATH '$', zn FOR ORDINALITY), NESTED '$.x' COLUMNS (xx int PATH '$'))) t
+SELECT * FROM json_table('[1,"a"]', '$[*]' COLUMNS (x int PATH '$' ERROR ON ERROR))
+SELECT * FROM json_table('[1,"a"]', '$[*]' COLUMNS (x int PATH '$') ERROR ON ERROR)
+SELECT * FROM json_table('[1,"a"]', 'strict $.b' COLUMNS (x int PATH '$'))
+SELECT * FROM json_table('[1,"a"]', 'strict $.b' COLUMNS (x int PATH '$') ERROR ON ERROR)
+SELECT * FROM json_table(NULL, '$' COLUMNS (x int PATH '$'))
+SELECT * FROM json_table('[1,{"a":2}]', '$[*]' COLUMNS (x text PATH '$', y jsonb PATH '$', z text FORMAT JSON PATH '$', a int4 EXISTS PATH '$.a')) AS t(p, q)
+SELECT x.*, t.j FROM (VALUES ('[1,2]'), ('[3]')) t(j), json_table(t.j::jsonb, '$[*] ? (@ > $k)' PASSING 1 AS k COLUMNS (v int PATH '$')) x(w)
+SELECT * FROM json_table('[1]', '$[*]' COLUMNS (x int PATH '$', x int PATH '$'))
+SELECT * FROM json_table('[{"a": "b c"}, {"a": [1]}]', '$[*]' COLUMNS (a text OMIT QUOTES, b int[] PATH '$.a', c int PATH '$.c' DEFAULT 1 + 2 ON EMPTY, "d e" text))
+SELECT count(*), sum(x) FROM json_table('[1, 2, 3]'::jsonb, '$[*]' COLUMNS (x int PATH '$')) JOIN generate_series(2, 3) g ON g = x

@@ -42,6 +42,7 @@ from planner.expr.functions.expansion import (
 )
 from planner.expr.functions.json import sets as json_sets
 from planner.expr.functions.jsonpath import calls as jsonpath
+from planner.expr.functions.jsonpath import json_table
 from planner.expr.functions.table import ANYARRAY, ANYMULTIRANGE
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
@@ -53,7 +54,7 @@ from storage.types.range_values import Multirange
 
 __all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
-FAMILIES: Final = (json_sets, jsonpath)
+FAMILIES: Final = (json_sets, json_table, jsonpath)
 """The modules that have added their functions to the table."""
 
 

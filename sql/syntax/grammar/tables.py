@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.syntax.grammar.operands import OperandGrammar
+from sql.syntax.grammar.json_table import JsonTableGrammar
 from sql.syntax.lexing.keywords import RESERVED
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import queries as nodes
@@ -17,7 +17,7 @@ _ASOF: Final = ("join", "inner", "left", "right", "full", "semi", "anti")
 _RESERVED_CALLS: Final = ("current_date", "current_timestamp", "current_user", "current_schema")
 
 
-class TableGrammar(OperandGrammar):
+class TableGrammar(JsonTableGrammar):
     """The items of FROM, and the clause AS OF, which an alias must be told from."""
 
     def is_as_of(self) -> bool:
@@ -128,6 +128,10 @@ class TableGrammar(OperandGrammar):
             return self._parenthesised_table(token.start, lateral), False
         if self.accept("rows", "from"):
             return self._rows_from(token.start, lateral), False
+        if self.is_json_table():
+            found = self.json_table()
+            alias, columns = self._alias()
+            return replace(found, alias=alias, columns=columns), False
         only = self.accept("only")
         if not only and (lateral or self._is_call()):
             return self._function_table(self._function(), token.start, lateral), False

@@ -26,3 +26,38 @@ class JsonCall:
     returning: TypeName | None = None
     on_empty: str | Expr = "null"
     on_error: str | Expr = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonColumn:
+    """A column of JSON_TABLE: FOR ORDINALITY without a ``type``; ``call``: JSON_VALUE, JSON_QUERY or JSON_EXISTS with
+    the options that are written, of a path that stands in ``path``; None: the column's name."""
+
+    name: str
+    at: int
+    type: TypeName | None = None
+    call: JsonCall | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPlan:
+    """COLUMNS of JSON_TABLE, or of a nested path."""
+
+    path: str
+    columns: tuple[JsonColumn, ...]
+    nested: tuple[JsonPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTable:
+    """JSON_TABLE in FROM. ``strict``: ERROR ON ERROR."""
+
+    value: Expr
+    plan: JsonPlan
+    passing: tuple[tuple[str, Expr], ...]
+    strict: bool
+    at: int
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    lateral: bool = True

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sql.syntax.nodes.constants import Bits, Boolean, Null, Number, Param, String
-from sql.syntax.nodes.json_calls import JsonCall
+from sql.syntax.nodes.json_calls import JsonCall, JsonTable
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
-__all__ = ["Bits", "Boolean", "JsonCall", "Null", "Number", "Param", "String"]
+__all__ = ["Bits", "Boolean", "JsonCall", "JsonTable", "Null", "Number", "Param", "String"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,7 @@ class JoinedTable:
     using_alias: str | None = None
 
 
-TableRef = TableName | DerivedTable | FunctionTable | JoinedTable
+TableRef = TableName | DerivedTable | FunctionTable | JoinedTable | JsonTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ VIEWS = {
     "values": "SELECT JSON_VALUE(b, '$.n' RETURNING int DEFAULT -1 ON ERROR) AS n, JSON_ARRAYAGG(b -> 's' ORDER BY b "
     "RETURNING jsonb) AS s, count(*) FILTER (WHERE j IS JSON OBJECT WITH UNIQUE KEYS) AS o FROM t WHERE "
     "JSON_EXISTS(b, '$.a ? (@.size() > $k)' PASSING k AS k) OR JSON_QUERY(b, '$.a' WITH WRAPPER) IS NULL GROUP BY 1",
+    "tables": "SELECT t.k, x.* FROM t LEFT JOIN JSON_TABLE(b, '$' PASSING k AS k COLUMNS (n numeric, s text, "
+    "NESTED '$.a[*] ? (@ != $k)' COLUMNS (o FOR ORDINALITY, a jsonb PATH '$'))) x ON true",
     "paths": "SELECT k, jsonb_path_query(b, '$.a[*] ? (@ > 0 || @.type() == \"object\")') AS found FROM t",
     "matched": "SELECT count(*), jsonb_agg(jsonb_path_query_first(b, '$.**.b')) AS f FROM t WHERE b @? '$.a[1]'",
     "beside": "SELECT k, jsonb_agg(k) OVER (ORDER BY k, b ROWS 1 PRECEDING) FROM t",
