@@ -86,6 +86,8 @@ def _action(change: nodes_alter.Change) -> str:
     match change:
         case nodes_alter.SetOptions() | definitions.Unchanged():
             return "SET"
+        case definitions.AlterConstraint():
+            return "ALTER CONSTRAINT"
         case definitions.Validate():
             return "VALIDATE CONSTRAINT"
         case definitions.SetIdentity():
@@ -150,7 +152,7 @@ def _change(
         ):  # fmt: skip
             _not_system(change.column, "alter")
             return change
-        case definitions.Validate() | definitions.Unchanged():
+        case definitions.Validate() | definitions.AlterConstraint() | definitions.Unchanged():
             return change
         case nodes_alter.SetType():
             return _set_type(env, table, node.table, change)

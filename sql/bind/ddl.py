@@ -15,7 +15,7 @@ from sql.bind.coerce import assign
 from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.generation import check_generated
-from sql.bind.inheritance import inherited_checks, inherited_keys, merged_columns
+from sql.bind.inheritance import inherited_keys, merged_checks, merged_columns
 from sql.bind.like import liked, liked_checks, liked_keys, liked_sequences, with_liked
 from sql.bind.lookup import lookup
 from sql.bind.partitions import check_partitioning
@@ -96,7 +96,8 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
         raise SqlError("42P16", message)
     indexes = (*found.indexes, *copied_indexes)
     primary = found.primary_key or copied_key
-    checks = (*found.checks, *liked_checks(columns, copied))
+    checks, merged = merged_checks(node.table.name, parents, columns, (*found.checks, *liked_checks(columns, copied)))
+    notices += merged if node.bound is None else ()
     if node.bound is not None:
         inherited, others = inherited_keys(parents[0])
         primary, indexes = primary or inherited, (*others, *indexes)
@@ -111,7 +112,7 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
     columns = tuple(replace(c, nullable=c.nullable and i not in key) for i, c in enumerate(columns))
     return CreateTable(
         schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, indexes,
-        (*inherited_checks(parents, columns, checks), *checks), found.foreign_keys,
+        checks, found.foreign_keys,
         (*_sequences(node, columns), *liked_sequences(env, columns, copied)), node.goes, parents, notices,
         node.partitioning, node.bound,
     )  # fmt: skip

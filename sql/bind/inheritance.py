@@ -87,20 +87,31 @@ def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:
     return primary, tuple(replace(i, id=0, name="") for i in parent.indexes)
 
 
-def inherited_checks(
-    parents: Sequence[Relation], columns: Sequence[TableColumn], own: Sequence[Check]
-) -> tuple[Check, ...]:
-    """The parents' CHECK constraints over the new table's columns. Raises 42710 where two of one name differ."""
+def merged_checks(
+    table: str, parents: Sequence[Relation], columns: Sequence[TableColumn], own: Sequence[Check]
+) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """The parents' CHECK constraints over the new table's columns, merged with its own, and what the client is told of
+    that. Raises 42710 where two of one name differ, 42P17 for one that is not to be inherited."""
     names = [c.name for c in columns]
     found: dict[str, Check] = {}
     for parent in parents:
         for check in (c for c in parent.checks if not c.no_inherit):
             places = tuple(sorted(names.index(parent.columns[i].name) for i in check.columns))
-            known = found.setdefault(check.name, replace(check, id=0, columns=places, local=False))
-            if known.text != check.text:
+            known: Check | None = found.setdefault(check.name, replace(check, id=0, columns=places, local=False))
+            if known is not None and known.text != check.text:
                 message = f'check constraint name "{check.name}" appears multiple times but with different expressions'
                 raise SqlError("42710", message)
+    added, notices = [], []
     for check in own:
-        if check.name in found:
-            raise SqlError("42710", f'check constraint "{check.name}" already exists')
-    return tuple(found.values())
+        known = found.get(check.name)
+        if known is None:
+            added.append(check)
+            continue
+        if known.text != check.text:
+            raise SqlError("42710", f'constraint "{check.name}" for relation "{table}" already exists')
+        if check.no_inherit:
+            message = f'constraint "{check.name}" conflicts with inherited constraint on relation "{table}"'
+            raise SqlError("42P17", message)
+        found[check.name] = replace(known, local=True)
+        notices.append(f'merging constraint "{check.name}" with inherited definition')
+    return (*found.values(), *added), tuple(notices)

@@ -50,7 +50,7 @@ _PASSES: Final = (
         definitions.DropIdentity, definitions.Unchanged,
     ),
     definitions.AddPrimaryKey, (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
-    definitions.Validate,
+    (definitions.AlterConstraint, definitions.Validate),
 )  # fmt: skip
 """The order in which Postgres applies the changes of one statement."""
 
@@ -156,6 +156,8 @@ class Alterer:
                 drop_identity(self.writer, draft, change, self.notify)
             case definitions.SetLocal():
                 draft.own.add(change.name)
+            case definitions.AlterConstraint():
+                draft.alter_constraint(change)
             case definitions.Validate():
                 draft.validate(change.name)
             case definitions.Unchanged():

@@ -75,6 +75,21 @@ class Draft:
             raise SqlError("42704", f'constraint "{name}" of relation "{table.name}" does not exist')
         self.validated.add(name)
 
+    def alter_constraint(self, change: definitions.AlterConstraint) -> None:
+        """Change when a foreign key is checked. Raises 42704, 42809."""
+        table, name = self.table, change.name
+        if name not in {k.name for k in table.foreign_keys}:
+            others = {c.name for c in table.checks} | {i.name for i in table.all_indexes if i.constraint}
+            if name in others:
+                message = f'constraint "{name}" of relation "{table.name}" is not a foreign key constraint'
+                raise SqlError("42809", message)
+            raise SqlError("42704", f'constraint "{name}" of relation "{table.name}" does not exist')
+        keys = (
+            replace(k, deferrable=change.deferrable, deferred=change.deferred) if k.name == name else k
+            for k in table.foreign_keys
+        )
+        self.table = replace(table, foreign_keys=tuple(keys))
+
     def has(self, name: str) -> bool:
         return any(c.name == name for c in self.columns)
 

@@ -54,7 +54,7 @@ class Renamer:
             case SetSchema():
                 self._move(relation, statement.schema_name)
             case Rename(part="constraint"):
-                self._rename_constraint(relation, statement.old, statement.new)
+                self._rename_constraint(relation, statement.old, statement.new, only=statement.target.only)
             case Rename(part="column"):
                 self._rename_column(relation, statement.old, statement.new, only=statement.target.only)
             case Rename() if index is not None:
@@ -125,9 +125,11 @@ class Renamer:
         indexes = tuple(replace(i, name=name) if i.id == index.id else i for i in relation.indexes)
         self.writer.redefine(replace(relation, indexes=indexes))
 
-    def _rename_constraint(self, relation: Relation, old: str, new: str) -> None:
+    def _rename_constraint(self, relation: Relation, old: str, new: str, *, only: bool) -> None:
         if any(old in (c.name for c in r.checks) for r in self.writer.catalog.above(relation)):
             raise SqlError("42P16", f'cannot rename inherited constraint "{old}"')
+        if only and relation.children and any(c.name == old and not c.no_inherit for c in relation.checks):
+            raise SqlError("42P16", f'inherited constraint "{old}" must be renamed in child tables too')
         for child in self.writer.catalog.below(relation) if old in (c.name for c in relation.checks) else ():
             checks_ = tuple(replace(c, name=new) if c.name == old else c for c in child.checks)
             self.writer.redefine(replace(child, checks=checks_))

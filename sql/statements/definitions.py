@@ -196,6 +196,15 @@ class Validate:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterConstraint:
+    """ALTER CONSTRAINT of a foreign key: when it is checked."""
+
+    name: str
+    deferrable: bool
+    deferred: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SetLocal:
     """A column or a CHECK that a parent has no more becomes the table's own."""
 
@@ -304,6 +313,7 @@ Change = (
     | DropIdentity
     | SetLocal
     | Validate
+    | AlterConstraint
     | Unchanged
     | SetNotNull
     | SetType

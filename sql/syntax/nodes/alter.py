@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sql.statements.definitions import (
+    AlterConstraint,
     DropColumn,
     DropConstraint,
     DropExpression,
@@ -69,7 +70,7 @@ class SetOptions:
 
 Change = (
     SetOptions | AddPrimaryKey | AddConstraint | DropConstraint | AddColumn | DropColumn | SetDefault | DropExpression
-    | SetNotNull | SetType | SetIdentity | DropIdentity | Validate | Unchanged
+    | SetNotNull | SetType | SetIdentity | DropIdentity | Validate | AlterConstraint | Unchanged
 )  # fmt: skip
 
 

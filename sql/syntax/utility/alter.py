@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from sql.catalog.sequence_options import SequenceOptions
 from sql.statements.definitions import (
+    AlterConstraint,
     DropColumn,
     DropConstraint,
     DropExpression,
@@ -111,6 +112,8 @@ class AlterGrammar(SchemaGrammar):
             if_exists = self.accept("if", "exists")
             name = self.name()
             return DropColumn(name, if_exists, self.cascade())
+        if self.accept("alter", "constraint"):
+            return self._alter_constraint()
         if self.accept("alter"):
             self.accept("column")
             return self._column_change(self.name())
@@ -121,6 +124,24 @@ class AlterGrammar(SchemaGrammar):
         if self.at_end():
             raise self.error()
         raise unsupported(f"ALTER TABLE … {start.value.upper()}", position=start.start + 1)
+
+    def _alter_constraint(self) -> AlterConstraint:
+        """``name [[NOT] DEFERRABLE] [INITIALLY {DEFERRED | IMMEDIATE}]``."""
+        name = self.name()
+        never, deferrable, deferred = False, False, False
+        while not (self.at_end() or self.is_symbol(",")):
+            at = self.token.start
+            if self.accept("not", "deferrable"):
+                never = True
+            elif self.accept("initially", "deferred"):
+                deferrable = deferred = True
+            elif self.accept("deferrable"):
+                deferrable = True
+            else:
+                self.expect("initially", "immediate")
+            if never and deferred:
+                raise SqlError("42601", "constraint declared INITIALLY DEFERRED must be DEFERRABLE", position=at + 1)
+        return AlterConstraint(name, deferrable and not never, deferred)
 
     def _harmless(self) -> bool:
         """What tells PostgreSQL how to store or to reread a table, and has no meaning here."""

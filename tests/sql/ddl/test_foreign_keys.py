@@ -239,3 +239,26 @@ def test_match_full_has_all_columns_or_none(client: Client) -> None:
     client.run("CREATE TABLE d (x int, y int)")
     client.run("INSERT INTO d VALUES (2, NULL)")
     assert client.state("ALTER TABLE d ADD FOREIGN KEY (x, y) REFERENCES p MATCH FULL") == "23503"
+
+
+def test_when_a_foreign_key_is_checked_may_change(client: Client) -> None:
+    client.run("CREATE TABLE p (a int PRIMARY KEY CONSTRAINT positive CHECK (a > 0))")
+    client.run("CREATE TABLE c (a int CONSTRAINT k REFERENCES p)")
+    client.run("ALTER TABLE c ALTER CONSTRAINT k DEFERRABLE INITIALLY DEFERRED")
+    client.run("BEGIN")
+    client.run("INSERT INTO c VALUES (1)")
+    client.run("INSERT INTO p VALUES (1)")
+    client.run("COMMIT")
+    client.run("ALTER TABLE c ALTER CONSTRAINT k NOT DEFERRABLE")
+    assert client.state("INSERT INTO c VALUES (2)") == "23503"
+    shown = "SELECT condeferrable, condeferred FROM pg_constraint WHERE conname = 'k'"
+    client.run("ALTER TABLE c ALTER CONSTRAINT k INITIALLY DEFERRED")
+    assert client.rows(shown) == [("t", "t")]
+    client.run("ALTER TABLE c ALTER CONSTRAINT k")
+    assert client.rows(shown) == [("f", "f")]
+    error = client.error("ALTER TABLE c ALTER CONSTRAINT k NOT DEFERRABLE INITIALLY DEFERRED")
+    assert (error.sqlstate, error.message) == ("42601", "constraint declared INITIALLY DEFERRED must be DEFERRABLE")
+    error = client.error("ALTER TABLE c ALTER CONSTRAINT nope DEFERRABLE")
+    assert (error.sqlstate, error.message) == ("42704", 'constraint "nope" of relation "c" does not exist')
+    error = client.error("ALTER TABLE p ALTER CONSTRAINT positive DEFERRABLE")
+    assert error.message == 'constraint "positive" of relation "p" is not a foreign key constraint'

@@ -178,3 +178,22 @@ def test_a_subscription_ends_when_a_child_comes(client: Client, server: Server, 
     client.run("CREATE TABLE f () INHERITS (e)")
     error = other.error("FETCH ALL s WITH (timeout = '10s')")
     assert (error.sqlstate, error.message) == ("42P01", "what was subscribed to has been dropped or altered")
+
+
+def test_checks_of_one_name_are_merged(client: Client) -> None:
+    client.run("CREATE TABLE mp (a int CONSTRAINT con1 CHECK (a > 0), b int)")
+    client.notices()
+    client.run("CREATE TABLE mc (a int CONSTRAINT con1 CHECK (a > 0), d int) INHERITS (mp)")
+    assert [n.message for n in client.notices()][-1] == 'merging constraint "con1" with inherited definition'
+    own = "SELECT conname, conislocal FROM pg_constraint WHERE conrelid = 'mc'::regclass"
+    assert client.rows(own) == [("con1", "t")]
+    made = "CREATE TABLE mx (a int CONSTRAINT con1 CHECK (a > {}) {}) INHERITS (mp)"
+    error = client.error(made.format(1, ""))
+    assert (error.sqlstate, error.message) == ("42710", 'constraint "con1" for relation "mx" already exists')
+    error = client.error(made.format(0, "NO INHERIT"))
+    assert error.message == 'constraint "con1" conflicts with inherited constraint on relation "mx"'
+    error = client.error("ALTER TABLE ONLY mp RENAME CONSTRAINT con1 TO con2")
+    assert error.message == 'inherited constraint "con1" must be renamed in child tables too'
+    client.run("ALTER TABLE mp RENAME CONSTRAINT con1 TO con2")
+    assert client.rows(own) == [("con2", "t")]
+    client.run("DROP TABLE mp CASCADE")
