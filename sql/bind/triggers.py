@@ -5,6 +5,7 @@ from __future__ import annotations
 from ivm.errors import SqlError
 from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
+from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.lookup import lookup
 from sql.bind.namespace import Namespace, Range, Visible
@@ -131,6 +132,14 @@ def bound_condition(env: Environment, table: Relation, trigger: Trigger, node: n
     expr = parse_expression(trigger.condition) if node is None else node
     scope = NameScope(Namespace((), ranges), clause="trigger WHEN conditions")
     return env.binder(scope, "trigger WHEN conditions").condition(expr, "WHEN")
+
+
+def condition_columns(table: Relation, trigger: Trigger) -> frozenset[int]:
+    """The positions of the columns that WHEN names."""
+    if trigger.condition is None:
+        return frozenset()
+    condition = bound_condition(empty_environment(), table, trigger)
+    return frozenset(i % len(table.columns) for i in columns_of(condition))
 
 
 def _check_condition(trigger: Trigger, table: Relation, condition: Scalar) -> None:

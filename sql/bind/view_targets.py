@@ -188,11 +188,14 @@ def layer_exprs(target: Target) -> tuple[Scalar, ...]:
     return tuple(e for layer in target.layers for e in layer.exprs)
 
 
-def updatable_columns(env: Environment, view: Relation) -> tuple[int | None, ...] | str:
+def updatable_columns(env: Environment, view: Relation, *, triggers: bool = False) -> tuple[int | None, ...] | str:
     """For each column of a view its position in the table behind it, None for one that is computed; why not if the view
-    cannot be changed."""
+    cannot be changed. ``triggers``: a view below may have INSTEAD OF triggers."""
     try:
-        return _opened(env, view, "update", checked=False).target.places
+        opened = _opened(env, view, "update", checked=False).target
+        if opened.table.kind is RelationKind.VIEW and not triggers:
+            return _SINGLE
+        return opened.places
     except SqlError as error:
         if error.sqlstate != "55000":
             raise
@@ -201,6 +204,6 @@ def updatable_columns(env: Environment, view: Relation) -> tuple[int | None, ...
 
 def check_updatable(env: Environment, view: Relation) -> None:
     """Raises 0A000 for a view that cannot be changed, which cannot have a check option."""
-    reason = updatable_columns(env, view)
+    reason = updatable_columns(env, view, triggers=True)
     if isinstance(reason, str):
         raise SqlError("0A000", "WITH CHECK OPTION is supported only on automatically updatable views", hint=reason)

@@ -35,6 +35,7 @@ from sql.ddl.family_changes import family_changes
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl.indexes import check_duplicates, named_check, named_checks, named_index
 from sql.ddl.partitions import check_keys
+from sql.ddl.triggers import without_users
 from sql.dml.changes import Changer
 from sql.dml.constraints import check_conditions
 from sql.dml.key_index import KeyIndex
@@ -265,6 +266,7 @@ class Alterer:
             return
         i = draft.find(change.name)
         self._drop_generated(draft, change)
+        draft.table = without_users(draft.table, change, self.notify)
         i = draft.find(change.name)
         owner = draft.table.oid, change.name
         owned = self.writer.catalog.owned([draft.table.id])

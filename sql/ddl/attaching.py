@@ -27,6 +27,14 @@ def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> N
     if parent.oid in child.parents:
         raise SqlError("42P07", f'relation "{parent.name}" would be inherited from more than once')
     bound = None
+    prevented = next((t for t in child.triggers if t.row and (t.old_table or t.new_table)), None)
+    if prevented is not None:
+        partition = statement.bound is not None
+        what = "a partition" if partition else "an inheritance child"
+        message = f'trigger "{prevented.name}" prevents table "{child.name}" from becoming {what}'
+        where = "on partitions" if partition else "in inheritance hierarchies"
+        detail = f"ROW triggers with transition tables are not supported {where}."
+        raise SqlError("55000", message, detail)
     if statement.bound is not None:
         _check_no_others(parent, child)
         bound = new_bound(changer, parent, child, statement.bound)

@@ -14,9 +14,11 @@ from sql.bind.alter import SYSTEM_COLUMNS
 from sql.bind.constraints import renamed_check
 from sql.bind.generation import renamed_generation
 from sql.bind.index_keys import renamed_index
+from sql.bind.renamed import renamed_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
+from sql.catalog.triggers import Trigger
 from sql.ddl.indexes import index_named, taken_names
 from sql.ddl.view_names import called, names_in, seen_by, settled
 from sql.engine.writer import Writer
@@ -191,8 +193,7 @@ class Renamer:
             raise SqlError("42701", f'column "{new}" of relation "{relation.name}" already exists')
         columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
         changed = replace(relation, columns=tuple(renamed_generation(relation, c, old, new) for c in columns))
-        named = (replace(t, columns=tuple(new if c == old else c for c in t.columns)) for t in relation.triggers)
-        changed = replace(changed, triggers=tuple(named))
+        changed = replace(changed, triggers=tuple(_renamed_trigger(t, old, new) for t in relation.triggers))
         checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
         key = relation.partitioning
         if key is not None and old in key.columns:
@@ -236,3 +237,12 @@ class Renamer:
                 self._free(place, name, f' in schema "{place}"')
         for each in moved:
             self.writer.redefine(replace(self.writer.catalog.relations[each.id], schema_name=place))
+
+
+def _renamed_trigger(trigger: Trigger, old: str, new: str) -> Trigger:
+    """The trigger after a column of its table was renamed."""
+    columns = tuple(new if c == old else c for c in trigger.columns)
+    text = trigger.condition
+    return replace(
+        trigger, columns=columns, condition=None if text is None else renamed_text(text, old, new, table=False)
+    )

@@ -5,12 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import SqlError
+from sql.bind.triggers import condition_columns
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.triggers import Trigger
+from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.engine.writer import Writer
+from sql.statements.definitions import DropColumn
 from sql.statements.results import Notice, Notify
 from sql.statements.triggers import CreateTrigger, DropTrigger, EnableTrigger, RenameTrigger, TriggerStatement
+
+
+def without_users(table: Relation, change: DropColumn, notify: Notify) -> Relation:
+    """The table without the triggers that name a dropped column. 2BP01 where there are any, without CASCADE."""
+    place = [c.name for c in table.columns].index(change.name)
+    told = f"column {change.name} of table {table.name}"
+    users = [t for t in table.triggers if change.name in t.columns or place in condition_columns(table, t)]
+    shown = [f"trigger {t.name} on table {table.name}" for t in users]
+    if users and not change.cascade:
+        raise dependents_error(told, [f"{trigger} depends on {told}" for trigger in shown])
+    tell_cascade(notify, shown)
+    return replace(table, triggers=tuple(t for t in table.triggers if t not in users)) if users else table
 
 
 class TriggerDefiner:
@@ -41,6 +56,10 @@ class TriggerDefiner:
         if old is not None and old.constraint:
             message = f'trigger "{new.name}" for relation "{table.name}" is a constraint trigger'
             raise SqlError("42710", message)
+        if new.row and table.partitioning is not None:
+            for below in writer.catalog.below(table):
+                if any(t.name == new.name for t in below.triggers):
+                    raise SqlError("42710", f'trigger "{new.name}" for relation "{below.name}" already exists')
         oid = writer.engine.next_id(writer.catalog) if old is None else old.id
         kept = tuple(t for t in table.triggers if t is not old)
         self._put(table, (*kept, replace(new, id=oid)))

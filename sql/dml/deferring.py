@@ -89,6 +89,7 @@ def _named(catalog: Catalog, names: SearchPathReader, schema_name: str | None, n
         found: list[tuple[int, bool]] = [(k.id, k.deferrable) for r in inside for k in r.foreign_keys if k.name == name]
         found += [(i.id, i.deferrable) for r in inside for i in r.all_indexes if i.constraint and i.name == name]
         found += [(c.id, False) for r in inside for c in r.checks if c.name == name]
+        found += [(t.id, t.deferrable) for r in inside for t in r.triggers if t.constraint and t.name == name]
         if found and not all(deferrable for _, deferrable in found):
             raise SqlError("42809", f'constraint "{name}" is not deferrable')
         if found:

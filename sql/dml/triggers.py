@@ -350,4 +350,15 @@ def _call(changer: Firer, firing_: Firing) -> Datums | None:
     caller = changer.caller
     if caller is None:
         raise SqlError("0A000", f"triggers on {firing_.table.name} are not supported in this place")
-    return caller.fire(changer.writer, firing_)
+    found = caller.fire(changer.writer, firing_)
+    check_unchanged(changer.writer, firing_.table)
+    return found
+
+
+def check_unchanged(writer: Writer, table: Relation) -> None:
+    """55006 where a function has altered or dropped the table that the statement changes."""
+    now = writer.catalog.relations.get(table.id)
+    if now is None or (now.columns, now.all_indexes, now.bound) != (table.columns, table.all_indexes, table.bound):
+        verb = "CREATE INDEX" if now is not None and now.columns == table.columns else "ALTER TABLE"
+        message = f'cannot {verb} "{table.name}" because it is being used by active queries in this session'
+        raise SqlError("55006", message)

@@ -20,6 +20,7 @@ from sql.dml.compound import CompoundRun
 from sql.dml.deferring import set_constraints
 from sql.dml.fast_insert import constant_source
 from sql.dml.merging import merge
+from sql.dml.triggers import check_unchanged
 from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.snapshot import MemorySnapshot, Published
 from sql.engine.state import TooLongHereError
@@ -113,6 +114,8 @@ class Writes:
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
         if source is None:
             source = self.source(writer, statement.source, prepared, context, information)
+            if prepared.bound.interpreted:
+                check_unchanged(writer, statement.table)
         if isinstance(statement, Insert | Merge) and statement.finishing is not None:
             source = finish(source, statement.finishing, context)
         match statement:

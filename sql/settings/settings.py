@@ -130,6 +130,8 @@ class Settings:
     """The names with a dot that were ever set: they stay known, and are empty by default."""
     _levels: list[_Level] = field(default_factory=list)
     """Of the open transaction, and of its savepoints."""
+    changes: int = 0
+    """Grows with every change of a value."""
 
     def get(self, name: str) -> str:
         """A setting's value; 42704 for an unknown one."""
@@ -231,6 +233,11 @@ class Settings:
         self._kept = dict(level.kept)
         self._return_to(level.values)
 
+    @property
+    def depth(self) -> int:
+        """The number of the next savepoint."""
+        return len(self._levels)
+
     def release(self, depth: int) -> None:
         """Savepoint number ``depth`` and those in it are released. Their values stay, but for whether the transaction
         is read only: that returns to what it was, as in Postgres."""
@@ -258,6 +265,7 @@ class Settings:
 
     def _put(self, key: str, value: str | None, local: bool) -> None:
         old = self.values.get(key)
+        self.changes += 1
         for values in (self.values,) if local or key in MODES else (self.values, self._kept):
             if value is None:
                 values.pop(key, None)

@@ -8,7 +8,7 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from sql.bind.entry_points import environment_of
 from sql.bind.environment import Environment
-from sql.bind.view_targets import updatable_columns
+from sql.bind.view_targets import fires_instead, updatable_columns
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
@@ -55,8 +55,10 @@ def views(state: SystemState, row: Row) -> Iterator[Datums]:
             table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
             view_definition=view_definition(relation, state),
             check_option=(relation.option("check_option") or "none").upper(), is_updatable=changed,
-            is_insertable_into=changed, is_trigger_updatable="NO", is_trigger_deletable="NO",
-            is_trigger_insertable_into="NO",
+            is_insertable_into=changed,
+            is_trigger_updatable=_yes(fires_instead(relation, "update")),
+            is_trigger_deletable=_yes(fires_instead(relation, "delete")),
+            is_trigger_insertable_into=_yes(fires_instead(relation, "insert")),
         )  # fmt: skip
 
 

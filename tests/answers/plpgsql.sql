@@ -233,3 +233,16 @@ CREATE FUNCTION unpaired() RETURNS pair LANGUAGE plpgsql AS $$ BEGIN RETURN (1, 
 SELECT unpaired()
 
 DO $$ DECLARE r pair; BEGIN FOREACH r IN ARRAY ARRAY[(1, 'a'), (2, 'b')]::pair[] LOOP RAISE NOTICE '% %', r, r.b; END LOOP; END $$
+
+DO $$
+BEGIN
+  SET LOCAL work_mem TO '7MB';
+  BEGIN
+    PERFORM set_config('work_mem', '9MB', true);
+    RAISE NOTICE '%', current_setting('work_mem');
+    PERFORM 1 / 0;
+  EXCEPTION WHEN division_by_zero THEN RAISE NOTICE '%', current_setting('work_mem');
+  END;
+  SET LOCAL TimeZone TO 'Asia/Tokyo';
+  RAISE NOTICE '%', '2020-01-01 00:00+00'::timestamptz;
+END $$

@@ -271,3 +271,33 @@ UPDATE moving SET k = 2 WHERE v = 'a' RETURNING *
 SELECT tgrelid::regclass::text, tgname, tgfoid::regproc::text, tgparentid <> 0 FROM pg_trigger WHERE tgrelid::regclass::text LIKE 'moving%' ORDER BY 1, 2
 
 DROP TRIGGER m1 ON moving1
+
+CREATE TABLE wide (a int, b int, c int)
+
+CREATE TRIGGER w1 BEFORE UPDATE OF b ON wide FOR EACH ROW WHEN (OLD.c IS DISTINCT FROM NEW.c) EXECUTE FUNCTION told()
+
+ALTER TABLE wide DROP COLUMN b
+
+ALTER TABLE wide DROP COLUMN c
+
+ALTER TABLE wide RENAME COLUMN c TO d
+
+INSERT INTO wide VALUES (1, 2, 3)
+
+UPDATE wide SET b = 5, d = 6
+
+ALTER TABLE wide DROP COLUMN a
+
+UPDATE wide SET b = 7, d = 7
+
+ALTER TABLE wide DROP COLUMN d CASCADE
+
+UPDATE wide SET b = 8
+
+CREATE FUNCTION altering() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ALTER TABLE wide ADD COLUMN z int; RETURN NEW; END $$
+
+CREATE TRIGGER w2 BEFORE UPDATE ON wide FOR EACH ROW EXECUTE FUNCTION altering()
+
+UPDATE wide SET b = 9
+
+SELECT * FROM wide

@@ -72,6 +72,7 @@ class Calls:
         self._runners = runners
         self._depth = 0
         self.trigger_depth = 0
+        self.busy: list[Relation] = []
 
     def call(
         self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
@@ -110,10 +111,12 @@ class Calls:
             raise SqlError("42883", f"the function of trigger {firing.trigger.name} does not exist")
         nested = Nested(self._session, self._runners, self, writer)
         self.trigger_depth += 1
+        self.busy.append(firing.table)
         try:
             return self._deeper(lambda: run_trigger(found[0], firing, nested))
         finally:
             self.trigger_depth -= 1
+            self.busy.pop()
 
     def inline(self, writer: Writer, text: str) -> None:
         """Run DO's body. Raises what it raises, 54001 and 57014."""

@@ -20,15 +20,17 @@ from typing import Protocol
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
 from ivm.words import ColumnType, SqlType
+from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant, evaluate
 from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Literal, Scalar
 from sql.bind.coerce import cast
 from sql.bind.entry_points import empty_environment
 from sql.bind.variables import Variables
-from sql.catalog.catalog import Catalog
+from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
+from sql.dml.triggers import check_unchanged
 from sql.engine.writer import Mark, Writer
 from sql.parse import StatementText, split
 from sql.session.control import run_control
@@ -36,7 +38,7 @@ from sql.session.datum_rows import text_rows
 from sql.session.defining import Definitions
 from sql.session.explaining import explained
 from sql.session.information import text_style
-from sql.session.modes import check_modes
+from sql.session.modes import check_modes, set_variable
 from sql.session.portal import PortalRows
 from sql.session.reads import Reads
 from sql.session.request import Request
@@ -69,6 +71,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """Where a subtransaction began. ``depth``: the number of its level of settings."""
+
+    mark: Mark
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
 class Runners:
     """What runs the session's statements."""
 
@@ -78,7 +88,9 @@ class Runners:
 
 
 class ProcedureCaller(Protocol):
-    """What runs CALL (``sql.session.routines.calling``)."""
+    """What runs CALL (``sql.session.routines.calling``). ``busy``: the tables whose triggers are running."""
+
+    busy: list[Relation]
 
     def call_procedure(
         self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request
@@ -93,6 +105,7 @@ class Nested:
         self._procedures = procedures
         self._runners = runners
         self.writer = writer
+        self._known: tuple[object, Context] | None = None
 
     @property
     def catalog(self) -> Catalog:
@@ -117,9 +130,7 @@ class Nested:
     @property
     def meaning(self) -> object:
         """What the meaning of a statement depends on besides its text; equal while that stays."""
-        session = self._session
-        settings = session.settings
-        return self.catalog.version, session.path(self.catalog), settings.get("timezone"), settings.formats
+        return self.catalog.version, self._session.settings.changes
 
     @property
     def style(self) -> TextStyle:
@@ -132,11 +143,22 @@ class Nested:
 
     def values(self, exprs: tuple[Scalar, ...], parameters: Sequence[object]) -> Row:
         """The values of expressions without columns. Raises their errors."""
-        context = self._runners.reads.writing(self.writer, Request(tuple(parameters)))[0]
+        known = self._context()
+        context = Context(
+            known.dictionary, tuple(parameters), known.now, known.statement_now, known.timezone, known.epoch,
+            known.session, known.formats, known.hold,
+        )  # fmt: skip
         vectors, failures = evaluate(exprs, (), 1, context)
         if failures is not None:
             raise replace(failures.errors[0])
         return tuple(decode(e.type, v, context.dictionary)[0] for e, v in zip(exprs, vectors, strict=True))
+
+    def _context(self) -> Context:
+        """The context of expressions over the present catalog, without parameters."""
+        meaning = self.meaning
+        if self._known is None or self._known[0] != meaning:
+            self._known = meaning, self._runners.reads.writing(self.writer, Request())[0]
+        return self._known[1]
 
     def run(self, prepared: Prepared, parameters: Sequence[object] = ()) -> Outcome:
         """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. Raises its
@@ -167,8 +189,11 @@ class Nested:
                 return self._procedures.call_procedure(writer, statement, prepared, request)
             case _ if isinstance(statement, Definition):
                 return self._define(statement, prepared, request)
+            case bound.SetVariable():
+                set_variable(self._session, statement.name, statement.value, statement.local)
+                return Outcome(statement.tag, 0)
             case (
-                bound.SetVariable() | bound.SetTransaction() | bound.Show() | bound.Prepare() | bound.Deallocate()
+                bound.SetTransaction() | bound.Show() | bound.Prepare() | bound.Deallocate()
                 | bound.Listen() | bound.Notify() | bound.NoOperation()
             ):  # fmt: skip
                 return self._outcome(run_control(self._session, statement))
@@ -193,15 +218,24 @@ class Nested:
         if self.writer.engine.dataflow.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
 
-    def mark(self) -> Mark:
-        """The start of a subtransaction."""
-        return self.writer.mark()
+    def mark(self) -> Start:
+        """Begin a subtransaction."""
+        settings = self._session.settings
+        depth = settings.depth
+        settings.savepoint()
+        return Start(self.writer.mark(), depth)
 
-    def rollback_to(self, mark: Mark) -> None:
+    def release(self, start: Start) -> None:
+        """End a subtransaction whose changes stay."""
+        self._session.settings.release(start.depth)
+
+    def rollback_to(self, start: Start) -> None:
         """Undo what was done since the mark. Raises 57014 where the statement has been cancelled: that cannot be
         caught."""
         self.check()
-        self.writer.rollback_to(mark)
+        self.writer.rollback_to(start.mark)
+        self._session.settings.roll_back_to(start.depth)
+        self._session.settings.release(start.depth)
 
     def notice(self, notice: Notice) -> None:
         """Send a message with the answer."""
@@ -246,7 +280,10 @@ class Nested:
         ):
             raise unsupported(f"{_command(prepared.text)} in a function")
         definitions = self._runners.definitions
-        return Outcome(definitions.define_now(self.writer, statement, prepared, request, self.notice), 0)
+        tag = definitions.define_now(self.writer, statement, prepared, request, self.notice)
+        for table in self._procedures.busy:
+            check_unchanged(self.writer, table)
+        return Outcome(tag, 0)
 
     def _outcome(self, result: Result, count: int = 0) -> Outcome:
         if isinstance(result, RowsResult):

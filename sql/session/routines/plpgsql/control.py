@@ -35,7 +35,9 @@ def _handled(frame: Frame, block: nodes.Block) -> Leave | None:
     nested, scope = frame.nested, frame.scope
     mark = nested.mark()
     try:
-        return frame.run(block.body)
+        left = frame.run(block.body)
+        nested.release(mark)
+        return left
     except SqlError as error:
         handler = next((h for h in block.handlers if handles(h.conditions, error.sqlstate)), None)
         if handler is None:

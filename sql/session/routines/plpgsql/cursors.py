@@ -31,7 +31,8 @@ def run_open(frame: Frame, node: nodes.Open) -> Leave | None:
             raise SqlError("42601", f'cursor "{variable.name}" has no query')
         outcome, text, scroll = _bound_rows(frame, variable, node.arguments)
     chosen = frame.nested.open_cursor(None if name is None else str(name), outcome, text, scroll)
-    frame.assign(node.cursor, chosen, TEXT)
+    if name is None:
+        frame.assign(node.cursor, chosen, TEXT)
     return None
 
 
