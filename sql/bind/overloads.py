@@ -59,12 +59,13 @@ class Candidate(Generic[OverloadT]):
 @dataclass(frozen=True, slots=True)
 class Resolution(Generic[OverloadT]):
     """The chosen overload. ``args``: the types to cast the arguments to; ``element``: what its polymorphic types stand
-    for; ``range``: the range type that anyrange stands for."""
+    for, anycompatible's aside, which is ``common``; ``range``: the range type that anyrange stands for."""
 
     overload: OverloadT
     args: tuple[SqlType, ...]
     element: SqlType | None
     range: SqlType | None = None
+    common: SqlType | None = None
 
 
 Search = Callable[[Sequence[OverloadT], tuple[SqlType, ...]], Resolution[OverloadT] | None]
@@ -192,14 +193,16 @@ def _fits(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> bool:
             return False
     if not any(isinstance(a, Polymorphic) for a in candidate.args):
         return True
-    element = _element(candidate.args, types)
+    element, common = _element(candidate.args, types, False), _element(candidate.args, types, True)
+    if element is None or common is None:
+        return False
     if any(a in _RANGES for a in candidate.args):
         range_ = _range(candidate.args, types)
-        if range_ is None or element is None:
+        if range_ is None:
             return False
-        if any(a in _LOOSE for a in candidate.args) and not same_family(subtype_of(range_), element):
+        if any(a in _LOOSE for a in candidate.args) and not same_family(subtype_of(range_), common):
             return False
-    return element is not None and (element.kind is Kind.ENUM or ANYENUM not in candidate.args)
+    return element.kind is Kind.ENUM or ANYENUM not in candidate.args
 
 
 _RANGES: Final = {
@@ -225,25 +228,27 @@ def _polymorphic_fits(declared: Polymorphic, given: SqlType) -> bool:
     return not is_array if declared in (ANYNONARRAY, ANYCOMPATIBLENONARRAY) else True
 
 
-def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlType | None:
-    """What anyelement stands for, UNKNOWN if all such arguments are untyped; None where the arguments disagree."""
-    strict: list[SqlType] = []
-    loose: list[SqlType] = []
+def _element(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...], loose: bool) -> SqlType | None:
+    """What anyelement (or, ``loose``, anycompatible) stands for, UNKNOWN if all such arguments are untyped; None where
+    the arguments disagree."""
+    found: list[SqlType] = []
     for declared, given in zip(args, types, strict=True):
         if given.kind is Kind.UNKNOWN or not isinstance(declared, Polymorphic) or declared is ANY:
+            continue
+        if (declared in _LOOSE) is not loose:
             continue
         array = declared in (ANYARRAY, ANYCOMPATIBLEARRAY)
         type_ = given.element if array and given.element is not None else given
         if declared in _RANGES:
             type_ = subtype_of(given)
-        (loose if declared in _LOOSE else strict).append(type_)
-    if strict and not all(same_family(t, strict[0]) for t in strict):
-        return None
-    if loose:
-        return try_common_type(loose)
-    if not strict:
+        found.append(type_)
+    if not found:
         return UNKNOWN
-    return strict[0] if all(t == strict[0] for t in strict) else strict[0].plain
+    if loose:
+        return try_common_type(found)
+    if not all(same_family(t, found[0]) for t in found):
+        return None
+    return found[0] if all(t == found[0] for t in found) else found[0].plain
 
 
 def _range(args: tuple[ArgumentType, ...], types: tuple[SqlType, ...]) -> SqlType | None:
@@ -326,14 +331,17 @@ _STRICT: Final = frozenset((ANYARRAY, ANYNONARRAY, ANYENUM, ANYELEMENT))
 
 
 def _resolution(candidate: Candidate[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT]:
-    element = _element(candidate.args, types)
+    element, common = _element(candidate.args, types, False), _element(candidate.args, types, True)
     if element is not None and element.kind is Kind.UNKNOWN:
         if _STRICT.intersection(candidate.args):
             raise SqlError("42804", "could not determine polymorphic type because input has type unknown")
         element = TEXT
+    common = TEXT if common is not None and common.kind is Kind.UNKNOWN else common
     range_ = _range(candidate.args, types)
-    args = tuple(_concrete(d, t, element, range_) for d, t in zip(candidate.args, types, strict=True))
-    return Resolution(candidate.overload, args, element, range_)
+    args = tuple(
+        _concrete(d, t, common if d in _LOOSE else element, range_) for d, t in zip(candidate.args, types, strict=True)
+    )
+    return Resolution(candidate.overload, args, element, range_, common)
 
 
 def _concrete(declared: ArgumentType, given: SqlType, element: SqlType | None, range_: SqlType | None) -> SqlType:
@@ -360,7 +368,7 @@ def result_type(declared: ArgumentType, choice: Resolution[OverloadT]) -> SqlTyp
     if declared in _RANGES:
         assert choice.range is not None
         return choice.range if _RANGES[declared] is Kind.RANGE else multirange_of(choice.range)
-    element = (choice.element or TEXT).plain
+    element = ((choice.common if declared in _LOOSE else choice.element) or TEXT).plain
     return array_of(element) if declared in (ANYARRAY, ANYCOMPATIBLEARRAY) else element
 
 

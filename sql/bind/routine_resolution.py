@@ -237,7 +237,8 @@ def _last(form: _Form, given: Sequence[Scalar], choice: Resolution[_Form]) -> li
         return []
     last = form.places[-1]
     triples = zip(given, choice.args, form.places, strict=True)
-    return [(a, (choice.element or t) if isinstance(form.args[-1], Polymorphic) else t, i)
+    common = choice.common if form.args[-1] is ANYCOMPATIBLE else choice.element
+    return [(a, (common or t) if isinstance(form.args[-1], Polymorphic) else t, i)
             for a, t, i in triples if i == last]  # fmt: skip
 
 

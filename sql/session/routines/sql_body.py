@@ -28,7 +28,7 @@ def run_sql(
         places = [argument_place(relation, name) for name in prepared.names]
         outcome = nested.run(prepared, (*arguments, *(arguments[place] for place in places if place is not None)))
     if routine.returns_nothing:
-        return [(None,)]
+        return [] if routine.returns_set else [(None,)]
     if outcome.columns is None:
         raise SqlError("42P13", f"the last statement of function {routine.name} returns no rows")
     rows = outcome.rows if routine.returns_set else outcome.rows[:1]

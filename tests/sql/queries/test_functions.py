@@ -215,6 +215,9 @@ SHAPES = (
     " 'SELECT array_to_string($2, sep)'",
     "CREATE FUNCTION anything(n int) RETURNS SETOF record LANGUAGE sql AS"
     " $$ SELECT i, 'r' || i FROM generate_series(1, n) i $$",
+    "CREATE FUNCTION mixed(a anyelement, b anycompatible, c anycompatible, OUT x anyarray, OUT y anycompatiblearray)"
+    " LANGUAGE sql AS 'SELECT ARRAY[a], ARRAY[b, c]'",
+    "CREATE FUNCTION silent(int) RETURNS SETOF void LANGUAGE sql AS 'SELECT generate_series(1, $1)'",
     "CREATE FUNCTION spread(anycompatiblerange, anycompatible) RETURNS anycompatiblerange LANGUAGE sql AS 'SELECT $1'",
     "CREATE FUNCTION first_t() RETURNS t LANGUAGE sql AS 'SELECT * FROM t ORDER BY id LIMIT 1'",
     "CREATE PROCEDURE bump(step int DEFAULT 1, INOUT total int DEFAULT 0) LANGUAGE sql AS"
@@ -250,6 +253,8 @@ def shapes(shared: Server) -> None:
         ("SELECT * FROM anything(2) AS f(a int, b text) ORDER BY 1", [("1", "r1"), ("2", "r2")]),
         ("SELECT * FROM anything(2) AS f(a numeric(4, 1), b text) ORDER BY 1", [("1.0", "r1"), ("2.0", "r2")]),
         ("SELECT spread(int4range(1, 4), 5), spread(numrange(1, 4), 5)", [("[1,4)", "[1,4)")]),
+        ("SELECT pg_typeof(x)::text, pg_typeof(y)::text FROM mixed(1, 2, 3.5)", [("integer[]", "numeric[]")]),
+        ("SELECT * FROM silent(3)", []),
         ("SELECT (first_t()).v, first_t()", [("10", "(1,a,10)")]),
         ("SELECT * FROM first_t()", [("1", "a", "10")]),
     ],
