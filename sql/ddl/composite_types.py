@@ -8,7 +8,7 @@ from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.scalar import Call, Column
-from sql.catalog.catalog import LABELS, Catalog, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn
 from sql.catalog.composite import mentions, renewed
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, SetType
@@ -28,7 +28,6 @@ from storage.types.type_names import type_oid
 def create_composite(writer: Writer, schema_name: str, statement: CreateComposite) -> Relation:
     """The new type. Raises 0A000 for an attribute of a temporary table's row type."""
     engine = writer.engine
-    check_permanent(writer.catalog, statement.attributes)
     oid = engine.next_id(writer.catalog)
     created = engine.timeline.epoch(engine.timeline.last) + 1
     kind = RelationKind.TYPE
@@ -40,7 +39,6 @@ def create_composite(writer: Writer, schema_name: str, statement: CreateComposit
 def create_range(writer: Writer, schema_name: str, statement: CreateRange, multirange: str) -> Relation:
     """The new range type with its multirange type."""
     bounds = (TableColumn("subtype", statement.subtype),)
-    check_permanent(writer.catalog, bounds)
     engine = writer.engine
     oid = engine.next_id(writer.catalog)
     created = engine.timeline.epoch(engine.timeline.last) + 1
@@ -55,14 +53,6 @@ def multirange_name(name: str) -> str:
     """The name of a range type's multirange type where none is given (makeMultirangeTypeName)."""
     found = name.replace("range", "multirange", 1) if "range" in name else f"{name[:52]}_multirange"
     return found[:63]
-
-
-def check_permanent(catalog: Catalog, columns: tuple[TableColumn, ...]) -> None:
-    """Raises 0A000 for a column of a temporary table's row type in what is not temporary."""
-    temporary = [type_oid(r.own_type) for r in catalog.relations.values() if r.temporary and is_temporary(r.schema_name)
-                 and r.kind is RelationKind.TABLE]  # fmt: skip
-    if any(mentions(c.type, oid) for c in columns for oid in temporary):
-        raise unsupported("a permanent object with the row type of a temporary table")
 
 
 @dataclass(frozen=True, slots=True)

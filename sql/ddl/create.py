@@ -13,7 +13,6 @@ from planner.logical.nodes import Rel, schema
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
-    ROWED,
     SEQUENCE_COLUMNS,
     Relation,
     RelationKind,
@@ -206,7 +205,6 @@ class Definer:
         owned = self.writer.catalog.owned(ids)
         ids |= {r.id for r in owned}
         dependents = self.writer.catalog.dependents(ids)
-        self._check_row_types(ids)
         referring = self._referring(ids)
         if referring and not dependents and not statement.cascade:
             what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
@@ -220,20 +218,6 @@ class Definer:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop(ids | {r.id for r in dependents})
             rebuild_views(self.writer, above)
-
-    def _check_row_types(self, ids: set[int]) -> None:
-        """Raises 2BP01 if a column that stays has the type of a dropped relation's rows."""
-        catalog = self.writer.catalog
-        for relation in (catalog.relations[i] for i in sorted(ids) if catalog.relations[i].kind in ROWED):
-            lines = [
-                f"column {quoted(c.name)} of {self._described(user)} depends on type {self.names.shown(relation)}"
-                for user, c in catalog.using(relation, directly=True)
-                if user.id not in ids
-            ]
-            if lines:
-                error = dependents_error(self._described(relation), lines)
-                error.hint = "Drop the columns first; CASCADE does not drop them."
-                raise error
 
     def _referring(self, ids: set[int]) -> list[Link]:
         """The foreign keys of other tables that refer to these."""

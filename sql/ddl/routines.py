@@ -8,6 +8,7 @@ from ivm.errors import SqlError, unsupported
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import SearchPathReader, check_creatable
+from sql.catalog.user_types import signature_types
 from sql.ddl.create import Definer
 from sql.ddl.routine_bodies import check_body
 from sql.statements.results import Notice
@@ -23,7 +24,8 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
         definer.notify(Notice("WARNING", "42601", message))
     check_creatable(made.schema_name, made.name)
     old = catalog.names.get((made.schema_name, made.name))
-    dependencies = tuple(i for i in made.dependencies if i in catalog.relations)
+    types = signature_types(catalog, made)
+    dependencies = tuple(sorted({*(i for i in made.dependencies if i in catalog.relations), *types}))
     found = replace(made, dependencies=dependencies, id=0 if old is None else old.id)
     if old is None:
         created = definer.relation(made.schema_name, made.name, RelationKind.FUNCTION, made.columns)
@@ -35,7 +37,7 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
         assert made.routine is not None, "a routine"
         if old.id in {i for d in dependencies for i in (d, *(r.id for r in catalog.dependents([old.id])))}:
             recursive = replace(made.routine, statements=True)  # through other functions
-            found = replace(found, routine=recursive, dependencies=(), references=())
+            found = replace(found, routine=recursive, dependencies=types, references=())
         found = replace(found, created=old.created)
         writer.redefine(found)
     if definer.settings.boolean("check_function_bodies"):

@@ -21,6 +21,7 @@ from planner.options import DEFAULT, Planning
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.catalog.keys import ForeignKey, Index
 from sql.catalog.triggers import Trigger
+from sql.catalog.user_types import check_lasting, check_unused
 from sql.engine.engine import Engine
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
@@ -135,6 +136,7 @@ class Writer:
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """Create a table, a plain view, or a materialized view of ``rel``, which is hydrated on return."""
+        check_lasting(self.catalog, relation)
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
         self._install(relation, rel)
 
@@ -151,6 +153,7 @@ class Writer:
             raise unsupported(f"changing what materialized view {before.name} is made of", hint)
         created = engine.timeline.epoch(engine.timeline.last) + 1
         new = replace(changed, id=engine.next_id(self.catalog), first_id=before.oid, created=created)
+        check_lasting(self.catalog, new)
         self.catalog = self.catalog.exchanged(old, new, engine.next_version())
         self._install(new, rel)
         return new
@@ -185,7 +188,9 @@ class Writer:
 
     def drop(self, ids: Iterable[int]) -> None:
         """Drop relations at commit; until then only this transaction sees them dropped."""
-        self.catalog = self.catalog.without(ids, self.engine.next_version())
+        gone = frozenset(ids)
+        check_unused(self.catalog, gone)
+        self.catalog = self.catalog.without(gone, self.engine.next_version())
 
     def create_schema(self, name: str) -> None:
         """Add a schema; only the catalog changes."""

@@ -144,3 +144,33 @@ def test_range_types(tmp_path: Path) -> None:
     client.run("DROP TYPE pt CASCADE")
     assert client.rows("SELECT attname FROM pg_attribute WHERE attrelid = 't'::regclass") == []
     server.close()
+
+
+def test_nothing_outlives_its_types(tmp_path: Path) -> None:
+    """The catalog could not be read again."""
+    server = Server(tmp_path / "data")
+    client = server.client()
+    client.run("CREATE TEMPORARY TABLE tt (a int)")
+    client.run("CREATE FUNCTION of_temporary(tt) RETURNS int LANGUAGE sql AS 'SELECT $1.a'")
+    for text in ("CREATE TABLE n (x tt)", "CREATE TYPE n AS (x tt[])"):
+        _fails(client, text, "0A000")
+    client.run("CREATE TYPE mood AS ENUM ('ok')")
+    client.run("CREATE FUNCTION of_mood(mood) RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    _fails(client, "DROP TYPE mood", "2BP01")
+    client.run("CREATE TABLE base (a int, b text)")
+    client.run("CREATE VIEW v AS SELECT a FROM base")
+    client.run("CREATE TABLE holder (r v)")
+    client.run("INSERT INTO holder VALUES (ROW(7))")
+    _fails(client, "CREATE OR REPLACE VIEW v AS SELECT a, b FROM base", "0A000")
+    _fails(client, "DROP TABLE base CASCADE", "2BP01")
+    client.run("CREATE SCHEMA s")
+    client.run("CREATE TABLE s.t (a int)")
+    client.run("CREATE TABLE other (r s.t)")
+    _fails(client, "DROP SCHEMA s CASCADE", "2BP01")
+    client.run("DROP TYPE mood CASCADE")
+    client.close()
+    server.restart()
+    client = server.client()
+    assert client.rows("SELECT (r).a FROM holder") == [("7",)]
+    assert client.rows("SELECT proname FROM pg_proc WHERE proname IN ('of_temporary', 'of_mood')") == []
+    server.close()
