@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from ivm.errors import SqlError
@@ -13,6 +14,15 @@ from sql.syntax.nodes.queries import TableName
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Into:
+    """``INTO [TEMPORARY] [TABLE] table`` of the SELECT at ``select``."""
+
+    table: TableName
+    temporary: bool
+    select: int
+
+
 class TokenCursor:
     """A position in the tokens of one statement. The tokens' offsets count in ``text``."""
 
@@ -20,6 +30,9 @@ class TokenCursor:
         self.text = text
         self.tokens = tokens
         self.index = 0
+        self.select_into: Into | None = None
+        """The target of SELECT INTO, once it has been read; only a whole statement ``takes_into``."""
+        self.takes_into = False
 
     @property
     def token(self) -> Token:

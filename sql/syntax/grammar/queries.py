@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError
+from sql.syntax.grammar.cursor import Into
 from sql.syntax.grammar.tables import TableGrammar
 from sql.syntax.lexing.keywords import NEEDS_AS
 from sql.syntax.lexing.lexer import TokenKind
@@ -118,15 +119,27 @@ class QueryGrammar(TableGrammar):
             raise self.error()
         targets = () if none else self.targets()
         if self.is_word("into"):
-            error = self.refusal("SELECT INTO")
-            error.hint = "Use CREATE TABLE AS."
-            raise error
+            self._into(at)
         from_: tuple[nodes.TableRef, ...] = self.table_list() if self.accept("from") else ()
         where = self.where()
         group, group_distinct = self._group_by()
         having = self.expression() if self.accept("having") else None
         windows = self.named_windows()
         return nodes.Select(targets, from_, where, group, having, distinct, at, windows, group_distinct)
+
+    def _into(self, select: int) -> None:
+        """Read and keep the target of SELECT INTO. Raises 0A000 where it is part of another statement."""
+        if not self.takes_into or self.select_into is not None:
+            error = self.refusal("SELECT INTO")
+            error.hint = "Use CREATE TABLE AS."
+            raise error
+        self.index += 1
+        self.accept_one_of("local", "global")
+        temporary = self.accept_one_of("temporary", "temp") is not None
+        if not temporary:
+            self.accept("unlogged")
+        self.accept("table")
+        self.select_into = Into(self.table_name(), temporary, select)
 
     def targets(self) -> tuple[nodes.Target, ...]:
         """A select list, also RETURNING's."""

@@ -11,10 +11,10 @@ from planner.identifiers import quoted
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.dialect import statement
-from sql.syntax.grammar.cursor import TokenCursor
+from sql.syntax.grammar.cursor import Into, TokenCursor
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import statements as nodes_statements
-from sql.syntax.nodes.queries import Expr, Query
+from sql.syntax.nodes.queries import Expr, Query, Select, SetQuery
 from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
@@ -43,14 +43,28 @@ _OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]
 """Those that give None if the next statement is another one."""
 
 
+def _created(statement: nodes_statements.Statement, into: Into) -> nodes_statements.Statement:
+    """SELECT INTO as the CREATE TABLE AS that it is. Raises 42601 unless the target is that of the statement's first
+    SELECT."""
+    first: object = statement
+    while isinstance(first, Query | SetQuery):
+        first = first.body if isinstance(first, Query) else first.left
+    if not isinstance(statement, Query) or not isinstance(first, Select) or first.at != into.select:
+        raise SqlError("42601", "SELECT ... INTO is not allowed here", position=into.table.at + 1)
+    return nodes_statements.CreateTableStatement(
+        into.table, (), (), False, None, statement, False, into.table.at, into.temporary
+    )
+
+
 class StatementGrammar(AlterGrammar):
     """A whole statement."""
 
     def whole(self) -> nodes_statements.Statement:
         """The statement and nothing after it."""
+        self.takes_into = True
         statement = self.statement()
         self.end()
-        return statement
+        return statement if self.select_into is None else _created(statement, self.select_into)
 
     def statement(self) -> nodes_statements.Statement:
         """The statement that starts here."""
