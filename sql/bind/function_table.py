@@ -120,7 +120,7 @@ def _table_function(
     if definitions or name in table_functions.DEFINED:
         args = [table_functions.defined_row(binder.env, name, definitions, ref.at), *args]
     key, bound, columns = table_functions.apply(binder.env, name, args, ref.at)
-    own = [n for n, _, _ in definitions] or list(TABLE_FUNCTIONS[key].names)
+    own = [n for n, _, _ in definitions] or list(TABLE_FUNCTIONS[key].column_names([a.type for a in bound]))
     return TableFunction(UNIT, key, bound, columns), own or [name] * len(columns), bool(own)
 
 

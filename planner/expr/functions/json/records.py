@@ -34,8 +34,11 @@ class Place:
         )
 
 
-def populated(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place: Place = Place()) -> Any:
-    """A document as a datum of the type; None for null. Raises 22P02, 22023, and the errors of input functions."""
+def populated(
+    tree: Tree, document: Any, type_: SqlType, style: TextStyle, place: Place = Place(), base: Row | None = None
+) -> Any:
+    """A document as a datum of the type; None for null. ``base``: as in ``populated_row``. Raises 22P02, 22023, and the
+    errors of input functions."""
     kind = tree.kind(document)
     if kind == "null":
         return None
@@ -49,7 +52,7 @@ def populated(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place
         case Kind.ARRAY if kind != "string":
             raise _no_array(place)
         case Kind.RECORD if type_.fields and kind != "string":
-            return populated_row(tree, document, type_, None, style)
+            return populated_row(tree, document, type_, base, style)
         case _:
             return parse_datum(type_, tree.text(document) or "", style)
 
@@ -67,7 +70,8 @@ def populated_row(tree: Tree, document: Any, type_: SqlType, base: Row | None, s
         if found is ABSENT:
             values.append(None if base is None else base[i])
         else:
-            values.append(populated(tree, found, field, style, Place(name)))
+            inner = base[i] if base is not None and field.kind is Kind.RECORD else None
+            values.append(populated(tree, found, field, style, Place(name), inner))
     return Row(values)
 
 
@@ -104,7 +108,7 @@ def _array(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place: P
         if depth > 1 and len({len(item) for item in made}) > 1:
             detail = "Multidimensional arrays must have sub-arrays with matching dimensions."
             raise SqlError("22P02", "malformed JSON array", detail)
-        return tuple(made)
+        return () if depth > 1 and not any(made) else tuple(made)
 
     return level(document, _dimensions(tree, document), place)
 
