@@ -60,7 +60,7 @@ def _scalars() -> Iterable[str]:
 
 
 def _row(name: str, signatures: list[str], how: list[str]) -> str:
-    shown = "; ".join(dict.fromkeys(signatures)).replace("|", "\\|")
+    shown = "; ".join(sorted(set(signatures))).replace("|", "\\|")
     symbol = name.replace("|", "\\|")
     return f"| `{symbol}` | {shown} | {', '.join(how)} |"
 
@@ -91,7 +91,7 @@ def _table_functions() -> Iterable[str]:
         name, _, args = key.partition("(")
         named.setdefault(name, []).append(", ".join(map(_type, args.rstrip(")").split(","))))
     for name in sorted(named):
-        yield f"| `{name}` | {'; '.join(named[name])} |"
+        yield f"| `{name}` | {'; '.join(sorted(named[name]))} |"
     yield ""
 
 
