@@ -124,7 +124,7 @@ def _dropped(
         shown = f"{name.name}()"
         message, absent = f'could not find a {kind} named "{name.name}"', f"{kind} {shown} does not exist"
     if len(known) > 1 and types is None:
-        hint = "Specify the argument list to select the function unambiguously."
+        hint = f"Specify the argument list to select the {kind} unambiguously."
         raise SqlError("42725", f'{kind} name "{name.name}" is not unique', hint=hint)
     if not known and not node.if_exists:
         raise SqlError("42883", message)

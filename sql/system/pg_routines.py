@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ivm.errors import SqlError
@@ -18,6 +18,7 @@ from storage.types.type_names import format_type, type_oid
 SQL_LANGUAGE = 14
 PYTHON_LANGUAGE = 15
 _RECORD = 2249
+_INTERNAL = 12
 _LANGUAGES: Final = {"python": PYTHON_LANGUAGE}
 _MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _POLYMORPHIC: Final = {
@@ -43,7 +44,7 @@ def rows(state: SystemState, row: Row) -> Iterator[Datums]:
         defaults = ", ".join(a.default for a in routine.arguments if a.default is not None)
         yield row(
             oid=relation.id, proname=routine.name, pronamespace=schemas[relation.schema_name], proowner=OWNER,
-            prolang=_LANGUAGES.get(routine.language, SQL_LANGUAGE), procost=100.0,
+            prolang=_language(routine), procost=100.0,
             prorows=1000.0 if routine.returns_set else 0.0, prokind=routine.kind[0],
             proisstrict=routine.strict, proretset=routine.returns_set, provolatile=routine.volatility[0],
             proparallel="u", pronargs=len(types), pronargdefaults=routine.optional, prorettype=_result_oid(routine),
@@ -54,14 +55,31 @@ def rows(state: SystemState, row: Row) -> Iterator[Datums]:
         )  # fmt: skip
 
 
-def aggregates(state: SystemState, row: Row) -> Iterator[Datums]:
-    """pg_aggregate's rows for user-defined aggregates."""
+def _language(routine: Routine) -> int:
+    return _INTERNAL if routine.fold is not None else _LANGUAGES.get(routine.language, SQL_LANGUAGE)
+
+
+def aggregates(state: SystemState, row: Row, builtin: Mapping[str, int]) -> Iterator[Datums]:
+    """pg_aggregate's rows for user-defined aggregates. ``builtin``: the oids of built-in functions."""
     for relation in state.routines():
-        if relation.routine is not None and relation.routine.aggregate:
-            yield row(
-                aggfnoid=relation.id, aggkind="n", aggfinalmodify="r", aggmfinalmodify="r",
-                aggtranstype=_result_oid(relation.routine),
-            )  # fmt: skip
+        routine = relation.routine
+        if routine is None or not routine.aggregate:
+            continue
+        fold = routine.fold
+        yield row(
+            aggfnoid=relation.id, aggkind="n", aggfinalmodify="r", aggmfinalmodify="r",
+            aggtransfn=0 if fold is None else _named_oid(state, fold.transition, builtin),
+            aggfinalfn=0 if fold is None or fold.final is None else _named_oid(state, fold.final, builtin),
+            aggfinalextra=fold is not None and fold.final_extra,
+            aggtranstype=_result_oid(routine) if fold is None else _oid(fold.state),
+            agginitval=None if fold is None else fold.initial,
+        )  # fmt: skip
+
+
+def _named_oid(state: SystemState, name: tuple[str, ...], builtin: Mapping[str, int]) -> int:
+    """The oid of a function of this name, a user's first."""
+    own = (r.id for r in state.routines() if r.routine is not None and r.routine.name == name[-1])
+    return next(own, builtin.get(name[-1], 0))
 
 
 def _result_oid(routine: Routine) -> int:

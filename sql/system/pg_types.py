@@ -115,4 +115,4 @@ def pg_proc(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_aggregate(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield from pg_routines.aggregates(state, row)
+    yield from pg_routines.aggregates(state, row, function_oids())

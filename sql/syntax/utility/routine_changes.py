@@ -42,6 +42,8 @@ def _traits(cursor: DefinitionGrammar, made: AlterRoutineStatement) -> AlterRout
     start = cursor.index
     while not cursor.at_end():
         token = cursor.token
+        if made.kind == "procedure" and cursor.is_one_of(*_VOLATILITY, "strict", "called", "leakproof", "cost", "rows"):
+            raise SqlError("42P13", "invalid attribute in procedure definition", position=token.start + 1)
         if token.kind is TokenKind.WORD and token.value in _VOLATILITY:
             if volatility is not None:
                 raise SqlError("42601", "conflicting or redundant options", position=token.start + 1)

@@ -21,6 +21,9 @@ _CREATES: Final = (("create",), ("create", "or", "replace"))
 _KINDS: Final = ("function", "procedure", "aggregate")
 _ATTRIBUTES: Final = ("sfunc", "sfunc1", "stype", "stype1", "basetype", "finalfunc", "initcond")
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
+_NOT_OF_PROCEDURES: Final = (
+    *_VOLATILITY, "strict", "returns", "called", "leakproof", "window", "parallel", "cost", "rows",
+)  # fmt: skip
 LANGUAGES: Final = ("sql", "plpgsql", "python")
 """What a function or procedure may be written in."""
 _PYTHON: Final = "Write it in LANGUAGE python: RETURNS type LANGUAGE python AS $$ def name(values): … $$."
@@ -254,6 +257,8 @@ def _atomic(cursor: DefinitionGrammar, found: _Parts) -> None:
 
 def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
     token = cursor.token
+    if found.kind == "procedure" and cursor.is_one_of(*_NOT_OF_PROCEDURES):
+        raise SqlError("42P13", "invalid attribute in procedure definition", position=token.start + 1)
     if cursor.accept("language"):
         found.language = cursor.advance().value.lower()
     elif cursor.is_one_of(*_VOLATILITY):

@@ -297,6 +297,9 @@ def test_shapes(client: Client, text: str, rows: list[tuple[str | None, ...]]) -
          "cannot change return type of existing function"),
         ("CREATE OR REPLACE PROCEDURE one(int) LANGUAGE sql AS 'SELECT 1'", "42809", "cannot change routine kind"),
         ("CREATE FUNCTION f(a int) LANGUAGE sql AS 'SELECT 1'", "42P13", "function result type must be specified"),
+        ("CREATE PROCEDURE f() LANGUAGE sql STRICT AS 'SELECT 1'", "42P13",
+         "invalid attribute in procedure definition"),
+        ("ALTER PROCEDURE bump(int, int) VOLATILE", "42P13", "invalid attribute in procedure definition"),
         ("CALL one(1)", "42809", "one(integer) is not a procedure"),
         ("CALL bump('x'::text)", "42883", "procedure bump(text) does not exist"),
         ("CALL bump((SELECT 1))", "0A000", "cannot use subquery in CALL argument"),
@@ -344,7 +347,7 @@ def test_alter_function(client: Client) -> None:
     assert client.rows("SELECT other.f2(1)") == [("1",)]
     for text, state in (
         ("SELECT f2(1)", "42883"), ("ALTER FUNCTION nope(int) STABLE", "42883"), ("SELECT 'nope'::regproc", "42883"),
-        ("ALTER PROCEDURE other.f2(int) STABLE", "42809"), ("ALTER FUNCTION other.f2(int)", "42601"),
+        ("ALTER PROCEDURE other.f2(int) SECURITY INVOKER", "42809"), ("ALTER FUNCTION other.f2(int)", "42601"),
         ("SELECT 'add2'::regproc", "42725"), ("ALTER FUNCTION other.f2(int) OWNER TO nobody", "42704"),
     ):  # fmt: skip
         client.run("SAVEPOINT s")

@@ -58,6 +58,8 @@ def client(server: Server) -> Iterator[Client]:
         ("SELECT mysum(x), sumsq(x), arr(t), cnt(*), myavg(x) FROM ag WHERE false", [(None, "0", "{}", "0", None)]),
         ("SELECT pick(x, g ORDER BY x, g) FROM ag WHERE g = 1", [("{1,1,2,1,2,1}",)]),
         ("SELECT arr(t ORDER BY t), arr(1.5) FROM ag WHERE g = 2", [("{c,NULL}", "{1.5,1.5}")]),
+        ("SELECT aggtransfn::text, aggfinalfn::text, aggtranstype::regtype::text, agginitval FROM pg_aggregate"
+         " WHERE aggfnoid = 'halfsum'::regproc", [("addsq", "half", "numeric", "0")]),
         ("SELECT proname, prokind, pg_get_function_arguments(oid) FROM pg_proc WHERE proname IN ('arr', 'cnt', 'myavg')"
          " ORDER BY 1", [("arr", "a", "anycompatible"), ("cnt", "a", ""), ("myavg", "a", "integer")]),
     ],
