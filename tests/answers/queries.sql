@@ -408,3 +408,9 @@ CREATE TEMP TABLE w AS SELECT nullif(i, 0)::int AS c0, nullif(i, 1)::int AS c1, 
 CREATE TEMP TABLE k (n numeric); INSERT INTO k VALUES (1.0), (2); CREATE UNIQUE INDEX kk ON k (n); DROP INDEX kk; CREATE UNIQUE INDEX kk ON k (n); INSERT INTO k VALUES (1.00)
 SELECT ROW(1, 2)::record, (ROW(1, 'a'::text)::record) = ROW(1, 'a'::text), row_to_json(ROW(1, 2)::record)
 SELECT count(*) FROM (SELECT concat_ws('a', (SELECT x.a FROM (VALUES (NULL::int), (NULL)) x(a) ORDER BY a LIMIT 1), gen_random_uuid()) r FROM generate_series(1, 3)) s
+SELECT to_regclass('777777777777777777777'), to_regclass('1259'), to_regproc('-'), to_regnamespace('11')
+SELECT to_regtype('25')
+SELECT ARRAY['NaN'::float8, 1] @> ARRAY['NaN'::float8], array_position(ARRAY[1, 'NaN'::numeric], 'NaN'), ARRAY['NaN'::float4] && ARRAY['NaN'::float4]
+SELECT 'x' || inet '1.2.3.4', quote_literal(inet '1.2.3.4'), inet '1.2.3.4'::text, inet '1.2.3.4'::name, concat(inet '1.2.3.4')
+SELECT 'a' LIKE '%_\'
+SELECT 'ab' LIKE 'ab\', 'b' LIKE 'a\'

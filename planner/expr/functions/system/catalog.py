@@ -35,6 +35,11 @@ def pg_get_userbyid(site: CallSite, oid: int) -> str:
 @per_value("to_regproc", (TEXT,), REGPROC, volatility="stable", needs_site=True)
 @per_value("to_regnamespace", (TEXT,), REGNAMESPACE, volatility="stable", needs_site=True)
 def registered(site: CallSite, name: str) -> int | None:
+    """NULL if there is none; numbers, which the types read as oids, are no names here."""
+    if name == "-" or (name.isascii() and name.isdigit()):
+        if site.result == REGTYPE:
+            raise SqlError("42601", f'syntax error at or near "{name}"')
+        return None
     try:
         return session_of(site).reg_in(site.result, name)
     except SqlError as error:
