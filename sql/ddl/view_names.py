@@ -27,8 +27,8 @@ def seen_by(catalog: Catalog, relation: int) -> list[Relation]:
 def with_references(view: Relation, catalog: Catalog) -> Relation:
     """A view with its references. One that was created before references were recorded resolves its names in
     ``public``."""
-    if view.references or view.definition is None:
-        return view
+    if view.references or view.definition is None or view.routine is not None:
+        return view  # a routine may depend on a relation for its row type alone
     recorder = Recorder(Pinned(SearchPathReader(catalog), view))
     bind_statement(StatementText(view.definition, 0), recorder)
     return replace(view, references=recorder.references(0, len(view.definition)))

@@ -58,7 +58,9 @@ def test_attributes_change_wherever_rows_are_stored(client: Client) -> None:
     assert client.rows("SELECT (g).a.z, (ps[1]).w FROM t WHERE id = 1") == [("1.5", "3")]
     _fails(client, "ALTER TYPE pt ALTER ATTRIBUTE w TYPE text", "0A000")
     _fails(client, "ALTER TYPE pt ADD ATTRIBUTE s seg", "42P16")
+    client.run("CREATE FUNCTION first_of(t) RETURNS int LANGUAGE sql AS 'SELECT $1.id'")
     client.run("ALTER TABLE t DROP COLUMN ps, ADD COLUMN more int")
+    assert client.rows("SELECT t.first_of FROM t ORDER BY 1") == [("1",), ("2",)]
     assert client.rows("SELECT (r).more, ((r).g).b FROM u ORDER BY (r).id") == [(None, "(2,)"), (None, None)]
 
 
