@@ -414,3 +414,14 @@ SELECT ARRAY['NaN'::float8, 1] @> ARRAY['NaN'::float8], array_position(ARRAY[1, 
 SELECT 'x' || inet '1.2.3.4', quote_literal(inet '1.2.3.4'), inet '1.2.3.4'::text, inet '1.2.3.4'::name, concat(inet '1.2.3.4')
 SELECT 'a' LIKE '%_\'
 SELECT 'ab' LIKE 'ab\', 'b' LIKE 'a\'
+
+-- ORDER BY … USING
+SELECT array_agg(x ORDER BY x USING ~<~ NULLS LAST), array_agg(x ORDER BY x USING ~>~) FROM (VALUES ('b'::text), ('a'), (NULL), ('B')) v(x)
+SELECT x FROM (VALUES ('b'::varchar), ('a'), (NULL)) v(x) ORDER BY x USING ~>~ NULLS LAST
+SELECT x FROM (VALUES ('b'::char(3)), ('a')) v(x) ORDER BY x USING ~<~
+SELECT x, row_number() OVER (ORDER BY x USING ~>~) FROM (VALUES ('b'::text), ('a')) v(x) ORDER BY 1 USING OPERATOR(pg_catalog.<)
+SELECT array_agg(DISTINCT x ORDER BY x USING >) FROM (VALUES (1), (2)) v(x)
+SELECT x FROM (VALUES (1)) v(x) ORDER BY x USING ~<~
+SELECT x FROM (VALUES ('a'::name)) v(x) ORDER BY x USING ~<~
+SELECT x FROM (VALUES (1)) v(x) ORDER BY x USING <=
+SELECT x FROM (VALUES ('a'::text)) v(x) ORDER BY x USING ~>=~

@@ -22,20 +22,19 @@ class WindowGrammar(OperatorGrammar):
     def _order_item(self) -> nodes.OrderItem:
         at = self.token.start
         expr = self.expression()
-        descending = False
+        using = None
         if self.accept("using"):
+            operator_at = self.token.start
             symbol = self.operator_symbol()
-            if symbol not in ("<", ">"):
-                message = f"operator {symbol} is not a valid ordering operator"
-                raise SqlError("42809", message, position=self.token.start + 1)
-            descending = symbol == ">"
+            descending = symbol in (">", "~>~")
+            using = None if symbol in ("<", ">") else (symbol, operator_at)
         else:
             descending = self.accept_one_of("asc", "desc") == "desc"
         nulls_first: bool | None = None
         if self.is_word("nulls", "first") or self.is_word("nulls", "last"):
             nulls_first = self.ahead().value == "first"
             self.index += 2
-        return nodes.OrderItem(expr, descending, nulls_first, at)
+        return nodes.OrderItem(expr, descending, nulls_first, at, using)
 
     def named_windows(self) -> tuple[tuple[str, nodes.Over], ...]:
         """``WINDOW name AS (…), …``, if it is next; () if not."""

@@ -283,6 +283,7 @@ class OrderItem:
     descending: bool
     nulls_first: bool | None
     at: int
+    using: tuple[str, int] | None = None  # USING's operator and position, unless it is < or >
 
 
 @dataclass(frozen=True, slots=True)
