@@ -80,6 +80,8 @@ def _value(binder: Binder, target: Target, place: int, node: nodes.Expr) -> Scal
     """One column's new value. Raises 428C9, 42804."""
     column = target.table.columns[place]
     if isinstance(node, nodes.Default):
+        if target.view_default(place) is not None:
+            _check_assigned(column)
         return target.default(binder.env, place)
     _check_assigned(column)
     return assign(binder.env, binder.bind(node), column.type, column.name, position(node))

@@ -23,6 +23,7 @@ from sql.bind.inheritance_tree import TABLEOID, TABLEOID_ATTRIBUTE
 from sql.bind.inserted import (
     check_given,
     check_width,
+    default_of,
     defaults_of,
     given_value,
     overridden,
@@ -69,7 +70,8 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     source = node.source
     finishing: Finishing | None = None
     if source is None:
-        rel: Rel = values_rel((tuple(defaults_of(env, target, range(len(table.columns))).values()),))
+        defaults = defaults_of(env, target, range(len(table.columns)), node.overriding)
+        rel: Rel = values_rel((tuple(defaults.values()),))
     elif node.parts:
         rel, finishing = _insert_parts(env, target, source, node)
     elif isinstance(source.body, nodes.ValuesList) and _is_bare(source) and _has_stars(source.body):
@@ -192,7 +194,7 @@ def _insert_values(
     for place in places.values():
         check_given(columns[place], node.overriding)
     taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
-    rest = defaults_of(env, target, [i for i in range(len(columns)) if i not in taken.values()])
+    rest = defaults_of(env, target, [i for i in range(len(columns)) if i not in taken.values()], node.overriding)
     defaults: dict[int, Scalar] = {}
     scope = NameScope(clause="VALUES", functions=[] if len(body.rows) == 1 else None)
     binder = ExpressionBinder(env, scope, "VALUES")
@@ -205,7 +207,7 @@ def _insert_values(
             place = taken[i]
             if isinstance(expr, nodes.Default):
                 if place not in defaults:
-                    defaults[place] = target.default(env, place)
+                    defaults[place] = default_of(env, target, place, node.overriding)
                 values[place] = defaults[place]
             else:
                 values[place] = given_value(binder, columns[place], expr)
@@ -244,7 +246,7 @@ def _insert_parts(
     binder = ExpressionBinder(env, NameScope(clause="INSERT"), "INSERT")
     positions = target_positions(target, names)
     columns, places = target.table.columns, places_of(target, positions)
-    exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places])
+    exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places], node.overriding)
     for (name, _), place in zip(names, places, strict=True):
         check_given(columns[place], node.overriding)
         items = [
@@ -278,7 +280,7 @@ def _insert_query(
     columns = target.table.columns
     places = places_of(target, positions)
     absent = [i for i, c in enumerate(columns) if i not in places or overridden(c, node.overriding)]
-    defaults = defaults_of(env, target, absent)
+    defaults = defaults_of(env, target, absent, node.overriding)
     late = volatile.gives_volatile(bound) or any(map(volatile.is_volatile, defaults.values()))
     rel, given = _late_columns(bound) if late else _columns(finished(bound))
     exprs = dict(defaults)

@@ -9,7 +9,7 @@ from planner.expr.scalar import Scalar
 from sql.bind.coerce import assign
 from sql.bind.environment import Binder, Environment
 from sql.bind.positions import position
-from sql.bind.target import Target, column_positions
+from sql.bind.target import Target, column_default, column_positions
 from sql.catalog.catalog import TableColumn
 from sql.syntax.nodes import queries as nodes
 
@@ -70,6 +70,15 @@ def without_defaults(positions: tuple[int, ...], rows: Sequence[tuple[nodes.Expr
     return [i for n, i in enumerate(positions) if any(not isinstance(row[n], nodes.Default) for row in rows)]
 
 
-def defaults_of(env: Environment, target: Target, places: Sequence[int]) -> dict[int, Scalar]:
+def default_of(env: Environment, target: Target, place: int, overriding: str | None) -> Scalar:
+    """The default of a column of the table; that of a view is a value given. Raises 428C9."""
+    column = target.table.columns[place]
+    if target.view_default(place) is None or overridden(column, overriding):
+        return column_default(env, column)
+    check_given(column, overriding)
+    return target.default(env, place)
+
+
+def defaults_of(env: Environment, target: Target, places: Sequence[int], overriding: str | None) -> dict[int, Scalar]:
     """The defaults of these columns of the table."""
-    return {i: target.default(env, i) for i in places}
+    return {i: default_of(env, target, i, overriding) for i in places}

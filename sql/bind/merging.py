@@ -184,7 +184,7 @@ def _inserted(
     """The row that WHEN NOT MATCHED adds."""
     columns = target.table.columns
     if action.values is None:
-        return tuple(defaults_of(env, target, range(len(columns))).values())
+        return tuple(defaults_of(env, target, range(len(columns)), action.overriding).values())
     positions = target_positions(target, action.columns)
     extra = action.values[min(len(positions), len(action.values) - 1)].at
     positions = check_width(positions, len(action.values), action.columns, extra)
@@ -197,7 +197,7 @@ def _inserted(
             check_given(column, action.overriding)
             if not overridden(column, action.overriding):
                 exprs[places[i]] = given_value(binder, column, node)
-    exprs |= defaults_of(env, target, [i for i in range(len(columns)) if i not in exprs])
+    exprs |= defaults_of(env, target, [i for i in range(len(columns)) if i not in exprs], action.overriding)
     return tuple(exprs[i] for i in range(len(columns)))
 
 

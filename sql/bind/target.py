@@ -43,13 +43,18 @@ class Target:
 
     def default(self, env: Environment, place: int) -> Scalar:
         """The DEFAULT of one of the table's columns: that of the outermost view which has one, or else the table's."""
-        column = self.table.columns[place]
+        column, own = self.table.columns[place], self.view_default(place)
+        if own is None:
+            return column_default(env, column)
+        return assign(env, bind_default(env, parse_expression(own)), column.type, column.name, 0)
+
+    def view_default(self, place: int) -> str | None:
+        """The DEFAULT that the outermost view which has one gives to one of the table's columns."""
         for view, places in reversed(self.views):
-            own = view.columns[places.index(place)] if place in places else None
-            if own is not None and own.default is not None:
-                expr = bind_default(env, parse_expression(own.default))
-                return assign(env, expr, column.type, column.name, 0)
-        return column_default(env, column)
+            own = view.columns[places.index(place)].default if place in places else None
+            if own is not None:
+                return own
+        return None
 
     @property
     def views(self) -> tuple[tuple[Relation, tuple[int | None, ...]], ...]:
