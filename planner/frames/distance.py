@@ -29,6 +29,7 @@ from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.ordering import decode_words
 from planner.expr.scalar import Call, Column, Literal
 from storage.types.codec import word_to_float
+from storage.types.timetz import timetz
 
 Keys = NDArray[Any]
 DAY: Final = 86_400_000_000
@@ -47,7 +48,9 @@ class Distance:
     def __post_init__(self) -> None:
         """Raises 22013 for an offset that is negative or NaN."""
         datum, kind = self.datum, self.type.kind
-        if kind in _MOMENTS or kind in (Kind.TIME, Kind.INTERVAL):
+        if kind in _TIMES:
+            bad = datum[2] < 0
+        elif kind in _MOMENTS or kind is Kind.INTERVAL:
             bad = _size(datum) < 0
         else:
             bad = (datum.is_nan() if isinstance(datum, Decimal) else math.isnan(datum)) or datum < 0
@@ -82,6 +85,9 @@ class Distance:
             return _objects([k + size if more else k - size for k in keys.tolist()])
         if kind in _MOMENTS and (datum[0] or (datum[1] and kind is Kind.TIMESTAMPTZ)):
             return self._by_calendar(keys, more, context)
+        if kind is Kind.TIMETZ:
+            by = timetz(min(datum[2], 7 * DAY), 0) - timetz(0, 0)
+            return _moved_integers(keys, by, more, False)
         size = datum[2] if kind is Kind.TIME else datum[1] * DAY + datum[2] if kind in _MOMENTS else datum
         return _moved_integers(keys, min(size, _LARGEST), more, kind in _MOMENTS)
 
@@ -98,6 +104,8 @@ class Distance:
         return words
 
 
+_TIMES: Final = (Kind.TIME, Kind.TIMETZ)
+"""These do not count the months and days of an offset."""
 _MOMENTS: Final = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 

@@ -18,7 +18,7 @@ from sql.syntax.nodes import queries as nodes
 _EXCLUSIONS: Final = {
     "no": Exclusion.NO_OTHERS, "current": Exclusion.CURRENT_ROW, "group": Exclusion.GROUP, "ties": Exclusion.TIES,
 }  # fmt: skip
-_MOMENTS: Final = (Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
+_MOMENTS: Final = (Kind.DATE, Kind.TIME, Kind.TIMETZ, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
 _OFFSETS: Final[dict[Kind, SqlType]] = {
     Kind.INT2: INT8, Kind.INT4: INT8, Kind.INT8: INT8, Kind.FLOAT4: FLOAT8, Kind.FLOAT8: FLOAT8, Kind.NUMERIC: NUMERIC,
     **dict.fromkeys(_MOMENTS, INTERVAL),
