@@ -233,18 +233,43 @@ def _insert_parts(
 ) -> tuple[Rel, Finishing | None]:
     """INSERT that gives values to parts of columns, whose other parts are NULL: a query that makes the columns."""
     names = _named_once(node)
-    if isinstance(source.body, nodes.ValuesList) and len(source.body.rows) == 1 and _is_bare(source):
-        row = source.body.rows[0]
-        if any(isinstance(e, nodes.Default) and p for e, p in zip(row, node.parts, strict=False)):
-            raise SqlError("0A000", "cannot set a subfield to DEFAULT")
-        _, source = _as_select(tuple(range(len(row))), source, row)
+    binder = ExpressionBinder(env, NameScope(clause="INSERT"), "INSERT")
+    if isinstance(source.body, nodes.ValuesList) and _is_bare(source):
+        rows = source.body.rows
+        for row in rows:
+            if len(row) != len(rows[0]):
+                raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
+            for expr, parts, (_, at) in zip(row, node.parts, node.columns, strict=False):
+                if isinstance(expr, nodes.Default) and parts:
+                    place = "a subfield" if isinstance(parts[-1], nodes.FieldPart) else "an array element"
+                    raise SqlError("0A000", f"cannot set {place} to DEFAULT", position=at + 1)
+        if len(rows) > 1:
+            return values_rel([_with_parts_given(env, target, binder, node, names, row) for row in rows]), None
+        _, source = _as_select(tuple(range(len(rows[0]))), source, rows[0])
     bound = bind_query(env, source, None)
     check_width(tuple(range(len(node.columns))), bound.width, node.columns, node.at)
     if volatile.gives_volatile(bound):
         raise unsupported("INSERT of volatile values into parts of columns", position=node.at + 1)
     rel, given = _columns(finished(bound))
-    binder = ExpressionBinder(env, NameScope(clause="INSERT"), "INSERT")
-    positions = target_positions(target, names)
+    ordered = _made_of_parts(env, target, binder, node, names, given)
+    return Project(rel.input if isinstance(rel, Project) else rel, ordered), None
+
+
+def _with_parts_given(
+    env: Environment, target: Target, binder: ExpressionBinder, node: nodes.InsertStatement,
+    names: Sequence[tuple[str, int]], row: Sequence[nodes.Expr],
+) -> tuple[Scalar, ...]:  # fmt: skip
+    """One row of several VALUES that are given to parts of columns."""
+    check_width(tuple(range(len(node.columns))), len(row), node.columns, row[-1].at)
+    return _made_of_parts(env, target, binder, node, names, [binder.bind(expr) for expr in row])
+
+
+def _made_of_parts(
+    env: Environment, target: Target, binder: ExpressionBinder, node: nodes.InsertStatement,
+    names: Sequence[tuple[str, int]], given: Sequence[Scalar],
+) -> tuple[Scalar, ...]:  # fmt: skip
+    """The table's columns with the given values in their parts."""
+    positions = target_positions(target, tuple(names))
     columns, places = target.table.columns, places_of(target, positions)
     exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places], node.overriding)
     for (name, _), place in zip(names, places, strict=True):
@@ -255,8 +280,7 @@ def _insert_parts(
             if n == name
         ]
         exprs[place] = with_parts(binder, columns[place], Literal(None, columns[place].type), items)
-    ordered = tuple(exprs[i] for i in range(len(columns)))
-    return Project(rel.input if isinstance(rel, Project) else rel, ordered), None
+    return tuple(exprs[i] for i in range(len(columns)))
 
 
 def _as_select(

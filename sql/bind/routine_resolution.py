@@ -83,7 +83,7 @@ class RoutineCall:
     @property
     def is_row(self) -> bool:
         """Whether the value is a row."""
-        return self.routine.record or len(self.columns) != 1
+        return self.routine.record or self.routine.returns_row or len(self.columns) != 1
 
 
 @dataclass(frozen=True, slots=True)

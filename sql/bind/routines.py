@@ -223,7 +223,8 @@ def _shaped(env: Environment, routine: Routine, rel: Rel, wanted: Sequence[SqlTy
         packed = _packed(env, rel, wanted[0])
         if packed is not None:
             return packed
-    if len(found) == 1 and len(wanted) > 1 and found[0].type.kind is Kind.RECORD and found[0].type.fields:
+    several = len(wanted) > 1 or (routine.returns_row and wanted[0].kind is not Kind.RECORD)
+    if len(found) == 1 and several and found[0].type.kind is Kind.RECORD and found[0].type.fields:
         parts = found[0].type.fields
         if not called:
             return rel

@@ -77,6 +77,11 @@ class Routine:
         return isinstance(self.result, SqlType) and self.result.kind is Kind.VOID
 
     @property
+    def returns_row(self) -> bool:
+        """RETURNS a composite type, also of one field."""
+        return self.table and isinstance(self.result, SqlType) and self.result.named is not None
+
+    @property
     def arguments(self) -> tuple[Argument, ...]:
         """The parameters that a call gives."""
         return tuple(a for a in self.declared if a.mode not in ("out", "table"))

@@ -45,7 +45,12 @@ def check_body(function: Relation, catalog: CatalogReader) -> Relation:
     if routine.record:
         return replace(function, columns=tuple(TableColumn(c.name, c.type) for c in columns))
     given, wanted = [c.type for c in columns], [c.type for c in function.columns]
-    if len(given) == 1 and len(wanted) > 1 and given[0].kind is Kind.RECORD and given[0].fields:
+    if (
+        len(given) == 1
+        and (len(wanted) > 1 or routine.returns_row)
+        and given[0].kind is Kind.RECORD
+        and given[0].fields
+    ):
         given = [type_ for _, type_ in given[0].fields]
     check_shape(routine, given, wanted)
     return function

@@ -246,3 +246,47 @@ BEGIN
   SET LOCAL TimeZone TO 'Asia/Tokyo';
   RAISE NOTICE '%', '2020-01-01 00:00+00'::timestamptz;
 END $$
+
+CREATE TABLE single (f1 int)
+
+INSERT INTO single VALUES (1), (2)
+
+CREATE FUNCTION single(int) RETURNS single LANGUAGE sql AS $$ SELECT $1 AS f1 $$
+
+SELECT single(4), (single(4)).f1
+
+SELECT x.f1, x FROM single t LEFT JOIN LATERAL single(t.f1) x ON true ORDER BY 1
+
+CREATE FUNCTION singles(int) RETURNS SETOF single LANGUAGE sql AS $$ SELECT * FROM single WHERE f1 <= $1 $$
+
+SELECT singles(1), (singles(1)).f1
+
+SELECT * FROM singles(2) ORDER BY 1
+
+CREATE FUNCTION stepped(int) RETURNS single LANGUAGE plpgsql AS $$ BEGIN RETURN row($1); END $$
+
+SELECT stepped(4), (stepped(5)).f1
+
+SELECT * FROM stepped(6)
+
+CREATE FUNCTION added(int) RETURNS single LANGUAGE sql AS $$ INSERT INTO single VALUES ($1) RETURNING * $$
+
+SELECT added(7)
+
+SELECT * FROM added(8)
+
+CREATE TABLE parts (f1 int DEFAULT 7, f2 int[], f3 pair, f4 pair[])
+
+INSERT INTO parts (f3.a, f3.b) VALUES (1, 'x'), (2, NULL)
+
+INSERT INTO parts (f2[1], f2[2]) VALUES (1, '2'), (3, 4)
+
+INSERT INTO parts (f4[1].a, f4[1].b, f1) VALUES (5, 'y', 1), ('6', 'z', 2)
+
+INSERT INTO parts (f2[1], f2[2]) VALUES (1, DEFAULT), (3, 4)
+
+INSERT INTO parts (f3.a, f3.b) VALUES (1, DEFAULT)
+
+INSERT INTO parts (f2[1], f2[2]) VALUES (1, 2), (3)
+
+SELECT * FROM parts ORDER BY f1, f2, f3, f4

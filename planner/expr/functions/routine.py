@@ -31,7 +31,7 @@ def call_routine(site: CallSite, routine: int, *arguments: Any) -> Any:
     rows = session_of(site).call_routine(routine, arguments, site.args[1:], site.result)
     if not rows:
         return None
-    return rows[0] if len(rows[0]) > 1 else rows[0][0]
+    return rows[0][0]
 
 
 def _fields(types: Sequence[SqlType]) -> Sequence[SqlType]:

@@ -78,19 +78,20 @@ class Calls:
         self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
         in_from: bool,
     ) -> Sequence[Row]:  # fmt: skip
-        """The rows that a routine returns. Raises what it raises, 54001 and 57014."""
+        """The rows that a routine returns, outside of FROM in one column. Raises what it raises, 54001 and 57014."""
         if writer.engine.rests:
             raise TooLongHereError  # the routine may change something before it needs the engine thread
         relation = writer.catalog.by_id(oid)
         if relation is None or relation.routine is None:
             raise StaleError
         routine = relation.routine
-        is_row = in_from or routine.record or len(relation.columns) != 1
+        is_row = in_from or routine.record or routine.returns_row or len(relation.columns) != 1
         columns = tuple(type_ for _, type_ in result.fields) if is_row else (result,)
         if routine.strict and any(a is None for a in arguments):
             return ()
         nested = Nested(self._session, self._runners, self, writer)
-        return self.invoke(Invocation(relation, tuple(arguments), types, columns, nested))
+        rows = self.invoke(Invocation(relation, tuple(arguments), types, columns, nested))
+        return [(row,) for row in rows] if is_row and not in_from else rows
 
     def call_procedure(self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request) -> Outcome:
         """CALL: the row of its OUT parameters. Raises what the procedure raises."""

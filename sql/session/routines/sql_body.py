@@ -33,7 +33,12 @@ def run_sql(
         raise SqlError("42P13", f"the last statement of function {routine.name} returns no rows")
     rows = outcome.rows if routine.returns_set else outcome.rows[:1]
     given = tuple(c.type for c in outcome.columns)
-    if len(given) == 1 and len(wanted) > 1 and given[0].kind is Kind.RECORD and given[0].fields:
+    if (
+        len(given) == 1
+        and (len(wanted) > 1 or routine.returns_row)
+        and given[0].kind is Kind.RECORD
+        and given[0].fields
+    ):
         rows = [(None,) * len(wanted) if row[0] is None else tuple(row[0]) for row in rows]  # type: ignore[arg-type]
         given = tuple(type_ for _, type_ in given[0].fields)
     if given == wanted:
