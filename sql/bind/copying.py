@@ -8,13 +8,17 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.expr.scalar import Column, Scalar
 from sql.bind.copy_options import check_from_stdin, copy_options
 from sql.bind.ddl import home
 from sql.bind.environment import Environment
 from sql.bind.lookup import lookup_in_schema
+from sql.bind.namespace import Visible, one_table
 from sql.bind.query import bind_top
+from sql.bind.scope import NameScope
 from sql.bind.subscribe import subscribe
 from sql.bind.target import column_default, column_positions, copy_target
+from sql.bind.walk import has_subquery, references
 from sql.catalog.catalog import Relation, RelationKind
 from sql.statements.queries import Query
 from sql.statements.statements import CopyFormat, CopyFrom, CopyTo, CreateTableFrom, Subscribe
@@ -31,14 +35,34 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     if not isinstance(node.source, nodes.TableName):
         raise SqlError("42601", 'syntax error at or near "FROM"', position=node.at + 1)
     table = copy_target(env, node.source)
+    where = None if node.where is None else _condition(env, table, node, node.where)
     columns = _columns(table, node.columns)
     names = [table.columns[i].name for i in columns]
     options = copy_options(node, [c.name for c in table.columns], names)
     check_from_stdin(node)
     defaults = tuple(column_default(env, c) if c.defaulted else None for c in table.columns)
-    return CopyFrom(table, columns, defaults, options, node.path, bool(node.columns))
+    return CopyFrom(table, columns, defaults, options, node.path, bool(node.columns), where)
 
 
+def _condition(env: Environment, table: Relation, node: nodes_statements.CopyStatement, where: nodes.Expr) -> Scalar:
+    """The condition of WHERE. Raises 42P10 for a generated column, 0A000, and the errors of the expression."""
+    if node.path is not None:
+        raise unsupported("WHERE in COPY FROM a file", "CREATE TABLE … FROM the file, and INSERT … SELECT.")
+    if any(name == "max_rejects" for name, _, _ in node.options):
+        raise unsupported("WHERE with MAX REJECTS")
+    visible = tuple(Visible(c.name, Column(i, c.type, c.nullable)) for i, c in enumerate(table.columns))
+    binder = env.binder(NameScope(one_table(table.name, visible), clause=_WHERE), _WHERE)
+    found = binder.condition(where, "WHERE")
+    if has_subquery(found):
+        raise SqlError("0A000", "cannot use subquery in COPY FROM WHERE condition")
+    for _, place in sorted(references(found)):
+        if table.columns[place].expression is not None:
+            detail = f'Column "{table.columns[place].name}" is a generated column.'
+            raise SqlError("42P10", f"generated columns are not supported in {_WHERE}", detail)
+    return found
+
+
+_WHERE: Final = "COPY FROM WHERE conditions"
 _BY_SUFFIX: Final = {
     ".csv": CopyFormat.CSV, ".json": CopyFormat.JSON, ".jsonl": CopyFormat.JSON, ".ndjson": CopyFormat.JSON,
     ".parquet": CopyFormat.PARQUET, ".orc": CopyFormat.ORC, ".tsv": CopyFormat.TEXT, ".txt": CopyFormat.TEXT,

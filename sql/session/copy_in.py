@@ -166,7 +166,7 @@ def _still(catalog: Catalog, table: Relation) -> Relation:
 
 
 def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Context) -> Words:
-    """Whole rows of the table from the columns given, defaults filled in; 23502."""
+    """Whole rows of the table from the columns given that meet WHERE, defaults filled in; 23502."""
     table = statement.table
     place = {column: i for i, column in enumerate(statement.columns)}
     vectors = []
@@ -180,6 +180,10 @@ def table_rows(statement: CopyFrom, given: list[Vector], count: int, context: Co
             (vector,) = evaluated((default,), [], count, context)
             assert column.type == default.type, "the binder casts defaults"
             vectors.append(vector)
+    if statement.where is not None:
+        (met,) = evaluated((statement.where,), vectors, count, context)
+        kept = np.flatnonzero((met.words != 0) & (True if met.nulls is None else ~met.nulls))
+        vectors, count = [Vector(v.words[kept], None if v.nulls is None else v.nulls[kept]) for v in vectors], len(kept)
     schema = tuple(ColumnType(c.type, v.nulls is not None) for c, v in zip(table.columns, vectors, strict=True))
     return fit(table, RowSet(pack(vectors, schema, count), schema), context)
 

@@ -197,7 +197,7 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyFrom:
     """``columns``: positions in the table, in the data's order; ``listed``: the statement lists them. ``path`` None:
-    STDIN."""
+    STDIN. ``where``: a condition over the table's columns, for STDIN."""
 
     table: Relation
     columns: tuple[int, ...]
@@ -206,6 +206,7 @@ class CopyFrom:
     options: CopyOptions
     path: str | None = None
     listed: bool = False
+    where: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)

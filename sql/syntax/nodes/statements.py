@@ -105,7 +105,7 @@ OptionValue = str | bool | tuple[str, ...] | tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class CopyStatement:
-    """``source``: a relation, a query or a subscription; ``path`` None is STDIN or STDOUT."""
+    """``source``: a relation, a query or a subscription; ``path`` None is STDIN or STDOUT; ``where``: of FROM."""
 
     source: TableName | Query | SubscribeStatement | Change
     columns: tuple[tuple[str, int], ...]
@@ -113,6 +113,7 @@ class CopyStatement:
     path: str | None
     options: tuple[tuple[str, OptionValue, int], ...]
     at: int
+    where: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)

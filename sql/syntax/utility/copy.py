@@ -39,7 +39,14 @@ class CopyGrammar(DefinitionGrammar):
         elif not (self.accept("stdin") or self.accept("stdout")):
             raise self.error()
         options += self._options()
-        return CopyStatement(source, columns, to, path, tuple(options), at)
+        where = None
+        if self.is_word("where"):
+            if to:
+                message = "WHERE clause not allowed with COPY TO"
+                raise SqlError("42601", message, position=self.token.start + 1)
+            self.advance()
+            where = self.expression()
+        return CopyStatement(source, columns, to, path, tuple(options), at, where)
 
     def starts_create_from(self) -> bool:
         """Whether CREATE TABLE … FROM 'uri' is next."""
@@ -124,7 +131,7 @@ class CopyGrammar(DefinitionGrammar):
 
     def _old_options(self) -> list[Option]:
         options: list[Option] = []
-        while not self.at_end():
+        while not self.at_end() and not self.is_word("where"):
             at = self.token.start
             if self.is_one_of("binary", "csv"):
                 options.append(("format", self.advance().value, at))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ivm.errors import SqlError
 from tests.support.sessions import Client, Server
 
 
@@ -124,6 +125,21 @@ def test_alter_table(client: Client) -> None:
     assert client.rows("SELECT * FROM t WHERE b = 99") == [("99", "c")]
 
 
+def test_copy_where(client: Client) -> None:
+    """The condition reads defaults too, and comes before NOT NULL."""
+    client.run("CREATE MATERIALIZED VIEW m AS SELECT count(*), sum(b) FROM t")
+    assert client.run("COPY t (a) FROM STDIN WHERE c = 'c' AND a > 1", b"1\n2\n3\n") == "COPY 2"
+    csv = "COPY t (a, c) FROM STDIN WITH (FORMAT csv) WHERE t.a % 2 = 0 OR c IS NULL"
+    assert client.run(csv, b"4,x\n5,y\n6,\n7,\n") == "COPY 3"
+    assert client.run("COPY t FROM STDIN CSV WHERE a IS NOT NULL", b",x\n12,z\n") == "COPY 1"
+    with pytest.raises(SqlError, match="division by zero"):
+        client.run("COPY t FROM STDIN CSV WHERE 1 / (a - 8) = 0", b"9,q\n10,q\n8,q\n")
+    assert client.rows("SELECT * FROM t ORDER BY a") == [
+        ("2", "4", "c"), ("3", "6", "c"), ("4", "8", "x"), ("6", "12", None), ("7", "14", None), ("12", "24", "z"),
+    ]  # fmt: skip
+    assert client.rows("SELECT * FROM m") == [("6", "68")]
+
+
 @pytest.mark.parametrize(
     ("text", "state", "message"),
     [
@@ -132,6 +148,21 @@ def test_alter_table(client: Client) -> None:
         ("UPDATE t SET b = 2", "428C9", 'column "b" can only be updated to DEFAULT'),
         ("UPDATE t SET (a, b) = (SELECT 1, 2)", "428C9", 'column "b" can only be updated to DEFAULT'),
         ("COPY t (a, b) FROM STDIN", "42P10", 'column "b" is a generated column'),
+        ("COPY t FROM STDIN WHERE b = 2", "42P10", "generated columns are not supported in COPY FROM WHERE conditions"),
+        ("COPY t FROM STDIN WHERE t IS NOT NULL", "42P10",
+         "generated columns are not supported in COPY FROM WHERE conditions"),
+        ("COPY t FROM STDIN WHERE a IN (SELECT 1)", "0A000", "cannot use subquery in COPY FROM WHERE condition"),
+        ("COPY t FROM STDIN WHERE sum(a) > 1", "42803",
+         "aggregate functions are not allowed in COPY FROM WHERE conditions"),
+        ("COPY t FROM STDIN WHERE sum(a) OVER () > 1", "42P20",
+         "window functions are not allowed in COPY FROM WHERE conditions"),
+        ("COPY t FROM STDIN WHERE generate_series(1, a) > 1", "0A000",
+         "set-returning functions are not allowed in COPY FROM WHERE conditions"),
+        ("COPY t FROM STDIN WHERE a", "42804", "argument of WHERE must be type boolean, not type integer"),
+        ("COPY t FROM STDIN WHERE q", "42703", 'column "q" does not exist'),
+        ("COPY t TO STDOUT WHERE a = 7", "42601", "WHERE clause not allowed with COPY TO"),
+        ("COPY t FROM 'a.csv' WHERE a = 7", "0A000", "WHERE in COPY FROM a file is not supported"),
+        ("COPY t FROM STDIN WITH (MAX REJECTS 1) WHERE a = 7", "0A000", "WHERE with MAX REJECTS is not supported"),
         ("CREATE TABLE x (a int, b int GENERATED ALWAYS AS (b) STORED)", "42P17",
          'cannot use generated column "b" in column generation expression'),
         ("CREATE TABLE x (a int, b float8 GENERATED ALWAYS AS (random()) STORED)", "42P17",
