@@ -243,7 +243,7 @@ def _insert_parts(
                 if isinstance(expr, nodes.Default) and parts:
                     place = "a subfield" if isinstance(parts[-1], nodes.FieldPart) else "an array element"
                     raise SqlError("0A000", f"cannot set {place} to DEFAULT", position=at + 1)
-        if len(rows) > 1:
+        if len(rows) > 1 or any(isinstance(expr, nodes.Default) for expr in rows[0]):
             return values_rel([_with_parts_given(env, target, binder, node, names, row) for row in rows]), None
         _, source = _as_select(tuple(range(len(rows[0]))), source, rows[0])
     bound = bind_query(env, source, None)
@@ -259,26 +259,29 @@ def _with_parts_given(
     env: Environment, target: Target, binder: ExpressionBinder, node: nodes.InsertStatement,
     names: Sequence[tuple[str, int]], row: Sequence[nodes.Expr],
 ) -> tuple[Scalar, ...]:  # fmt: skip
-    """One row of several VALUES that are given to parts of columns."""
+    """One row of VALUES that are given to parts of columns."""
     check_width(tuple(range(len(node.columns))), len(row), node.columns, row[-1].at)
-    return _made_of_parts(env, target, binder, node, names, [binder.bind(expr) for expr in row])
+    values = [None if isinstance(expr, nodes.Default) else binder.bind(expr) for expr in row]
+    return _made_of_parts(env, target, binder, node, names, values)
 
 
 def _made_of_parts(
     env: Environment, target: Target, binder: ExpressionBinder, node: nodes.InsertStatement,
-    names: Sequence[tuple[str, int]], given: Sequence[Scalar],
+    names: Sequence[tuple[str, int]], given: Sequence[Scalar | None],
 ) -> tuple[Scalar, ...]:  # fmt: skip
-    """The table's columns with the given values in their parts."""
+    """The table's columns with the given values in their parts; None stands for a column's default."""
     positions = target_positions(target, tuple(names))
     columns, places = target.table.columns, places_of(target, positions)
     exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places], node.overriding)
     for (name, _), place in zip(names, places, strict=True):
+        items = []
+        for (n, at), parts, value in zip(node.columns, node.parts, given, strict=True):
+            if n == name and value is not None:
+                items.append((parts, value, at))
+        if not items:
+            exprs[place] = target.default(env, place)
+            continue
         check_given(columns[place], node.overriding)
-        items = [
-            (parts, value, at)
-            for (n, at), parts, value in zip(node.columns, node.parts, given, strict=True)
-            if n == name
-        ]
         exprs[place] = with_parts(binder, columns[place], Literal(None, columns[place].type), items)
     return tuple(exprs[i] for i in range(len(columns)))
 

@@ -290,3 +290,13 @@ INSERT INTO parts (f3.a, f3.b) VALUES (1, DEFAULT)
 INSERT INTO parts (f2[1], f2[2]) VALUES (1, 2), (3)
 
 SELECT * FROM parts ORDER BY f1, f2, f3, f4
+
+CREATE VIEW of_parts AS SELECT f3, f1, f2 FROM parts
+
+ALTER VIEW of_parts ALTER f3 SET DEFAULT '(0,d)'
+
+INSERT INTO of_parts (f2[1], f2[2], f3, f2[4], f1, f2[3]) VALUES (1, 2, DEFAULT, 4, DEFAULT, 3), (10, 11, '(5,e)', 13, 100, 12)
+
+INSERT INTO parts (f2[1], f1) VALUES (9, DEFAULT)
+
+SELECT * FROM parts ORDER BY f1, f2, f3, f4
