@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from ivm.words import Kind, SqlType
+from planner.logical.traversal import columns_of
 from sql.bind.entry_points import environment_of
 from sql.bind.environment import Environment
+from sql.bind.generation import generated_columns
 from sql.bind.view_targets import fires_instead, updatable_columns
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
@@ -208,6 +210,16 @@ def constraint_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in _constraints(state):
         for i in index.columns:
             yield row(column_name=relation.columns[i].name, **_key(state, relation, index.name))
+
+
+def column_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
+    for relation in user_relations(state, RelationKind.TABLE):
+        for i, expr in generated_columns(relation):
+            for used in sorted(columns_of(expr)):
+                yield row(
+                    table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
+                    column_name=relation.columns[used].name, dependent_column=relation.columns[i].name,
+                )  # fmt: skip
 
 
 def table_privileges(state: SystemState, row: Row) -> Iterator[Datums]:

@@ -103,6 +103,8 @@ VIEWS: Final = """
 13250 character_sets v: character_set_catalog name, character_set_schema name, character_set_name name,
     character_repertoire name, form_of_use name, default_collate_catalog name, default_collate_schema name,
     default_collate_name name
+13275 column_column_usage v: table_catalog name, table_schema name, table_name name, column_name name,
+    dependent_column name
 13265 collations v: collation_catalog name, collation_schema name, collation_name name, pad_attribute varchar
 13478 view_table_usage v: view_catalog name, view_schema name, view_name name, table_catalog name, table_schema
     name, table_name name
