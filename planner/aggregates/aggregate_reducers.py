@@ -129,7 +129,7 @@ class PercentileFold(_LaidOutFold):
     @property
     def layout(self) -> GroupLayout:
         aggregate = self.aggregate
-        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, False, None, _no_values())
+        unbound = Percentile(aggregate.args[0].type, aggregate.type, False, None, None, None, _no_values())
         return percentile_layout(aggregate, unbound)
 
     def bind(self, context: Context) -> Reducer:

@@ -17,7 +17,7 @@ from ivm.words import ColumnType, Kind, SqlType
 from planner.aggregates.table import AGGREGATES
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant
-from planner.expr.functions.ordered_set import between, checked, interval_between
+from planner.expr.functions.ordered_set import between, checked, interval_between, leaves, shaped
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Aggregate
 from storage.dictionary import Dictionary
@@ -28,7 +28,8 @@ from storage.types import codec
 class Percentile:
     """Vals: 0 where the row counts, ordering words, the value's word. Vals out: word, null word.
 
-    ``fractions``: None for a NULL fraction; ``many``: they were an array, and so is the result (None: a NULL array).
+    ``fractions``: None for a NULL fraction; ``array``: the array that they were in, whose dimensions the result has,
+    if any (a NULL array has None for ``fractions``).
     ``failure``: the SQLSTATE and message that every group fails with if the fractions are invalid.
     """
 
@@ -36,7 +37,7 @@ class Percentile:
     result: SqlType
     continuous: bool
     fractions: tuple[float | None, ...] | None
-    many: bool
+    array: tuple[Any, ...] | None
     failure: tuple[str, str] | None
     dictionary: Dictionary
     out_width: ClassVar[int] = 2
@@ -78,7 +79,7 @@ class Percentile:
                 high = values[at]
                 at += 1
             found.append(self._between(low, high, fraction, total))
-        return tuple(found) if self.many else found[0]
+        return found[0] if self.array is None else shaped(self.array, iter(found))
 
     def _between(self, low: Any, high: Any, fraction: float, total: int) -> object:
         if not self.continuous:
@@ -93,13 +94,14 @@ def percentile(aggregate: Aggregate, context: Context) -> Percentile:
     """The reducer of a percentile aggregate; evaluates its fraction."""
     value, fraction = aggregate.args
     continuous = AGGREGATES[aggregate.function].interpolates
-    many = fraction.type.kind is Kind.ARRAY
     fractions: tuple[float | None, ...] | None = None
+    array: tuple[Any, ...] | None = None
     failure = None
     try:
         datum: Any = constant(fraction, context)
         if datum is not None:
-            fractions = tuple(None if f is None else checked(f) for f in (datum if many else (datum,)))
+            array = datum if fraction.type.kind is Kind.ARRAY else None
+            fractions = tuple(None if f is None else checked(f) for f in leaves((datum,)))
     except SqlError as error:
         failure = error.sqlstate, error.message
-    return Percentile(value.type, aggregate.type, continuous, fractions, many, failure, context.dictionary)
+    return Percentile(value.type, aggregate.type, continuous, fractions, array, failure, context.dictionary)

@@ -449,3 +449,9 @@ SELECT id, count(*) OVER w, array_agg(id) OVER w IS NULL, min(id) OVER w, max(id
 SELECT id, count(*) OVER w, array_agg(id) OVER w IS NULL, min(id) OVER w, max(id) OVER w FROM (VALUES (1, '11:00 BST'::timetz), (2, '12:00 BST'), (3, '13:00 BST'), (4, '14:00 BST'), (5, '15:00 BST'), (6, '15:00 BST'), (7, '17:00 BST'), (8, '18:00+00'), (9, '12:00+02'), (10, NULL), (11, '23:59:59-15:59'), (12, '00:00+15:59')) v(id, t) WINDOW w AS (ORDER BY t NULLS FIRST RANGE BETWEEN '1 hour' PRECEDING AND '30 hours' FOLLOWING EXCLUDE TIES) ORDER BY id
 SELECT id, count(*) OVER w, array_agg(id) OVER w IS NULL, min(id) OVER w, max(id) OVER w FROM (VALUES (1, '11:00 BST'::timetz), (2, '12:00 BST'), (3, '13:00 BST'), (4, '14:00 BST'), (5, '15:00 BST'), (6, '15:00 BST'), (7, '17:00 BST'), (8, '18:00+00'), (9, '12:00+02'), (10, NULL), (11, '23:59:59-15:59'), (12, '00:00+15:59')) v(id, t) WINDOW w AS (ORDER BY t RANGE BETWEEN '-1 us' PRECEDING AND CURRENT ROW) ORDER BY id
 SELECT t, count(*) OVER (ORDER BY t RANGE BETWEEN '-1 day 1 hour' PRECEDING AND CURRENT ROW) FROM (VALUES ('11:00'::time), ('12:00'), ('13:01')) v(t)
+
+-- percentiles by arrays of several dimensions
+SELECT percentile_disc(ARRAY[[NULL, 1, 0.5], [0.75, 0.25, NULL]]) WITHIN GROUP (ORDER BY i), percentile_cont(ARRAY[[0, 1], [0.5, NULL]]) WITHIN GROUP (ORDER BY i), percentile_disc(ARRAY[[[0.5]]]) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 9) i
+SELECT g, percentile_cont(ARRAY[[g / 2.0, 1], [NULL, 0]]) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 9) i, generate_series(0, 2) g WHERE g < 2 GROUP BY g ORDER BY g
+SELECT percentile_disc(ARRAY[[0.5], [2]]) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 9) i
+SELECT percentile_disc('{}'::float8[]) WITHIN GROUP (ORDER BY i), percentile_disc(NULL::float8[]) WITHIN GROUP (ORDER BY i), percentile_cont(ARRAY[[0.5]]) WITHIN GROUP (ORDER BY i) FILTER (WHERE i > 9) FROM generate_series(1, 9) i

@@ -8,7 +8,7 @@ them. The array is NULL for no rows; NULLs among the values are ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from ivm.errors import SqlError
@@ -24,12 +24,23 @@ _Pick = Callable[[Sequence[Any], float], Any]
 
 
 def checked(fraction: float) -> float:
-    """The fraction, checked to be in range. Raises 22003, or 0A000 for an array of fractions."""
-    if isinstance(fraction, tuple):
-        raise SqlError("0A000", "percentiles by an array of several dimensions are not supported")
+    """The fraction, checked to be in range. Raises 22003."""
     if not 0 <= fraction <= 1:
         raise SqlError("22003", f"percentile value {fraction:g} is not between 0 and 1".replace("nan", "NaN"))
     return fraction
+
+
+def leaves(fractions: Sequence[Any]) -> list[float | None]:
+    """The fractions of an array of any number of dimensions, in order."""
+    found: list[float | None] = []
+    for item in fractions:
+        found += leaves(item) if isinstance(item, tuple) else [item]
+    return found
+
+
+def shaped(fractions: Sequence[Any], values: Iterator[Any]) -> tuple[Any, ...]:
+    """An array of the values, which has the dimensions of the fractions."""
+    return tuple(shaped(item, values) if isinstance(item, tuple) else next(values) for item in fractions)
 
 
 def _one(values: Sequence[Any] | None, fraction: float | None, pick: _Pick) -> Any:
@@ -43,11 +54,12 @@ def _one(values: Sequence[Any] | None, fraction: float | None, pick: _Pick) -> A
 def _many(values: Sequence[Any] | None, fractions: Sequence[Any] | None, pick: _Pick) -> Any:
     if fractions is None:
         return None
-    for fraction in fractions:
+    flat = leaves(fractions)
+    for fraction in flat:
         if fraction is not None:
             checked(fraction)
     there = [v for v in values or () if v is not None]
-    return tuple(None if f is None else pick(there, f) for f in fractions) if there else None
+    return shaped(fractions, iter([None if f is None else pick(there, f) for f in flat])) if there else None
 
 
 def _discrete(values: Sequence[T], fraction: float) -> T:
