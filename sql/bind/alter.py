@@ -11,6 +11,7 @@ from planner.expr.scalar import Scalar
 from sql.bind import ddl
 from sql.bind.coerce import assign
 from sql.bind.constraints import foreign_key
+from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import stored
@@ -207,6 +208,8 @@ def _add_column(
     if node.generated is not None and node.generated[0] != "default":
         sequence_type(column.type, "identity column")
     default = column_default(env, column)
+    if column.domain is not None:
+        default = domain_value(env, column.domain, default)
     if has_subquery(default):
         raise unsupported("ADD COLUMN with a DEFAULT that reads tables", position=node.at + 1)
     return definitions.AddColumn(column, default, change.if_not_exists, key, node.generated)
@@ -236,7 +239,10 @@ def _set_type(
 ) -> definitions.SetType:
     _not_system(change.column, "alter")
     column = column_of(table, change.column)
-    type_ = ddl.storable(env.type(change.type), column.name)
+    domain = env.domain(change.type)
+    type_ = ddl.storable(env.type(change.type), column.name) if domain is None else domain.columns[0].type
+    if domain is not None and column.expression is not None:
+        raise unsupported("a generated column of a domain type", position=change.at + 1)
     if column.expression is not None and change.using is not None:
         message = "cannot specify USING when altering type of generated column"
         raise SqlError("42601", message, f'Column "{column.name}" is a generated column.')
@@ -250,7 +256,9 @@ def _set_type(
     if has_subquery(bound):
         raise SqlError("0A000", "cannot use subquery in transform expression", position=using.at + 1)
     value = _converted(env, bound, type_, column.name, change.using is not None)
-    return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_))
+    if domain is not None:
+        value = domain_value(env, domain, value)
+    return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_), domain)
 
 
 def _converted(env: Environment, expr: Scalar, type_: SqlType, name: str, explicit: bool) -> Scalar:

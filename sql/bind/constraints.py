@@ -10,7 +10,9 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
+from planner.memo import by_identity
 from sql.bind.comparable import check_index
+from sql.bind.domains import domain_value
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
@@ -145,6 +147,14 @@ def check_conditions(table: Relation) -> tuple[Scalar, ...]:
     """The conditions of a table's CHECK constraints, over its columns."""
     env = empty_environment()
     return tuple(_condition(env, table.name, table.columns, parse_expression(c.text)) for c in table.checks)
+
+
+@by_identity
+def domain_columns(table: Relation) -> tuple[tuple[int, Scalar], ...]:
+    """The columns whose types are domains: each one's position, and its value checked by the domain."""
+    env = empty_environment()
+    columns = enumerate(table.columns)
+    return tuple((i, domain_value(env, c.domain, Column(i, c.type, True))) for i, c in columns if c.domain is not None)
 
 
 def renamed_check(before: Relation, after: Relation, check: Check, old: str, new: str) -> Check:

@@ -169,19 +169,19 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
     for name, column in zip(names, query.columns, strict=True):
         if names.count(name) > 1:
             raise SqlError("42701", f'column "{name}" specified more than once')
-        if _is_pseudo(column.type):
+        if is_pseudo(column.type):
             raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(column.type)}')
     return names
 
 
 def storable(type_: SqlType, name: str) -> SqlType:
     """The type of a stored column. Raises 42P16 for a pseudo-type."""
-    if _is_pseudo(type_):
+    if is_pseudo(type_):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')
     return type_
 
 
-def _is_pseudo(type_: SqlType) -> bool:
+def is_pseudo(type_: SqlType) -> bool:
     """Whether no column can have the type: that of rows without a named type, for instance, or of arrays of them."""
     inner = type_.element or type_
     return inner.kind in _UNSTORABLE and inner.named is None
@@ -202,20 +202,24 @@ def default_expression(env: Environment, node: nodes.Expr, type_: SqlType, name:
 def column_definition(env: Environment, node: ColumnDefinition, parents: Sequence[Relation] = ()) -> TableColumn:
     """A column from its definition; constraints aside. Without a type it has that of the parent's column. Raises 42704,
     42703, 42P16, 42804."""
+    domain = None
     if node.type is None:
         type_ = next((c.type for p in parents for c in p.columns if c.name == node.name), None)
         if type_ is None:
             raise SqlError("42703", f'column "{node.name}" does not exist')
     else:
-        type_ = storable(env.type(node.type), node.name)
+        domain = env.domain(node.type)
+        type_ = storable(env.type(node.type), node.name) if domain is None else domain.columns[0].type
+        if domain is not None and node.expression is not None:
+            raise unsupported("a generated column of a domain type", position=node.at + 1)
     text = None
     if node.default is not None:
         expr, text = node.default
         sequence = sequences.of_default(default_expression(env, expr, type_, node.name))
         if sequence is not None:
-            return TableColumn(node.name, type_, not node.not_null, None, Generated(sequence))
+            return TableColumn(node.name, type_, not node.not_null, None, Generated(sequence), domain=domain)
     expression = None if node.expression is None else node.expression[1]
-    return TableColumn(node.name, type_, not node.not_null, text, None, expression)
+    return TableColumn(node.name, type_, not node.not_null, text, None, expression, domain=domain)
 
 
 def changes_data(query: nodes.Query) -> bool:
@@ -233,6 +237,9 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if node.materialized and env.interpreted:
         hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
         raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)
+    if node.materialized and env.domains:
+        hint = "Cast to its base type, or store the values in a table's column of the domain."
+        raise unsupported(f"a cast to domain {env.domains[0]} in a materialized view", hint)
     if env.parameters.types:
         what = "materialized views" if node.materialized else "views"
         raise SqlError("42P02", f"{what} may not be defined using bound parameters")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.words import TEXT, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Literal, Parameter, Scalar, SortKey
 from planner.logical.nodes import Rel
@@ -162,6 +162,7 @@ class Environment:
     its identity.
     ``marked``: the aliases of tables in FROM that get an extra column which only an outer join's padding makes NULL.
     ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
+    ``domains``: the domains that values are cast to.
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
     ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
@@ -178,6 +179,7 @@ class Environment:
     top: nodes.With | None = None
     changes: list[tuple[int, DataChange]] = field(default_factory=list)
     oids: bool = False
+    domains: list[str] = field(default_factory=list)
     interpreted: list[str] = field(default_factory=list)
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
@@ -216,11 +218,22 @@ class Environment:
         return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=(*self.views, view.id))
 
     def type(self, name: nodes.TypeName) -> SqlType:
-        """The type that a name means. Raises 42704, 0A000, 22023."""
+        """The type that a name means. Raises 42704, 0A000, 22023; 0A000 for a domain, see ``domain``."""
         text = name.name
         own = None if is_type_name(text) and name.schema in (None, "pg_catalog") else self._own_type(name)
         type_ = type_from_name(text, name.args, name.at + 1) if own is None else own
         return array_of(type_) if name.array else type_
+
+    def domain(self, name: nodes.TypeName) -> Relation | None:
+        """The domain that a name means, None if it means another type. Raises 42601."""
+        if name.array or (is_type_name(name.name) and name.schema in (None, "pg_catalog")):
+            return None
+        found = self.catalog.type(name.schema, name.name)
+        if found is None or not found.domain:
+            return None
+        if name.args:
+            raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
+        return found
 
     def _own_type(self, name: nodes.TypeName) -> SqlType | None:
         found = self.catalog.type(name.schema, name.name)
@@ -228,4 +241,7 @@ class Environment:
             raise SqlError("42704", f'type "{name.schema}.{name.name}" does not exist', position=name.at + 1)
         if found is not None and name.args:
             raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
+        if found is not None and found.domain:
+            hint = "A domain can be the type of a table's column, and of a cast in a query: write its base type here."
+            raise unsupported(f"domain {found.name} in this place", hint, name.at + 1)
         return None if found is None else found.type_named(name.name)

@@ -13,6 +13,7 @@ from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, json_calls, routine_resolution, rows
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
+from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.literals import number, typed_literal
 from sql.bind.operators import negate, operator
@@ -228,7 +229,15 @@ class ExpressionBinder:
         return resolve_unknown(self.env, inner, expr.at)
 
     def _cast(self, expr: nodes.Cast) -> Scalar:
-        target = self.env.type(expr.type)
+        domain = self.env.domain(expr.type)
+        if domain is None:
+            return self._cast_to(expr, self.env.type(expr.type))
+        if expr.attempt:
+            raise unsupported("TRY_CAST to a domain", position=expr.at + 1)
+        self.env.domains.append(domain.name)
+        return domain_value(self.env, domain, self._cast_to(expr, domain.columns[0].type))
+
+    def _cast_to(self, expr: nodes.Cast, target: SqlType) -> Scalar:
         inner = expr.expr
         if isinstance(inner, nodes.ArrayExpr):
             return arrays.array(self, inner, target)

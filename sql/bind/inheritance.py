@@ -54,7 +54,7 @@ def _inherited(column: TableColumn) -> TableColumn:
 
 
 def _one(known: TableColumn, column: TableColumn, what: str) -> TableColumn:
-    if known.type != column.type:
+    if known.type != column.type or known.domain != column.domain:
         detail = f"{format_type(known.type, True)} versus {format_type(column.type, True)}"
         raise SqlError("42804", f'{what} "{column.name}" has a type conflict', detail)
     return replace(known, nullable=known.nullable and column.nullable)
@@ -78,7 +78,8 @@ def _redefined(known: TableColumn, column: TableColumn) -> TableColumn:
     if known.expression is not None and column.defaulted:
         raise SqlError("42611", f'column "{column.name}" inherits from generated column but specifies default')
     result = replace(result, local=True, expression=column.expression or result.expression)
-    return replace(result, default=column.default, generated=column.generated) if column.defaulted else result
+    defaulted = column.default is not None or column.generated is not None
+    return replace(result, default=column.default, generated=column.generated) if defaulted else result
 
 
 def inherited_keys(parent: Relation) -> tuple[Index | None, tuple[Index, ...]]:

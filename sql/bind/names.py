@@ -35,6 +35,9 @@ def _figure(env: Environment, expr: nodes.Expr) -> tuple[str, int]:
             name, strength = _figure(env, expr.expr)
             if strength > 1:
                 return name, strength
+            domain = env.domain(expr.type)
+            if domain is not None:
+                return domain.name, 1
             return internal_name(env.type(expr.type)).removeprefix("_"), 1
         case nodes.CaseExpr():
             name, strength = _figure(env, expr.otherwise) if expr.otherwise is not None else ("", 0)

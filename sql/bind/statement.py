@@ -28,6 +28,7 @@ from sql.bind import (
     copying,
     ddl,
     dml,
+    domain_definitions,
     procedures,
     routine_definitions,
     vectors,
@@ -51,6 +52,7 @@ from sql.statements import queries
 from sql.statements import statements as bound
 from sql.statements.subqueries import reads_subqueries
 from sql.syntax.nodes import alter as nodes_alter
+from sql.syntax.nodes import domains as nodes_domains
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
 from sql.syntax.nodes import statements as nodes_statements
@@ -152,6 +154,10 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return create_trigger(env, tree)
         case nodes_types.CreateCompositeStatement():
             return composite_types.create_composite(env, tree)
+        case nodes_domains.CreateDomainStatement():
+            return domain_definitions.create_domain(env, tree)
+        case nodes_domains.AlterDomainStatement():
+            return domain_definitions.alter_domain(env, tree)
         case nodes_types.CreateRangeStatement():
             return composite_types.create_range(env, tree)
         case nodes_types.AlterCompositeStatement():

@@ -110,9 +110,10 @@ def column_default(env: Environment, column: TableColumn) -> Scalar:
     """A column's DEFAULT as the column's type, NULL where it has none."""
     if column.generated is not None:
         return assign(env, sequences.next_value(column.generated.sequence), column.type, column.name, 0)
-    if column.default is None:
+    text = column.own_default
+    if text is None:
         return Literal(None, column.type)
-    expr = bind_default(env, parse_expression(column.default))
+    expr = bind_default(env, parse_expression(text))
     return assign(env, expr, column.type, column.name, 0)
 
 

@@ -76,7 +76,7 @@ class Generated:
 class TableColumn:
     """A column of a stored relation. ``default``: the DEFAULT expression's SQL text, which ``generated`` replaces.
     ``expression``: that of a generated column, as SQL text. ``local``: it is the table's own, and not only
-    inherited."""
+    inherited. ``domain``: the domain that its values belong to, whose base type is ``type``."""
 
     name: str
     type: SqlType
@@ -85,11 +85,19 @@ class TableColumn:
     generated: Generated | None = None
     expression: str | None = None
     local: bool = True
+    domain: Relation | None = None
 
     @property
     def defaulted(self) -> bool:
         """Whether an INSERT that leaves the column out computes its value."""
-        return self.default is not None or self.generated is not None
+        return self.own_default is not None or self.generated is not None
+
+    @property
+    def own_default(self) -> str | None:
+        """The DEFAULT expression's SQL text: the column's, or else its domain's."""
+        if self.default is None and self.domain is not None:
+            return self.domain.columns[0].default
+        return self.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +162,7 @@ class Relation:
     ``connection``: of a source or sink, whose only dependency is the relation that it fills or reads. ``parts``: the
     number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
     maintains it. ``options``: of a plain view, as ``name=value`` each. ``multirange``: of a range type, the name of its
-    multirange type.
+    multirange type. ``domain``: it is a domain, whose values are its one column, ``value``, with ``checks``.
     """
 
     id: int
@@ -187,6 +195,7 @@ class Relation:
     options: tuple[str, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     multirange: str | None = None
+    domain: bool = False
 
     @property
     def own_type(self) -> SqlType:
@@ -201,7 +210,7 @@ class Relation:
     @property
     def composite(self) -> bool:
         """Whether it is a composite type, a type whose columns are its values' fields."""
-        return self.kind is RelationKind.TYPE and self.enum is None and self.multirange is None
+        return self.kind is RelationKind.TYPE and self.enum is None and self.multirange is None and not self.domain
 
     @property
     def oid(self) -> int:
@@ -427,14 +436,16 @@ class Catalog:
     def using(self, type_: Relation, *, directly: bool = False) -> list[tuple[Relation, TableColumn]]:
         """The tables' columns, and the attributes of composite types, of this type or with it inside. ``directly``: not
         inside of another type that a user made."""
-        oid = type_oid(type_.own_type)
         kinds = (RelationKind.TABLE, RelationKind.TYPE)
         users = sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.oid)
+        if type_.domain:
+            return [(t, c) for t in users for c in t.columns if c.domain is not None and c.domain.id == type_.id]
+        oid = type_oid(type_.own_type)
         return [(t, c) for t in users if t.id != type_.id for c in t.columns if mentions(c.type, oid, directly)]
 
     def with_relations(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         """The catalog with these relations instead of its own."""
-        relations = _with_children(relations)
+        relations = _with_domains(_with_children(relations))
         names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
         types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
         types.update({(r.schema_name, r.multirange): r for r in types.values() if r.multirange is not None})
@@ -459,6 +470,22 @@ def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:
         if found != relation.children:
             changed[relation.id] = replace(relation, children=found)
     return {**relations, **changed} if changed else relations
+
+
+def _with_domains(relations: dict[int, Relation]) -> dict[int, Relation]:
+    """The relations, with the domains of columns as they are now: a domain is older than those over it."""
+    found = dict(relations)
+    for domain in sorted((r for r in relations.values() if r.domain), key=lambda r: r.id):
+        for relation in found.values():
+            if any(c.domain is not None and c.domain.id == domain.id for c in relation.columns):
+                now = found[domain.id]
+                columns = (
+                    replace(c, domain=now) if c.domain is not None and c.domain.id == now.id else c
+                    for c in relation.columns
+                )
+                changed = replace(relation, columns=tuple(columns))
+                found[relation.id] = relation if changed == relation else changed
+    return found
 
 
 def _with_columns(

@@ -32,7 +32,7 @@ from sql.catalog.triggers import Trigger
 
 _PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
 """Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
-_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts", "options", "multirange")
+_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts", "options", "multirange", "domain")
 
 
 def catalog_to_json(catalog: Catalog) -> bytes:
@@ -53,7 +53,11 @@ def catalog_from_json(before: Catalog, data: bytes) -> Catalog:
     enums = {r["id"]: _enum_from_json(before, r) for r in body["relations"] if "enum" in r}
     known = {oid: SqlType(Kind.ENUM, enum=enum.type) for oid, enum in enums.items()}
     types = StoredTypes(known, body["relations"], type_from_json)
-    relations = {r.id: r for r in (_relation_from_json(each, enums, types) for each in body["relations"])}
+    domains: dict[int, Relation] = {}
+    for each in body["relations"]:
+        if each.get("domain"):
+            domains[each["id"]] = _relation_from_json(each, enums, types, domains)
+    relations = {r.id: r for r in (_relation_from_json(each, enums, types, domains) for each in body["relations"])}
     schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
     comments = {tuple(key): text for *key, text in body.get("comments", ())}
     return replace(before, schemas=schemas, comments=comments).with_relations(
@@ -96,14 +100,16 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
     }
 
 
-def _relation_from_json(data: Mapping[str, Any], enums: Mapping[int, Enumeration], types: Types) -> Relation:
-    """``data``: with tuples for lists."""
+def _relation_from_json(
+    data: Mapping[str, Any], enums: Mapping[int, Enumeration], types: Types, domains: Mapping[int, Relation]
+) -> Relation:
+    """``data``: with tuples for lists. ``domains``: those with lower ids, if it is a domain, or else all."""
     return Relation(
         data["id"],
         data["schema"],
         data["name"],
         RelationKind(data["kind"]),
-        tuple(_column_from_json(c, types) for c in data["columns"]),
+        tuple(_column_from_json(c, types, domains) for c in data["columns"]),
         **{name: data[name] for name in (*_PLAIN, *_PLAIN_IF_SET) if name in data},
         indexes=tuple(Index(**i) for i in data.get("indexes", ())),
         references=tuple(RelationReference(*r) for r in data.get("references", ())),
@@ -143,18 +149,20 @@ def _reference_to_json(reference: RelationReference) -> list[object]:
 
 def _column_to_json(column: TableColumn) -> list[object]:
     generated = None if column.generated is None else astuple(column.generated)
-    found = [generated, column.expression, None if column.local else False]
+    domain = None if column.domain is None else column.domain.id
+    found = [generated, column.expression, None if column.local else False, domain]
     while found and found[-1] is None:
         found.pop()
     return [column.name, type_to_json(column.type), column.nullable, column.default, *found]
 
 
-def _column_from_json(data: abc.Sequence[Any], types: Types) -> TableColumn:
+def _column_from_json(data: abc.Sequence[Any], types: Types, domains: Mapping[int, Relation]) -> TableColumn:
     name, type_, nullable, default, *rest = data
     generated = Generated(*rest[0]) if rest and rest[0] is not None else None
     expression = rest[1] if len(rest) > 1 else None
-    local = len(rest) < 3
-    return TableColumn(name, type_from_json(type_, types), nullable, default, generated, expression, local)
+    local = len(rest) < 3 or rest[2] is None
+    domain = domains[rest[3]] if len(rest) > 3 else None
+    return TableColumn(name, type_from_json(type_, types), nullable, default, generated, expression, local, domain)
 
 
 def _sequence_to_json(sequence: Sequence) -> dict[str, object]:

@@ -23,7 +23,10 @@ _BASES: Final = (0, ROW_BASE, ROW_ARRAY_BASE, MULTIRANGE_BASE, MULTIRANGE_ARRAY_
 
 
 def types_of(relation: Relation) -> tuple[SqlType, ...]:
-    """The types that it defines, without their arrays: a range type comes with its multirange type."""
+    """The types that it defines, without their arrays: a range type comes with its multirange type. A domain defines
+    none: its values have the base type."""
+    if relation.domain:
+        return ()
     own = relation.own_type
     return (own,) if relation.multirange is None else (own, multirange_of(own))
 
@@ -76,9 +79,13 @@ def check_lasting(catalog: Catalog, relation: Relation) -> None:
 
 def _used(catalog: Catalog, types: Iterable[Relation]) -> Iterator[tuple[Relation, Relation, str]]:
     """The relations with a column that has one of these types inside, and the column's name."""
-    oids = [(relation, info(type_).oid) for relation in types for type_ in types_of(relation)]
-    for user in catalog.relations.values() if oids else ():
+    given = list(types)
+    domains = {r.id: r for r in given if r.domain}
+    oids = [(relation, info(type_).oid) for relation in given for type_ in types_of(relation)]
+    for user in catalog.relations.values() if given else ():
         for column in user.columns:
+            if column.domain is not None and column.domain.id in domains:
+                yield domains[column.domain.id], user, column.name
             if column.type.named is not None or column.type.enum is not None or column.type.element is not None:
                 for relation, oid in oids:
                     if user.id != relation.id and mentions(column.type, oid):

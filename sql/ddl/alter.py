@@ -171,7 +171,8 @@ class Alterer:
                 origin = draft.origins[i]
                 assert origin is not None, "types change before columns are added"
                 draft.retyped.append(origin)
-                draft.columns[i] = replace(draft.columns[i], type=change.type, default=change.default)
+                column = replace(draft.columns[i], type=change.type, default=change.default)
+                draft.columns[i] = replace(column, domain=change.domain)
                 draft.values[i] = change.value
                 draft.touched = True
             case _:

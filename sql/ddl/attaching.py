@@ -105,7 +105,7 @@ def _check_columns(parent: Relation, child: Relation) -> None:
         found = own.get(column.name)
         if found is None:
             raise SqlError("42804", f'child table is missing column "{column.name}"')
-        if found.type != column.type:
+        if (found.type, found.domain) != (column.type, column.domain):
             message = f'child table "{child.name}" has different type for column "{column.name}"'
             raise SqlError("42804", message)
         if found.nullable and not column.nullable:

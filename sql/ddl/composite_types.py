@@ -144,7 +144,7 @@ def reshape_users(writer: Writer, alter: Callable[[AlterTable], object], old: Re
             if mentions(column.type, oid):
                 type_ = renewed(column.type, new.own_type)
                 value = Call("reshaped", (Column(i, column.type, column.nullable),), type_, column.nullable)
-                changes.append(SetType(column.name, type_, value, column.default))
+                changes.append(SetType(column.name, type_, value, column.default, column.domain))
         alter(AlterTable(table, table.name, tuple(changes)))
 
 

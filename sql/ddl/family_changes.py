@@ -84,7 +84,7 @@ def _added(change: definitions.AddColumn, child: Relation, notify: Notify, *, on
     known = _find(child, column.name)
     if known is None:
         return (definitions.AddColumn(replace(column, local=False), change.value),)
-    if known.type != column.type:
+    if (known.type, known.domain) != (column.type, column.domain):
         message = f'child table "{child.name}" has different type for column "{column.name}"'
         raise SqlError("42804", message)
     message = f'merging definition of column "{column.name}" for child "{child.name}"'

@@ -8,6 +8,7 @@ from functools import partial
 from typing import assert_never
 
 from ivm.errors import SqlError, unsupported
+from planner.expr.context import Context
 from planner.identifiers import quoted
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.column_types import is_type_name
@@ -15,13 +16,16 @@ from sql.catalog.enumeration import Enumeration, added, check_label, declared, r
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.composite_types import CompositeAlterer, create_composite, create_range, multirange_name
 from sql.ddl.dependents import dependents_error, tell_cascade
+from sql.ddl.domains import DomainAlterer, create_domain
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterTable, DropColumn
 from sql.statements.results import Notice, Notify
 from sql.statements.types import (
     AddLabel,
     AlterComposite,
+    AlterDomain,
     CreateComposite,
+    CreateDomain,
     CreateEnum,
     CreateRange,
     DropAttribute,
@@ -35,13 +39,14 @@ from sql.statements.types import (
 @dataclass(frozen=True, slots=True)
 class TypeDefiner:
     """Runs DDL of types for one writer. ``alone``: the statement is a transaction by itself. ``alter``: runs an ALTER
-    TABLE."""
+    TABLE; ``contexts``: as in ``DomainAlterer``."""
 
     writer: Writer
     notify: Notify
     names: SearchPathReader
     alone: bool
     alter: Callable[[AlterTable], object]
+    contexts: Callable[[], Context]
 
     def run(self, statement: TypeStatement) -> str:
         """Run the statement; the command tag."""
@@ -63,6 +68,14 @@ class TypeDefiner:
                 found = self._composite(statement.schema_name, statement.name)
                 CompositeAlterer(self.writer, self.alter, say).run(found, statement)
                 return "ALTER TYPE"
+            case CreateDomain():
+                create_domain(self.writer, self._place(statement.schema_name, statement.name), statement)
+                return "CREATE DOMAIN"
+            case AlterDomain():
+                domain = self._domain(statement.schema_name, statement.name)
+                say = partial(self._say, code="00000")
+                DomainAlterer(self.writer, self.contexts, say).run(domain, statement.change)
+                return "ALTER DOMAIN"
             case AddLabel():
                 self._add(statement)
                 return "ALTER TYPE"
@@ -71,10 +84,10 @@ class TypeDefiner:
                 return "ALTER TYPE"
             case RenameType():
                 self._rename_type(statement)
-                return "ALTER TYPE"
+                return "ALTER DOMAIN" if statement.domain else "ALTER TYPE"
             case DropType():
                 self._drop(statement)
-                return "DROP TYPE"
+                return "DROP DOMAIN" if statement.domains else "DROP TYPE"
             case _:
                 assert_never(statement)
 
@@ -125,6 +138,15 @@ class TypeDefiner:
             raise SqlError("42809", f"{found.name} is a table's row type", hint="Use ALTER TABLE instead.")
         return found
 
+    def _domain(self, schema_name: str | None, name: str) -> Relation:
+        """The domain of this name. Raises 42704, 42809."""
+        found = self.names.type(schema_name, name)
+        if found is None:
+            raise self._missing(schema_name, name)
+        if not found.domain:
+            raise SqlError("42809", f"{found.name} is not a domain")
+        return found
+
     def _check_free(self, schema_name: str, name: str) -> None:
         catalog = self.writer.catalog
         if (schema_name, name) in catalog.types or (schema_name, name) in catalog.names:
@@ -169,7 +191,9 @@ class TypeDefiner:
     def _rename_type(self, statement: RenameType) -> None:
         """Raises 0A000 if a definition's text may contain the name: it would then mean another type, or none."""
         found = self.names.type(statement.schema_name, statement.name)
-        if found is None or (found.enum is None and found.multirange is None):
+        if statement.domain:
+            found = self._domain(statement.schema_name, statement.name)
+        elif found is None or (found.enum is None and found.multirange is None and not found.domain):
             found = self._composite(statement.schema_name, statement.name)
         self._check_free(found.schema_name, statement.new)
         catalog = self.writer.catalog
@@ -205,6 +229,8 @@ class TypeDefiner:
                 if not statement.if_exists:
                     raise missing
                 self.notify(Notice("NOTICE", "00000", f"{missing.message}, skipping"))
+            elif statement.domains and not type_.domain:
+                raise SqlError("42809", f'"{name}" is not a domain')
             elif type_.kind is not RelationKind.TYPE:
                 raise self._of_rows(type_)
             elif type_ not in found:
@@ -218,7 +244,7 @@ class TypeDefiner:
         ids = {t.id for t in found}
         columns = [
             (type_, *each) for type_ in found for each in self.writer.catalog.using(type_, directly=True)
-            if each[0].id not in ids
+            if each[0].id not in ids and (type_.domain or each[1].domain is None)
         ]  # fmt: skip
         dependents = self.writer.catalog.dependents([t.id for t in found])
         if (columns or dependents) and not statement.cascade:
@@ -234,10 +260,11 @@ class TypeDefiner:
         self.writer.drop(list(gone))
 
     def _ranges(self, types: list[Relation]) -> list[Relation]:
-        """The range types over these, and over those, that are not among them."""
+        """The range types and domains over these, and over those, that are not among them."""
         found: list[Relation] = []
         for type_ in types:
-            over = [r for r, _ in self.writer.catalog.using(type_, directly=True) if r.multirange is not None]
+            users = (r for r, _ in self.writer.catalog.using(type_, directly=True))
+            over = [r for r in users if r.multirange is not None or r.domain]
             found += [r for each in over for r in (each, *self._ranges([each])) if r not in (*types, *found)]
         return found
 
@@ -248,9 +275,12 @@ class TypeDefiner:
             statement = AlterComposite(user.schema_name, user.name, changes)
             CompositeAlterer(self.writer, self.alter, partial(self._say, code="00000")).run(user, statement)
             return
-        gone = tuple(DropColumn(name, cascade=True) for name in names)
-        # dropping an attribute may have given the table another id
+        # dropping an attribute may have given the table another id; an inherited column went with the parent's
         table = next(r for r in self.writer.catalog.relations.values() if r.oid == user.oid)
+        left = {c.name for c in table.columns}
+        gone = tuple(DropColumn(name, cascade=True) for name in names if name in left)
+        if not gone:
+            return
         self.alter(AlterTable(table, user.name, gone))
 
     def _of_rows(self, relation: Relation) -> SqlError:

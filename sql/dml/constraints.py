@@ -13,6 +13,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate, evaluated
 from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
+from sql.bind.constraints import domain_columns
 from sql.bind.generation import generated_columns
 from sql.bind.index_keys import index_parts, part_text
 from sql.catalog.catalog import Relation
@@ -26,9 +27,10 @@ CHECKED_ROWS: Final = 1 << 18
 
 def fit(table: Relation, source: RowSet, context: Context, first: int = 0) -> Words:
     """The source's columns from ``first`` on as rows of the table, generated columns computed; 23502 if a NOT NULL
-    column is NULL."""
+    column is NULL; 23502, 23514 for a value outside its column's domain."""
     columns = source.columns()[first : first + len(table.columns)]
     generated = generated_columns(table)
+    _check_domains(table, columns, len(source), context)
     _check_nulls(table, columns, {i for i, _ in generated}, context.dictionary)
     schema = table.row_schema
     if generated:
@@ -52,6 +54,12 @@ def _check_nulls(table: Relation, columns: list[Vector], skipped: set[int], dict
         if not column.nullable and vector.nulls is not None and vector.nulls.any():
             row = int(np.flatnonzero(vector.nulls)[0])
             raise not_null_violation(table, i, [_cell(v, row) for v in columns], dictionary)
+
+
+def _check_domains(table: Relation, columns: list[Vector], count: int, context: Context) -> None:
+    found = domain_columns(table)
+    if found:
+        evaluated(tuple(expr for _, expr in found), columns, count, context)
 
 
 def not_null_violation(table: Relation, column: int, row: list[Vector], dictionary: Dictionary) -> SqlError:

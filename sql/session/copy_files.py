@@ -12,6 +12,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words, unpack
 from planner.expr.context import Context
+from sql.bind.constraints import domain_columns
 from sql.bind.copying import format_of
 from sql.catalog.catalog import Relation
 from sql.coordination.coordinator import Coordinator
@@ -176,7 +177,8 @@ def _rows(
 
 def _whole_rows(statement: CopyFrom, rows: Words, context: Context) -> Words:
     table, schema = statement.table, load_schema(load_columns(statement))
-    if statement.columns == tuple(range(len(table.columns))) and schema == table.row_schema:
+    whole = statement.columns == tuple(range(len(table.columns))) and schema == table.row_schema
+    if whole and not domain_columns(table):
         return rows
     return table_rows(statement, unpack(rows, schema), len(rows), context)
 

@@ -7,6 +7,7 @@ from functools import partial
 
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
+from planner.expr.context import Context
 from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
@@ -121,8 +122,8 @@ class Definitions:
         definer = self.definer(writer, prepared, notify)
         if isinstance(statement, TypeStatement):
             alter = partial(self._alter, definer, request=request)
-            alone = not self._session.in_block
-            return TypeDefiner(writer, notify, definer.names, alone, alter).run(statement)
+            alone, contexts = not self._session.in_block, partial(self._context, writer, request)
+            return TypeDefiner(writer, notify, definer.names, alone, alter, contexts).run(statement)
         if isinstance(statement, TriggerStatement):
             return TriggerDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, SinkStatement):
@@ -195,6 +196,9 @@ class Definitions:
 
     def changer(self, writer: Writer, request: Request) -> Changer:
         return Changer(writer, self._session.coordinator.keys, self._reads.writing(writer, request)[0])
+
+    def _context(self, writer: Writer, request: Request) -> Context:
+        return self._reads.writing(writer, request)[0]
 
     def _alter(self, definer: Definer, statement: definitions.AlterTable, request: Request) -> str:
         writer, keys = definer.writer, self._session.coordinator.keys

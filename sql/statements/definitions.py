@@ -291,12 +291,14 @@ class SetNotNull:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """``value``: the column's new value, over the table's columns as of binding."""
+    """``value``: the column's new value, over the table's columns as of binding. ``domain``: what the values belong
+    to, if the type was given as a domain."""
 
     column: str
     type: SqlType
     value: Scalar
     default: str | None
+    domain: Relation | None = None
 
 
 Change = (

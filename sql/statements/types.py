@@ -36,16 +36,22 @@ class RenameLabel:
 
 @dataclass(frozen=True, slots=True)
 class RenameType:
+    """``domain``: written as ALTER DOMAIN."""
+
     schema_name: str | None
     name: str
     new: str
+    domain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropType:
+    """``domains``: written as DROP DOMAIN."""
+
     names: tuple[tuple[str | None, str], ...]
     if_exists: bool = False
     cascade: bool = False
+    domains: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,65 @@ class AlterComposite:
     changes: tuple[AttributeChange, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class DomainCheck:
+    """A CHECK of a domain over VALUE. ``valid``: the columns' rows are checked too."""
+
+    name: str | None
+    text: str
+    valid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDomain:
+    """``value``: the type of the values, with the DEFAULT; not nullable if NOT NULL is given."""
+
+    schema_name: str | None
+    name: str
+    value: TableColumn
+    checks: tuple[DomainCheck, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainDefault:
+    """SET DEFAULT, None: DROP DEFAULT."""
+
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DomainNotNull:
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropDomainCheck:
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RenameDomainCheck:
+    name: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateDomainCheck:
+    name: str
+
+
+DomainChange = DomainDefault | DomainNotNull | DomainCheck | DropDomainCheck | RenameDomainCheck | ValidateDomainCheck
+
+
+@dataclass(frozen=True, slots=True)
+class AlterDomain:
+    schema_name: str | None
+    name: str
+    change: DomainChange
+
+
 TypeStatement = (
     CreateEnum | AddLabel | RenameLabel | RenameType | DropType | CreateComposite | AlterComposite | CreateRange
+    | CreateDomain | AlterDomain
 )  # fmt: skip

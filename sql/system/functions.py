@@ -201,7 +201,7 @@ class SystemFunctions:
             for key in relation.foreign_keys:
                 if key.id == oid:
                     return foreign_key_definition(relation, key, self._relation_name(key.parent))
-        checks = (c for r in self._state.relations() for c in r.checks if c.id == oid)
+        checks = (c for r in (*self._state.relations(), *self._state.types()) for c in r.checks if c.id == oid)
         return next((check_definition(c, pretty) for c in checks), None)
 
     def trigger_definition(self, oid: int, pretty: bool) -> str | None:
@@ -297,10 +297,11 @@ class SystemFunctions:
 
     def _own_type_name(self, oid: int) -> str | None:
         """A user-defined type's name as SQL text, with its schema if the name alone does not find it."""
-        found = self._found_type(oid)
+        domain = next((t for t in self._state.types() if t.domain and t.oid == oid), None)
+        found = self._found_type(oid) if domain is None else (domain, domain.own_type)
         if found is None:
             return None
-        name = format_type(found[1])
+        name = format_type(found[1]) if domain is None else quoted(domain.name)
         return name if self._own_type(found[0].name) == found[0] else f"{quoted(found[0].schema_name)}.{name}"
 
     def _found_type(self, oid: int) -> tuple[Relation, SqlType] | None:
@@ -329,8 +330,10 @@ class SystemFunctions:
             return None
         element = None if name[:1] != "_" else self._own_type(name[1:], schema)
         found = self._own_type(name, schema) or element
-        if found is None:
+        if found is None or (found.domain and base != text.strip()):
             return None
+        if found.domain:
+            return found.oid
         own = info(found.own_type)
         return own.array_oid if base != text.strip() or found is element else own.oid
 

@@ -89,9 +89,12 @@ def _attribute(
     type_ = column.type
     length = type_length(type_)
     plain = length > 0 or type_.kind in _PLAIN_TYPES
+    oid, modifier = type_oid(type_), typmod(type_)
+    if column.domain is not None:
+        oid, modifier = column.domain.oid, -1
     return definition("pg_catalog", "pg_attribute").row(
-        attrelid=relation, attname=column.name, atttypid=type_oid(type_), attstattarget=-1, attlen=length,
-        attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=typmod(type_),
+        attrelid=relation, attname=column.name, atttypid=oid, attstattarget=-1, attlen=length,
+        attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=modifier,
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
         attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
         atthasdef=has_default, attidentity=identity, attgenerated="s" if column.expression is not None else "",
@@ -184,6 +187,14 @@ def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
                 convalidated=check.valid, conrelid=relation.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
                 conislocal=check.local, connoinherit=check.no_inherit, coninhcount=int(not check.local),
                 conkey=tuple(i + 1 for i in check.columns),
+            )  # fmt: skip
+
+    for domain in (t for t in state.types() if t.domain):
+        for check in domain.checks:
+            yield row(
+                oid=check.id, conname=check.name, connamespace=schemas[domain.schema_name], contype="c",
+                convalidated=check.valid, contypid=domain.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
+                conislocal=True,
             )  # fmt: skip
 
 

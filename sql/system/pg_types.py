@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Final
 
 from ivm.words import Kind
-from sql.catalog.catalog import INTERNAL_SCHEMAS
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation
 from sql.catalog.system.definitions import Datums, Row, definition
 from sql.catalog.user_types import typed, types_of
 from sql.system import pg_routines
+from sql.system.pg_relations import collation_of
 from sql.system.state import OWNER, SystemState
 from sql.system.type_data import FUNCTIONS, TYPES
-from storage.types.type_names import info, internal_name
+from storage.types.type_names import info, internal_name, type_length, type_oid, typmod
 
 _PG_CATALOG: Final = INTERNAL_SCHEMAS["pg_catalog"]
 _SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
@@ -75,6 +76,8 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
         shared = {
             "typnamespace": namespace, "typowner": OWNER, "typisdefined": True, "typdelim": ",", "typtypmod": -1,
         }  # fmt: skip
+        if relation.domain:
+            yield row(**_domain(relation), **shared | {"typtypmod": typmod(relation.columns[0].type)})
         for type_ in types_of(relation):
             own, name, kind = info(type_), internal_name(type_), _FORMS[type_.kind]
             if type_.kind is Kind.RECORD:
@@ -88,6 +91,19 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
                 typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
                 typstorage="x", **shared, **of("array"),
             )  # fmt: skip
+
+
+def _domain(domain: Relation) -> dict[str, object]:
+    """The columns of pg_type that a domain has of its own."""
+    (value,) = domain.columns
+    length = type_length(value.type)
+    return {
+        "oid": domain.oid, "typname": domain.name, "typtype": "d", "typlen": length,
+        "typbyval": length in (1, 2, 4, 8), "typcategory": info(value.type).category, "typalign": "i",
+        "typstorage": "p" if length > 0 else "x", "typnotnull": not value.nullable, "typdefault": value.default,
+        "typbasetype": type_oid(value.type) if value.domain is None else value.domain.oid,
+        "typcollation": collation_of(value.type),
+    }  # fmt: skip
 
 
 _VARYING: Final = {"typlen": -1, "typbyval": False, "typalign": "d", "typstorage": "x"}

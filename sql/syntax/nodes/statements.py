@@ -8,6 +8,7 @@ from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.nodes.alter import AlterTableStatement
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
+from sql.syntax.nodes.domains import AlterDomainStatement, CreateDomainStatement
 from sql.syntax.nodes.queries import (
     Change,
     DeleteStatement,
@@ -189,5 +190,6 @@ Statement = (
     | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
     | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
+    | CreateDomainStatement | AlterDomainStatement
     | AlterCompositeStatement | AlterRoutineStatement | CreateRangeStatement | CreateTriggerStatement | Utility
 )  # fmt: skip

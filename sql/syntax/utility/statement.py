@@ -18,6 +18,7 @@ from sql.syntax.nodes.queries import Expr, Query, Select, SetQuery
 from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
+from sql.syntax.utility.domains import domain_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
@@ -83,7 +84,7 @@ class StatementGrammar(AlterGrammar):
         trigger = trigger_statement(self)
         if trigger is not None:
             return trigger
-        typed = type_statement(self)
+        typed = type_statement(self) or domain_statement(self)
         if typed is not None:
             return typed
         for grammar in _OWN_GRAMMARS:
