@@ -140,7 +140,7 @@ def _parent(env: Environment, name: nodes.TableName, schema_name: str, partition
 def _sequences(
     node: nodes_statements.CreateTableStatement, columns: tuple[TableColumn, ...]
 ) -> tuple[ColumnSequence, ...]:
-    """The sequences of SERIAL and identity columns. Raises 22023."""
+    """The sequences of SERIAL and identity columns. Raises 22023, and 42611 where one inherits a generated column."""
     found = []
     names = [c.name for c in columns]
     for definition in node.columns:
@@ -148,6 +148,10 @@ def _sequences(
         column = columns[i]
         if definition.generated is not None:
             kind, options = definition.generated
+            if column.expression is not None:
+                what = "default" if kind == "default" else "identity"
+                message = f'column "{column.name}" inherits from generated column but specifies {what}'
+                raise SqlError("42611", message)
             if kind != "default":
                 sequence_type(column.type, "identity column")
             found.append(ColumnSequence(i, kind, options))
