@@ -45,7 +45,8 @@ def call(env: Environment, node: nodes.CallStatement) -> CallProcedure:
     inputs = [a.mode != "out" for a in declared.declared]
     args = tuple(a for a, taken in zip(made.args, inputs, strict=True) if taken)
     kept = tuple(t for t, taken in zip(made.types, inputs, strict=True) if taken)
-    return CallProcedure(made.overload.relation, args, columns, kept)
+    outputs = tuple(a for a, p in zip(made.args, declared.declared, strict=True) if p.mode in ("out", "inout"))
+    return CallProcedure(made.overload.relation, args, columns, kept, outputs)
 
 
 def _with_outputs(overload: RoutineOverload) -> RoutineOverload:

@@ -50,12 +50,13 @@ class AlterFunction:
 @dataclass(frozen=True, slots=True)
 class CallProcedure:
     """CALL. ``args``: expressions without columns, one for each parameter that a call gives; ``columns``: of the row
-    that it returns, None without OUT parameters."""
+    that it returns, None without OUT parameters; ``outputs``: what the call gives for each of these."""
 
     relation: Relation
     args: tuple[Scalar, ...]
     columns: tuple[OutputColumn, ...] | None
     types: tuple[SqlType, ...] = ()
+    outputs: tuple[Scalar, ...] = ()
 
 
 RoutineStatement = CreateFunction | AlterFunction | DropFunction

@@ -300,3 +300,27 @@ INSERT INTO of_parts (f2[1], f2[2], f3, f2[4], f1, f2[3]) VALUES (1, 2, DEFAULT,
 INSERT INTO parts (f2[1], f1) VALUES (9, DEFAULT)
 
 SELECT * FROM parts ORDER BY f1, f2, f3, f4
+
+CREATE PROCEDURE summed(a int, INOUT b int, OUT c text) LANGUAGE plpgsql AS $$ BEGIN b := a + b; c := 'c' || b; END $$
+
+DO $$ DECLARE x int := 1; y text; BEGIN CALL summed(5, x, y); RAISE NOTICE '% %', x, y; END $$
+
+DO $$ DECLARE y text; BEGIN CALL summed(5, 3, y); END $$
+
+DO $$ DECLARE x bigint := 1; y text; BEGIN CALL summed(5, c => x, b => y); END $$
+
+DO $$ DECLARE x int := 1; y varchar; BEGIN CALL summed(a => 5, c => y, b => x); END $$
+
+DO $$ DECLARE r pair; s record; BEGIN r.a := 2; CALL summed(5, b => r.a, c => s.t); END $$
+
+DO $$ DECLARE r record; BEGIN SELECT 1 AS f, ''::text AS g INTO r; CALL summed(5, c => r.g, b => r.f); RAISE NOTICE '%', r; END $$
+
+DO $$ DECLARE a int[] := '{1}'; y text; BEGIN CALL summed(5, a[1], y); END $$
+
+DO $$ DECLARE x CONSTANT int := 1; y text; BEGIN CALL summed(5, x, y); END $$
+
+CREATE PROCEDURE doubled(INOUT a int DEFAULT 3, INOUT b int DEFAULT 4) LANGUAGE sql AS $$ SELECT a * 2, b * 2 $$
+
+DO $$ DECLARE x int := 1; BEGIN CALL doubled(x); END $$
+
+DO $$ DECLARE x int := 1; y int; BEGIN CALL doubled(b => x, a => y); RAISE NOTICE '% %', x, y; EXECUTE 'CALL doubled()' INTO x; RAISE NOTICE '%', x; END $$

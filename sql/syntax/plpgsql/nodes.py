@@ -227,6 +227,14 @@ class Sql:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """CALL, whose OUT arguments are variables."""
+
+    line: int
+    statement: Fragment
+
+
+@dataclass(frozen=True, slots=True)
 class Execute:
     line: int
     query: Fragment
@@ -285,7 +293,7 @@ class Null:
 
 Node = (
     Block | Assign | If | Case | Loop | ForRange | ForRows | ForCursor | ForEach | Exit | Return | ReturnNext
-    | ReturnQuery | Raise | Assert | Sql | Execute | GetDiagnostics | Open | Fetch | Close | End | Null
+    | ReturnQuery | Raise | Assert | Sql | Call | Execute | GetDiagnostics | Open | Fetch | Close | End | Null
 )  # fmt: skip
 
 

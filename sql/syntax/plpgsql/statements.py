@@ -95,6 +95,14 @@ def _perform(cursor: BodyCursor, line: int) -> nodes.Node:
     return nodes.Sql(line, nodes.Fragment(f"SELECT {value.text}", value.line, True), None, True)
 
 
+def _call(cursor: BodyCursor, line: int) -> nodes.Node:
+    start = cursor.tokens[cursor.index - 1].start
+    cursor.fragment(";")
+    whole = cursor.made(cursor.text[start : cursor.tokens[cursor.index - 1].end], line, True)
+    cursor.end_statement()
+    return nodes.Call(line, whole)
+
+
 def _execute(cursor: BodyCursor, line: int) -> nodes.Node:
     query = cursor.fragment("into", "using", ";")
     into: nodes.Into | None = None
@@ -178,6 +186,6 @@ def _sql(cursor: BodyCursor, line: int) -> nodes.Node:
 
 _OWN: Final[dict[str, Callable[[BodyCursor, int], nodes.Node]]] = {
     "null": _null, "exit": _exit(False), "continue": _exit(True), "return": _return, "perform": _perform,
-    "execute": _execute, "assert": _assert, "get": _get, "raise": raise_, "open": open_, "fetch": fetch(False),
-    "move": fetch(True), "close": close, "commit": _end(True), "rollback": _end(False),
+    "call": _call, "execute": _execute, "assert": _assert, "get": _get, "raise": raise_, "open": open_,
+    "fetch": fetch(False), "move": fetch(True), "close": close, "commit": _end(True), "rollback": _end(False),
 }  # fmt: skip

@@ -227,9 +227,13 @@ class Frame:
 
     def set(self, variable: Variable, value: object, type_: SqlType) -> None:
         """Give a variable a value. Raises 22005, 22004, and what the cast raises."""
+        self.assignable(variable)
+        self.initialise(variable, value, type_)
+
+    def assignable(self, variable: Variable) -> None:
+        """22005 if the variable is a constant."""
         if variable.constant:
             raise SqlError("22005", f'variable "{variable.name}" is declared CONSTANT')
-        self.initialise(variable, value, type_)
 
     def initialise(self, variable: Variable, value: object, type_: SqlType) -> None:
         """The same, of a constant too."""

@@ -32,7 +32,7 @@ STEPS: Final[Mapping[type, Callable[[Any, Any], Leave | None]]] = {
     nodes.ForRows: control.run_rows, nodes.ForCursor: cursors.run_cursor_loop, nodes.ForEach: control.run_each,
     nodes.Exit: control.run_exit, nodes.Return: returning.run_return, nodes.ReturnNext: returning.run_return_next,
     nodes.ReturnQuery: returning.run_return_query, nodes.Raise: raising.run_raise, nodes.Assert: raising.run_assert,
-    nodes.Sql: statements.run_sql, nodes.Execute: statements.run_execute,
+    nodes.Sql: statements.run_sql, nodes.Execute: statements.run_execute, nodes.Call: statements.run_call,
     nodes.GetDiagnostics: statements.run_diagnostics, nodes.Open: cursors.run_open, nodes.Fetch: cursors.run_fetch,
     nodes.Close: cursors.run_close, nodes.End: _end, nodes.Null: _nothing,
 }  # fmt: skip

@@ -12,7 +12,7 @@ _NAMES: Final[Mapping[type, str]] = {
     nodes.ForRange: "FOR with integer loop variable", nodes.ForCursor: "FOR over cursor",
     nodes.ForEach: "FOREACH over array", nodes.Return: "RETURN", nodes.ReturnNext: "RETURN NEXT",
     nodes.ReturnQuery: "RETURN QUERY", nodes.Raise: "RAISE", nodes.Assert: "ASSERT", nodes.Execute: "EXECUTE",
-    nodes.Open: "OPEN", nodes.Close: "CLOSE", nodes.Null: "NULL",
+    nodes.Open: "OPEN", nodes.Call: "CALL", nodes.Close: "CLOSE", nodes.Null: "NULL",
 }  # fmt: skip
 
 

@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import INT8, TEXT, SqlType
+from planner.expr.scalar import Parameter
 from sql.session.routines.nested import Outcome
 from sql.session.routines.plpgsql.frame import Frame, Leave, within
+from sql.session.routines.plpgsql.scope import Name
+from sql.statements.routines import CallProcedure
 from sql.syntax.plpgsql import nodes
 
 
@@ -107,6 +110,38 @@ def run_sql(frame: Frame, node: nodes.Sql) -> Leave | None:
         )
         raise SqlError("42601", "query has no destination for result data", hint=hint)
     return None
+
+
+def run_call(frame: Frame, node: nodes.Call) -> Leave | None:
+    """CALL, which assigns to the variables that are given for OUT parameters. Raises 42601, 22005."""
+    bound = frame.bound(node.statement)
+    statement = bound.prepared.bound.statement
+    assert isinstance(statement, CallProcedure), "its grammar is that of CALL"
+    targets = _outputs(frame, statement, bound.prepared.names)
+    outcome = frame.execute(node.statement)
+    if targets:
+        frame.assign_row(targets, outcome.rows[0], outcome.columns or ())
+    return None
+
+
+def _outputs(frame: Frame, statement: CallProcedure, names: Sequence[Name]) -> tuple[nodes.Target, ...]:
+    """The variables that CALL assigns to."""
+    routine = statement.relation.routine
+    assert routine is not None, "a procedure"
+    targets = []
+    given = iter(statement.outputs)
+    for i, parameter in enumerate(routine.declared):
+        if parameter.mode not in ("out", "inout"):
+            continue
+        argument = next(given)
+        if not isinstance(argument, Parameter):
+            shown = f'"{parameter.name}"' if parameter.name else str(i + 1)
+            message = "is an output parameter but corresponding argument is not writable"
+            raise SqlError("42601", f"procedure parameter {shown} {message}")
+        name = names[argument.index - 1]
+        frame.assignable(frame.scope.known(name)[0])
+        targets.append(nodes.Target(name))
+    return tuple(targets)
 
 
 def run_execute(frame: Frame, node: nodes.Execute) -> Leave | None:
