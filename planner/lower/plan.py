@@ -8,7 +8,7 @@ from typing import assert_never
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
 from planner.logical.fallibility import can_raise
-from planner.logical.growth import grows
+from planner.logical.growth import grows, limits, stops
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -42,7 +42,7 @@ from planner.lower.sets import lower_distinct, lower_set_operation
 from planner.lower.state import Indexes, Lowering
 from planner.lower.temporal import lower_temporal
 from planner.lower.topk import lower_table_function, lower_topk
-from planner.physical.nodes import Constants, Flow, Plan, Table, TableErrors
+from planner.physical.nodes import Constants, Flow, Limited, Plan, Table, TableErrors
 
 
 def lower(rel: Rel, indexes: Indexes) -> Plan:
@@ -50,8 +50,11 @@ def lower(rel: Rel, indexes: Indexes) -> Plan:
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:
-        plan = low.builder.finish(low.coerce(_shown(low, rel), schema(rel)))
-        return replace(plan, grows=True) if indexes.one_shot and grows(rel) else plan
+        flow = low.coerce(_shown(low, rel), schema(rel))
+        if not indexes.one_shot or not stops(rel):
+            return low.builder.finish(flow)
+        ends = tuple(Limited(low.builder.force(low.rel(end)), end.limit) for end in limits(rel))
+        return replace(low.builder.finish(flow, ends), grows=grows(rel))
     finally:
         low.rel = lambda _: _impossible()  # breaks a reference cycle: indexes hold a whole state of the engine
 

@@ -18,7 +18,7 @@ from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
-from planner.peek.early import first_rows
+from planner.peek.early import Ran, first_rows
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
 from planner.physical.nodes import Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
@@ -39,14 +39,16 @@ def run(
     NegativeCountError. ``wanted``: how many rows suffice, if the plan grows; None: all."""
     bounds = bounds or Bounds()
 
-    def whole(plan: Plan, context: Context) -> tuple[Words, Words, Words | None]:
+    def whole(plan: Plan, context: Context) -> Ran:
         direct = run_direct(plan, snapshot, context, bounds)
-        return _dataflow(plan, snapshot, context, bounds) if direct is None else direct
+        return _dataflow(plan, snapshot, context, bounds) if direct is None else Ran(*direct)
 
-    if wanted is None or not plan.grows:
-        rows, diffs, errors = whole(plan, context)
+    wanted = wanted if plan.grows else None
+    if wanted is None and (plan.grows or not plan.limits):
+        ran = whole(plan, context)
     else:
-        rows, diffs, errors = first_rows(whole, plan, context, wanted)
+        ran = first_rows(whole, plan, context, wanted)
+    rows, diffs, errors = ran.rows, ran.diffs, ran.errors
     if errors is not None and len(errors):
         raise first_error(errors, context.dictionary)
     return RowSet(written_out(rows, diffs, bounds), plan.schema)
@@ -62,7 +64,7 @@ def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
     return np.repeat(rows, diffs, axis=0)
 
 
-def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> tuple[Words, Words, Words | None]:
+def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> Ran:
     dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
     try:
         return _run_once(dataflow, plan, snapshot, context, bounds)
@@ -72,9 +74,7 @@ def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) 
         dispose(dataflow)
 
 
-def _run_once(
-    dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
-) -> tuple[Words, Words, Words | None]:
+def _run_once(dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> Ran:
     dataflow.limit_memory(bounds.budget)
     rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
     places = rendering.all()
@@ -83,12 +83,14 @@ def _run_once(
     output = dataflow.add(graph.Output(rows))
     failing = None if plan.errors is None else places[plan.errors]
     errors = None if failing is None else dataflow.add(graph.Output(failing))
+    limited = [dataflow.add(graph.Output(place)) for end in plan.limits if (place := places[end.node]) is not None]
     dataflow.hydrate()
-    for node in (output, errors):
+    for node in (output, errors, *limited):
         if node is not None and (error := dataflow.failure(node)) is not None:
             raise error
     changes = dataflow.changes(output)
-    return changes.rows, changes.diffs, None if errors is None else dataflow.changes(errors).rows
+    found = None if errors is None else dataflow.changes(errors).rows
+    return Ran(changes.rows, changes.diffs, found, tuple(int(dataflow.changes(n).diffs.sum()) for n in limited))
 
 
 class OneShot(Rendering):

@@ -155,8 +155,8 @@ class Plan:
     """A physical plan. Node ``rows`` gives rows in ``schema``'s layout, node ``errors`` error rows (one word each).
 
     ``stored``: for each node, the (relation, key columns) of a stored relation's arrangement with the same layout, if
-    any. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short
-    (``planner.logical.growth``).
+    any. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short, and each of
+    the ``limits`` is reached (``planner.logical.growth``); with ``limits`` alone they are then the result.
     """
 
     nodes: tuple[Node, ...]
@@ -168,6 +168,15 @@ class Plan:
     schema: Schema
     stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
     grows: bool = False
+    limits: tuple[Limited, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A LIMIT that may end loops and series: the node of its rows, and how many there are if it is reached."""
+
+    node: NodeId
+    limit: Scalar | None
 
 
 def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
@@ -370,12 +379,13 @@ class Builder:
             return nodes[0]
         return self.add(Concat(nodes), self.widths[nodes[0]])
 
-    def finish(self, flow: Flow) -> Plan:
-        """The plan, with only the nodes that its two roots reach."""
+    def finish(self, flow: Flow, limits: tuple[Limited, ...] = ()) -> Plan:
+        """The plan, with only the nodes that its roots reach."""
         rows = self.force(flow)
         errors = self.concat(tuple(self.errors)) if self.errors else None
         scopes, connections = tuple(self.scopes), tuple(self.connections)
-        return prune(Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema))
+        plan = Plan(tuple(self.nodes), tuple(self.widths), scopes, connections, rows, errors, flow.schema)
+        return prune(replace(plan, limits=limits))
 
 
 def reached(
@@ -387,7 +397,9 @@ def reached(
     """
     bodies = dict(plan.connections)
     found: set[NodeId] = set()
-    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+    todo = [plan.rows, *(limited.node for limited in plan.limits)]
+    if plan.errors is not None:
+        todo.append(plan.errors)
     while todo:
         number = todo.pop()
         if number in found:
@@ -414,6 +426,8 @@ def prune(plan: Plan) -> Plan:
         None if plan.errors is None else place[plan.errors],
         plan.schema,
         tuple(_stored(nodes, n) for n in nodes),
+        plan.grows,
+        tuple(Limited(place[limited.node], limited.limit) for limited in plan.limits),
     )
 
 
