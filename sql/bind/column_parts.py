@@ -27,7 +27,7 @@ def with_parts(
         if not parts:
             base = assign(b.env, value, column.type, column.name, at)
             continue
-        base = _with(b, column, base, parts, _given(b, column, parts, value, at))
+        base = with_part(b, column, base, parts, _given(b, column, parts, value, at))
     return base
 
 
@@ -54,7 +54,8 @@ def _unfit(
     return SqlError("42804", message, hint=hint, position=at + 1)
 
 
-def _with(b: Binder, column: TableColumn, base: Scalar, parts: nodes.Parts, give: Give) -> Scalar:
+def with_part(b: Binder, column: TableColumn, base: Scalar, parts: nodes.Parts, give: Give) -> Scalar:
+    """``base`` with what ``give`` gives in one of its parts. Raises 42804, 42703, 0A000."""
     if not parts:
         return give(base.type)
     if isinstance(parts[0], nodes.FieldPart):
@@ -76,7 +77,7 @@ def _with_field(
         message = f"{what} there is no such column in data type {type_name(base.type)}"
         raise SqlError("42703", message, position=part.at + 1)
     values = list(fields_of(base))
-    values[place] = _with(b, column, values[place], rest, give)
+    values[place] = with_part(b, column, values[place], rest, give)
     return Call("row", tuple(values), base.type, False)
 
 
@@ -101,7 +102,7 @@ def _with_element(
     where = [_index(b, p.low) for p in places]
     (function, *_) = overloads("array_assign")
     (subscript, *_) = overloads("array_subscript")
-    value = _with(b, column, Call(subscript.key, (base, *where), element, True), rest, give)
+    value = with_part(b, column, Call(subscript.key, (base, *where), element, True), rest, give)
     return Call(function.key, (base, value, *where), base.type, True)
 
 

@@ -324,3 +324,41 @@ CREATE PROCEDURE doubled(INOUT a int DEFAULT 3, INOUT b int DEFAULT 4) LANGUAGE 
 DO $$ DECLARE x int := 1; BEGIN CALL doubled(x); END $$
 
 DO $$ DECLARE x int := 1; y int; BEGIN CALL doubled(b => x, a => y); RAISE NOTICE '% %', x, y; EXECUTE 'CALL doubled()' INTO x; RAISE NOTICE '%', x; END $$
+
+DO $$ DECLARE a int[] := '{1,2,3,4}'; BEGIN a[2:3] := '{7,8}'; a[1] := 3.7; RAISE NOTICE '%', a; a[:2] := a[3:4]; a[3:] := ARRAY[5,6,7]; RAISE NOTICE '%', a; a[1:2] := '{1}'; END $$
+
+DO $$ DECLARE a int[] := '{1,2,3,4}'; BEGIN a[2:3] := 4; END $$
+
+DO $$ DECLARE a int[] := '{1,2,3,4}'; BEGIN a[2:NULL] := '{4}'; END $$
+
+DO $$ DECLARE a int[] := '{1,2,3,4}'; BEGIN a[NULL] := 4; END $$
+
+DO $$ DECLARE a int := 3; BEGIN a[1] := '{1}'; END $$
+
+DO $$ DECLARE a int[][] := '{{1,2},{3,4}}'; BEGIN a[1][2] := 5; RAISE NOTICE '%', a; a[1] := 3; END $$
+
+DO $$ DECLARE a int[]; BEGIN FOR i IN 1 .. 4 LOOP a[i] := i * i; END LOOP; a[a[2] - 3] := a[3]; a[6] := 0; RAISE NOTICE '%', a; END $$
+
+DO $$ DECLARE j jsonb := '{"a": 1}'; k text := 'c'; BEGIN j['b'] := '[1,2]'; j['b'][0] := '7'; j[k]['d'] := 8; RAISE NOTICE '%', j; j['a'] := NULL; RAISE NOTICE '%', j; END $$
+
+DO $$ DECLARE j jsonb; BEGIN j['b'] := to_jsonb('x'::text); RAISE NOTICE '%', j; j := '1'; j['b'] := '2'; END $$
+
+CREATE TYPE nest AS (p pair, a int[], ps pair[])
+
+DO $$ DECLARE n nest; BEGIN n.p.a := 5; n.p.b := 'x'; n.a[1] := 4; n.ps[1].a := '3'; RAISE NOTICE '%', n; n.ps[1] := row(3, 'x'); n.ps[2].b := 6; RAISE NOTICE '% %', n, (n.ps[1]).b; END $$
+
+DO $$ DECLARE n nest; BEGIN n.p.c := 5; END $$
+
+DO $$ DECLARE n nest; BEGIN n.a.c := 5; END $$
+
+DO $$ DECLARE n nest; BEGIN n.p.a := 'x'; END $$
+
+DO $$ <<b>> DECLARE n nest; r record; BEGIN b.n.p.b := 'y'; SELECT n AS f INTO r; r.f.p.a := 4; b.r.f.ps[1] := (1, 'z'); RAISE NOTICE '% %', n, r; END $$
+
+DO $$ DECLARE r record; BEGIN r.x.y := 4; END $$
+
+DO $$ DECLARE a int[] := '{1}'; BEGIN SELECT 5 INTO a[1]; END $$
+
+DO $$ DECLARE a int[] := '{1}'; BEGIN GET DIAGNOSTICS a[1] = ROW_COUNT; END $$
+
+DO $$ DECLARE a CONSTANT int[] := '{1}'; BEGIN a[1] := 4; END $$

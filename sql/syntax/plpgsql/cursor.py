@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.syntax.grammar.types import TypeGrammar
 from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
-from sql.syntax.plpgsql.nodes import Fragment, Into, Target
+from sql.syntax.plpgsql.nodes import Fragment, Into, Place, Target
 from sql.syntax.utility.statement import StatementGrammar
 
 RESERVED: Final = frozenset(
@@ -54,14 +54,25 @@ class BodyCursor(TypeGrammar):
         return tuple(parts)
 
     def target(self) -> Target:
-        """``name``, ``name.field`` or ``name[i]``."""
+        """``name`` or ``name.field``."""
+        at = self.token.start
+        return Target(self.variable_name(), (), at)
+
+    def assigned(self) -> Target:
+        """What ``:=`` assigns to: a target with subscripts, and fields after them."""
         at = self.token.start
         name = self.variable_name()
-        subscripts = []
-        while self.accept_symbol("["):
-            subscripts.append(self.fragment("]"))
+        parts: list[Place | str] = []
+        while self.is_symbol("[") or self.is_symbol("."):
+            if self.advance().value == ".":
+                parts.append(self.label())
+                continue
+            low = None if self.is_symbol(":") else self.fragment(":", "]")
+            is_slice = self.accept_symbol(":")
+            high = self.fragment("]") if is_slice and not self.is_symbol("]") else None
             self.expect_symbol("]")
-        return Target(name, tuple(subscripts), at)
+            parts.append(Place(low, high, is_slice))
+        return Target(name, tuple(parts), at)
 
     def into(self) -> Into:
         """What follows INTO."""

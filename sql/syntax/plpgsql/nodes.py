@@ -28,11 +28,23 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """``[low]`` or, with ``slice``, ``[low:high]`` of an assigned variable."""
+
+    low: Fragment | None
+    high: Fragment | None = None
+    slice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A variable, or a part of one: ``a``, ``block.a``, ``record.field``, ``a[i]``."""
+    """A variable, or a part of one: ``a``, ``block.a``, ``record.field``, ``a[i]``, ``record.field[i:j].field``.
+
+    ``parts``: the subscripts, and the names of fields after them; only an assignment has them.
+    """
 
     name: tuple[str, ...]
-    subscripts: tuple[Fragment, ...] = ()
+    parts: tuple[Place | str, ...] = ()
     at: int = 0
 
 

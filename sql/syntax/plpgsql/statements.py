@@ -28,7 +28,7 @@ def statement(cursor: BodyCursor, line: int) -> nodes.Node:
     """The next statement."""
     if _assigns(cursor):
         start = cursor.token.start
-        target = cursor.target()
+        target = cursor.assigned()
         cursor.advance()
         value = cursor.fragment(";")
         shown = cursor.text[start : cursor.tokens[cursor.index - 1].end]
@@ -45,14 +45,13 @@ def statement(cursor: BodyCursor, line: int) -> nodes.Node:
 
 
 def _assigns(cursor: BodyCursor) -> bool:
-    """Whether ``name :=``, ``name.field :=`` or ``name[i] :=`` is next."""
+    """Whether ``:=`` follows a name with any fields and subscripts."""
     if not cursor.is_variable() and cursor.token.kind is not TokenKind.PARAMETER:
         return False
     i, tokens = cursor.index + 1, cursor.tokens
-    while tokens[i].value == "." and tokens[i].kind is TokenKind.SYMBOL:
-        i += 2
     depth = 0
-    while i < len(tokens) - 1 and (depth or tokens[i].value == "["):
+    while i < len(tokens) - 1 and (depth or (tokens[i].kind is TokenKind.SYMBOL and tokens[i].value in ("[", "."))):
+        i += depth == 0 and tokens[i].value == "."
         depth += (tokens[i].value == "[") - (tokens[i].value == "]")
         i += 1
     return i < len(tokens) and tokens[i].kind is TokenKind.SYMBOL and tokens[i].value in (":=", "=")
@@ -132,6 +131,8 @@ def _get(cursor: BodyCursor, line: int) -> nodes.Node:
     items = []
     while True:
         target = cursor.target()
+        if cursor.is_symbol("["):
+            raise SqlError("42601", f'"{".".join(target.name)}" is not a scalar variable')
         if not cursor.accept_symbol("=") and not cursor.accept_symbol(":="):
             raise cursor.error()
         item = cursor.label()

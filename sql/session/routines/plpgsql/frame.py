@@ -265,10 +265,8 @@ class Frame:
             variable.value = self.row(value, type_, variable.type)
 
     def assign(self, target: Target, value: object, type_: SqlType) -> None:
-        """Assign to a variable, a field, or an element."""
+        """Assign to a variable or a field."""
         variable, rest = self.scope.known(target.name)
-        if target.subscripts:
-            raise AssertionError("elements are assigned through SQL")
         if not rest:
             self.set(variable, value, type_)
             return
@@ -294,7 +292,7 @@ class Frame:
         """Assign a query's row to a record or row variable, or its columns to scalars; None: NULLs."""
         if len(targets) == 1:
             variable, rest = self.scope.known(targets[0].name)
-            if variable.composite and not rest and not targets[0].subscripts:
+            if variable.composite and not rest:
                 self._assign_whole(variable, row, columns)
                 return
         for i, target in enumerate(targets):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import INT8, TEXT, SqlType
 from planner.expr.scalar import Parameter
 from sql.session.routines.nested import Outcome
 from sql.session.routines.plpgsql.frame import Frame, Leave, within
+from sql.session.routines.plpgsql.parts import assign_part
 from sql.session.routines.plpgsql.scope import Name
 from sql.statements.routines import CallProcedure
 from sql.syntax.plpgsql import nodes
@@ -17,54 +17,21 @@ from sql.syntax.plpgsql import nodes
 
 def run_assign(frame: Frame, node: nodes.Assign) -> Leave | None:
     """``target := expression``."""
-    if node.target.subscripts:
-        _assign_element(frame, node)
+    target = node.target
+    if target.parts or (len(target.name) > 2 and frame.scope.find(target.name) is None):
+        assign_part(frame, target, node.value)
         return None
-    variable, rest = frame.scope.known(node.target.name)
+    variable, rest = frame.scope.known(target.name)
     value, type_ = frame.value(node.value)
     if rest:
         try:
             variable.place(rest[0])
         except SqlError as error:
             raise within(error, node.value) from None
-        frame.assign(node.target, value, type_)
+        frame.assign(target, value, type_)
     else:
         frame.set(variable, value, type_)
     return None
-
-
-def _assign_element(frame: Frame, node: nodes.Assign) -> None:
-    """``a[i] := expression``. Raises 2202E, 22004."""
-    target = replace(node.target, subscripts=())
-    variable, rest = frame.scope.known(target.name)
-    current, type_ = variable.part(rest)
-    if type_.element is None:
-        raise SqlError(
-            "42804", f"cannot subscript type {frame.type_name(type_)} because it does not support subscripting"
-        )
-    places = [frame.value_as(s, INT8) for s in node.target.subscripts]
-    value = frame.value_as(node.value, type_.element)
-    if any(p is None for p in places):
-        raise SqlError("22004", "array subscript in assignment must not be null")
-    changed = _with_element(
-        current if isinstance(current, tuple) else (), [p for p in places if isinstance(p, int)], value
-    )
-    frame.assign(target, changed, type_)
-
-
-def _with_element(array: tuple[object, ...], places: Sequence[int], value: object) -> tuple[object, ...]:
-    place = places[0]
-    items = list(array)
-    if place < 1:
-        raise SqlError("2202E", "array subscript out of range")
-    if len(places) > 1 and place > len(items) and items:
-        raise SqlError("2202E", "array subscript out of range")
-    items += [None] * (place - len(items))
-    inner = items[place - 1]
-    items[place - 1] = (
-        value if len(places) == 1 else _with_element(inner if isinstance(inner, tuple) else (), places[1:], value)
-    )
-    return tuple(items)
 
 
 def rows_of(frame: Frame, query: nodes.Fragment) -> Outcome:
