@@ -10,7 +10,7 @@ from ivm.rows import RowSet
 from sql.coordination.prepared import Prepared
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_to_files import file_to_write, write_file
-from sql.session.information import text_style
+from sql.session.information import output_style
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -33,7 +33,7 @@ async def copy_query(
     reading = await reads.reading(query, prepared, request)
     rows = await reads.read(reading)
     names = [c.name for c in query.columns]
-    readers, style = session.coordinator.readers, text_style(session)
+    readers, style = session.coordinator.readers, output_style(session)
     progress = CopyInfo(session.backend_id, 0, True, "PIPE" if path is None else "FILE")
     session.copying = lambda: progress
     if path is not None:
@@ -80,7 +80,7 @@ async def copy_subscription(
                     await subscription.wait(None)
                 rows = subscription.take(CHUNK_ROWS)
                 if len(rows):
-                    chunk = writer.rows(rows, text_style(session))
+                    chunk = writer.rows(rows, output_style(session))
                     progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(rows)
                     yield chunk
             if trailer := writer.trailer():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
@@ -142,6 +143,11 @@ def text_style(session: SessionState) -> TextStyle:
     return TextStyle(
         session.settings.get("timezone"), now, SystemInformation(session, session.catalog), session.settings.formats
     )
+
+
+def output_style(session: SessionState) -> TextStyle:
+    """The text forms of what a client reads, which have the digits that it wishes."""
+    return replace(text_style(session), float_digits=int(session.settings.get("extra_float_digits")))
 
 
 def system_words(relation: int, information: SystemInformation, published: Published, dictionary: Dictionary) -> Words:

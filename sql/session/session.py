@@ -19,7 +19,7 @@ from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
-from sql.session.information import text_style
+from sql.session.information import output_style
 from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, output_columns, prepare, statement_named
 from sql.session.request import Request
@@ -64,7 +64,7 @@ class Session:
     @property
     def text_style(self) -> TextStyle:
         """The settings of the text forms of values."""
-        return text_style(self.state)
+        return output_style(self.state)
 
     @property
     def copying(self) -> Callable[[], CopyInfo] | None:

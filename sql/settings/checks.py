@@ -79,6 +79,13 @@ def integer(name: str, value: str) -> str:
     return value.strip()
 
 
+def float_digits(name: str, value: str) -> str:
+    given = int(integer(name, value))
+    if not -15 <= given <= 3:
+        raise SqlError("22023", f'{given} is outside the valid range for parameter "{name}" (-15 .. 3)')
+    return str(given)
+
+
 def natural(name: str, value: str) -> str:
     """An integer from 0 to 2147483647."""
     given = int(integer(name, value))

@@ -36,6 +36,7 @@ from storage.types.text_number import (
     parse_integer,
     parse_numeric,
     parse_oid,
+    rounded_float,
 )
 from storage.types.text_row import format_row, parse_row
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -303,12 +304,20 @@ def _as_str(type_: SqlType, datum: Any, style: TextStyle) -> str:
     return str(datum)
 
 
+def _float4_out(type_: SqlType, datum: Any, style: TextStyle) -> str:
+    return format_float4(datum) if style.float_digits > 0 else rounded_float(datum, 6 + style.float_digits)
+
+
+def _float8_out(type_: SqlType, datum: Any, style: TextStyle) -> str:
+    return format_float8(datum) if style.float_digits > 0 else rounded_float(datum, 15 + style.float_digits)
+
+
 _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.BOOL: lambda type_, datum, style: "t" if datum else "f",
     **dict.fromkeys((Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID), _as_str),
     Kind.ENUM: _enum_out,
-    Kind.FLOAT4: lambda type_, datum, style: format_float4(datum),
-    Kind.FLOAT8: lambda type_, datum, style: format_float8(datum),
+    Kind.FLOAT4: _float4_out,
+    Kind.FLOAT8: _float8_out,
     Kind.NUMERIC: lambda type_, datum, style: numeric_text(datum),
     **dict.fromkeys((*_STRINGS, Kind.JSON, Kind.JSONB), _as_is),
     Kind.CHAR1: lambda type_, datum, style: format_char1(datum),

@@ -145,6 +145,15 @@ def format_float4(value: float) -> str:
     return _layout(text, 6)
 
 
+def rounded_float(value: float, digits: int) -> str:
+    """A float in so many significant digits, at least one, laid out as by C's %g."""
+    return _special(f"{value:.{max(digits, 1)}g}")
+
+
+def _special(text: str) -> str:
+    return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text, text)
+
+
 def _halfway(text: str, value: float, unit: float) -> bool:
     # Postgres avoids digits exactly halfway between two floats, even if they round-trip
     return abs(int(Decimal(text)) - int(value)) * 2 == int(unit)
@@ -161,7 +170,7 @@ def _inside(value: float, exact: float | np.float32, unit: float, most: int) -> 
 def _layout(text: str, widest: int) -> str:
     """Postgres uses an exponent from 1e+15 up (1e+06 for real) and below 1e-04."""
     if text in ("inf", "-inf", "nan"):
-        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[text]
+        return _special(text)
     sign, body = ("-", text[1:]) if text[0] == "-" else ("", text)
     mantissa, _, exponent_text = body.partition("e")
     whole, _, fraction = mantissa.partition(".")

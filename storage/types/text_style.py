@@ -31,12 +31,14 @@ DEFAULT_FORMATS: Final = DateFormats()
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """``timezone``: the session's. ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'."""
+    """``timezone``: the session's. ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'.
+    ``float_digits``: extra_float_digits, which only what a client reads obeys; above 0, floats are exact."""
 
     timezone: str = "UTC"
     now: int = 0
     reg: RegNames | None = None
     formats: DateFormats = DEFAULT_FORMATS
+    float_digits: int = 1
 
 
 DEFAULT_STYLE: Final = TextStyle()

@@ -391,3 +391,26 @@ def test_vectors_of_the_catalog_print_as_clients_parse_them(client: Client) -> N
     assert client.rows("SELECT indkey, indoption, indnatts FROM pg_index") == [("2 1", "0 0", "2")]
     assert client.rows("SELECT unnest(indkey) FROM pg_index ORDER BY 1") == [("1",), ("2",)]
     assert client.rows("SELECT i.indkey FROM pg_index i WHERE 1 = ANY (i.indkey) ORDER BY i.indexrelid") == [("2 1",)]
+
+
+def test_extra_float_digits_rounds_what_clients_read(client: Client) -> None:
+    """Answers of PostgreSQL 15, but for the cast: in SQL the text of a float has all its digits."""
+    query = (
+        "SELECT 431.7726::float4, 1/3::float8, 123456.789::float8, 1e15::float8, ARRAY[1/3::float8], '-inf'::float8,"
+        " (1/3::float8)::text"
+    )
+    exact, third = ("431.7726", "0.3333333333333333", "123456.789", "1e+15"), "0.3333333333333333"
+    for digits, shown in (
+        ("1", (*exact, "{0.3333333333333333}")),
+        ("0", ("431.773", "0.333333333333333", "123456.789", "1e+15", "{0.333333333333333}")),
+        ("-9", ("4e+02", "0.333333", "123457", "1e+15", "{0.333333}")),
+        ("3", (*exact, "{0.3333333333333333}")),
+    ):
+        client.run(f"SET extra_float_digits = {digits}")
+        line = "\t".join((*shown, "-Infinity", third))
+        assert client.copy_out(f"COPY ({query}) TO STDOUT") == [line]
+        assert client.copy_out(f"COPY ({query} FROM generate_series(1, 40)) TO STDOUT") == [line] * 40
+    error = client.error("SET extra_float_digits = 4")
+    message = '4 is outside the valid range for parameter "extra_float_digits" (-15 .. 3)'
+    assert (error.sqlstate, error.message) == ("22023", message)
+    client.run("RESET extra_float_digits")
