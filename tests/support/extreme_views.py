@@ -93,9 +93,15 @@ def _calls() -> Iterator[tuple[str, str, tuple[SqlType, ...], SqlType]]:
     for source, target in product(EXTREMES, EXTREMES):
         cast = find_cast(source, target)
         if source != target and cast is not None and cast.volatility == "immutable":
-            name = format_type(target, False)
+            name = sql_name(target)
             yield f"a0::{name}", CAST, (source,), target
             yield f"coalesce(a0::{name}, {_literal(target, extremes(target)[1])})", CAST, (source,), target
+
+
+def sql_name(type_: SqlType) -> str:
+    """A type without a length in SQL, where ``bit`` and ``character`` alone have length 1."""
+    name = format_type(type_)
+    return f'"bit"{name[3:]}' if name in ("bit", "bit[]") else name
 
 
 def _failing(key: str, signature: Signature, result: SqlType, context: Context) -> frozenset[int]:
@@ -107,9 +113,9 @@ def _failing(key: str, signature: Signature, result: SqlType, context: Context) 
 
 def _literal(type_: SqlType, value: Any) -> str:
     if value is None:
-        return f"NULL::{format_type(type_, False)}"
+        return f"NULL::{sql_name(type_)}"
     text = format_datum(type_, value).replace("'", "''")
-    return f"'{text}'::{format_type(type_, False)}"
+    return f"'{text}'::{sql_name(type_)}"
 
 
 @dataclass
@@ -131,9 +137,9 @@ def prepare(client: Client) -> None:
 def play(client: Client, number: int, signature: Signature, played: Played) -> None:
     """Makes the table and the views of a signature, changes the rows in every way, and drops all again."""
     table, types = f"extreme{number}", signature.types
-    shown = ", ".join(format_type(t, False) for t in types)
+    shown = ", ".join(sql_name(t) for t in types)
     groups: dict[frozenset[int], list[str]] = {}
-    columns = ", ".join(f"a{i} {format_type(t, False)}" for i, t in enumerate(types))
+    columns = ", ".join(f"a{i} {sql_name(t)}" for i, t in enumerate(types))
     client.run(f"CREATE TABLE {table} (id int, {columns})")
     for text, failing in signature.calls.items():
         try:
