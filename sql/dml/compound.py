@@ -9,7 +9,7 @@ Postgres does ("only one of the modifications takes place").
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -74,6 +74,7 @@ class CompoundRun:
             if relation in published.failures:
                 raise published.failures[relation]
         plan = lower(optimize(rel), StoredIndexes(published, one_shot=True))
+        plan = replace(plan, limits=())  # all parts must see the same rows of a LIMIT that they share
         snapshot = GivenSnapshot(published, self.base.at, self.base.system, self.base.ignore_errors, self.given)
         return run(plan, snapshot, self.context, self.bounds)
 

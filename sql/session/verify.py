@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class _Recompute:
     def rows(self, rel: Rel, row: Schema) -> Words:
         """An optimized plan's rows in a layout."""
         plan = lower(rel, StoredIndexes(self.published, one_shot=True))
+        plan = replace(plan, limits=())  # a view's LIMIT takes the least rows of all, not the first ones found
         computed = run(plan, self.snapshot, self.context, self.bounds)
         return pack(computed.columns(), row, len(computed))
 
