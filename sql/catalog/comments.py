@@ -13,11 +13,12 @@ TYPE: Final = 1247
 FUNCTION: Final = 1255
 CONSTRAINT: Final = 2606
 NAMESPACE: Final = 2615
+TRIGGER: Final = 2620
 DATABASE: Final = 1262
 """The oids of the system catalogs in which objects have their own oids: the first part of a comment's key."""
 CATALOGS: Final = {
     "pg_class": CLASS, "pg_type": TYPE, "pg_proc": FUNCTION, "pg_constraint": CONSTRAINT, "pg_namespace": NAMESPACE,
-    "pg_database": DATABASE,
+    "pg_database": DATABASE, "pg_trigger": TRIGGER,
 }  # fmt: skip
 DATABASE_OID: Final = 5
 """The oid of the only database."""
@@ -50,3 +51,5 @@ def _objects(relation: Relation) -> Iterator[tuple[int, int, int]]:
         yield CONSTRAINT, check.id, 0
     for key in relation.foreign_keys:
         yield CONSTRAINT, key.id, 0
+    for trigger in relation.triggers:
+        yield TRIGGER, trigger.id, 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.comments import CLASS, CONSTRAINT, DATABASE, DATABASE_OID, NAMESPACE, TYPE, living, own_catalog
+from sql.catalog.comments import CLASS, CONSTRAINT, DATABASE, DATABASE_OID, NAMESPACE, TRIGGER, TYPE, living, own_catalog
 from sql.catalog.keys import constraint_oid
 from sql.catalog.search_path import SearchPathReader, no_schema
 from sql.ddl.indexes import index_named
@@ -48,6 +48,8 @@ def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple
             return _column(_relation(names, statement), statement.part)
         case "constraint":
             return CONSTRAINT, _constraint(_relation(names, statement), statement.part), 0
+        case "trigger":
+            return TRIGGER, _trigger(_relation(names, statement), statement.part), 0
         case "domain constraint":
             raise unsupported("a comment on a domain's constraint")
         case "index":
@@ -98,3 +100,10 @@ def _constraint(relation: Relation, name: str) -> int:
     if found is None:
         raise SqlError("42704", f'constraint "{name}" for table "{relation.name}" does not exist')
     return found
+
+
+def _trigger(relation: Relation, name: str) -> int:
+    for trigger in relation.triggers:
+        if trigger.name == name:
+            return trigger.id
+    raise SqlError("42704", f'trigger "{name}" for table "{relation.name}" does not exist')

@@ -9,7 +9,7 @@ from sql.catalog.catalog import Relation
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """``kind`` as written (table, column, constraint, …). ``part``: the column or the constraint of the named relation.
+    """``kind`` as written (table, column, constraint, …). ``part``: the column, the constraint or the trigger of the named relation.
     ``routine``: the function. ``text`` None: the comment goes."""
 
     kind: str

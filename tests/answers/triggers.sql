@@ -301,3 +301,21 @@ CREATE TRIGGER w2 BEFORE UPDATE ON wide FOR EACH ROW EXECUTE FUNCTION altering()
 UPDATE wide SET b = 9
 
 SELECT * FROM wide
+
+CREATE TABLE told (a int)
+
+CREATE FUNCTION telling() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a + 1; RETURN NEW; END $$
+
+CREATE TRIGGER tells BEFORE INSERT ON told FOR EACH ROW EXECUTE FUNCTION telling()
+
+COMMENT ON TRIGGER tells ON told IS 'adds one'
+
+SELECT obj_description(oid, 'pg_trigger') FROM pg_trigger WHERE tgname = 'tells'
+
+COMMENT ON TRIGGER tells ON nowhere IS 'x'
+
+COMMENT ON TRIGGER nothing ON told IS 'x'
+
+COMMENT ON TRIGGER tells ON told IS NULL
+
+SELECT obj_description(oid, 'pg_trigger') FROM pg_trigger WHERE tgname = 'tells'

@@ -36,6 +36,10 @@ def comment_statement(cursor: DefinitionGrammar) -> CommentStatement:
         cursor.expect("on")
         kind = "domain constraint" if cursor.accept("domain") else kind
         return _end(cursor, kind, cursor.table_name(), part)
+    if kind == "trigger":
+        part = cursor.name()
+        cursor.expect("on")
+        return _end(cursor, kind, cursor.table_name(), part)
     if kind == "column":
         *before, part = cursor.dotted()
         if not before:

@@ -52,6 +52,9 @@ def test_materialized_views_refuse_them(server: Server) -> None:
     client.run("CREATE TABLE d (a int, b int DEFAULT one())")
     client.run("INSERT INTO d VALUES (1)")
     assert client.rows("TABLE d") == [("1", "1")]
+    client.run("CREATE FUNCTION loose() RETURNS record LANGUAGE plpgsql AS 'BEGIN RETURN (1, 2); END'")
+    assert client.state("SELECT loose()") == "0A000"
+    assert client.rows("SELECT * FROM loose() AS (a int, b int)") == [("1", "2")]
     client.close()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from sql.session.routines.nested import Row
 from sql.session.routines.plpgsql.frame import RETURNED, Frame, Leave
@@ -33,6 +33,9 @@ def as_row(frame: Frame, value: object, type_: SqlType) -> Row:
         return (frame.cast(value, type_, wanted[0]),)
     if len(wanted) == 1 and wanted[0].kind is Kind.RECORD:
         return (frame.cast(value, type_, wanted[0]),)
+    if not wanted:
+        hint = "Call it in FROM, with a list of columns: FROM f() AS (a int, b text)."
+        raise unsupported("a function that returns record as a value", hint=hint)
     if value is None:
         return (None,) * len(wanted)
     if type_.kind is not Kind.RECORD or not isinstance(value, tuple):
