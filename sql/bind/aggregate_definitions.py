@@ -7,10 +7,10 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import UNKNOWN, SqlType
-from planner.expr.functions.table import ArgumentType
+from planner.expr.functions.table import ArgumentType, Polymorphic
 from sql.bind.environment import Environment
 from sql.bind.routine_resolution import signature
-from sql.bind.routine_signatures import check_determined, check_parameters, declared_type
+from sql.bind.routine_signatures import aggregated_type, check_determined, check_parameters
 from sql.bind.state_aggregates import check_fold
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Fold, Routine
@@ -63,6 +63,8 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateAggregateState
     check_parameters(declared)
     inputs = [a.type for a in declared]
     state = _type(env, options["stype"])
+    if state is Polymorphic.ANY:
+        raise SqlError("42P13", 'aggregate transition data type cannot be "any"')
     check_determined(state, inputs, "transition")
     final = options.get("finalfunc")
     initial = options.get("initcond")
@@ -100,7 +102,7 @@ def _arguments(
                 raise SqlError("0A000", "aggregates cannot have output arguments")
             if argument.default is not None:
                 raise SqlError("42P13", "aggregates cannot have default arguments", position=argument.at + 1)
-        return tuple(Argument(a.name, declared_type(env, a.type), None, a.mode) for a in node.arguments)
+        return tuple(Argument(a.name, aggregated_type(env, a.type), None, a.mode) for a in node.arguments)
     if "basetype" not in options:
         raise SqlError("42P13", "aggregate input type must be specified")
     given = options["basetype"]
@@ -125,7 +127,7 @@ def _check_moving(options: Options) -> None:
 def _type(env: Environment, value: nodes.TypeName | str) -> ArgumentType:
     if isinstance(value, str):
         value = nodes.TypeName(value.lower(), (), False, 0)
-    return declared_type(env, value)
+    return aggregated_type(env, value)
 
 
 def _name(value: nodes.TypeName | str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from sql.bind.environment import Environment, Parameters
 from sql.bind.python_routines import checked_function
 from sql.bind.routine_bodies import is_query
 from sql.bind.routine_resolution import RoutineOverload, argument_type_name, signature
-from sql.bind.routine_signatures import check_parameters, declared_type, returned
+from sql.bind.routine_signatures import aggregated_type, check_parameters, declared_type, returned
 from sql.bind.routines import bind_body
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
@@ -114,7 +114,8 @@ def _dropped(
     known = env.catalog.routines(name.schema_name, name.name)
     kind = node.kind
     if types is not None:
-        wanted = tuple(declared_type(env, t) for t in types)
+        typed = aggregated_type if kind == "aggregate" else declared_type
+        wanted = tuple(typed(env, t) for t in types)
         known = tuple(r for r in known if r.routine is not None and r.routine.types == wanted)
         shown = f"{name.name}({', '.join(map(argument_type_name, wanted))})"
         message, absent = f"{kind} {shown} does not exist", f"{kind} {shown} does not exist"

@@ -128,6 +128,8 @@ def signature(name: str, types: Sequence[ArgumentType]) -> str:
 
 def argument_type_name(type_: ArgumentType) -> str:
     """A declared type as users see it."""
+    if type_ is Polymorphic.ANY:
+        return '"any"'
     return type_.value if isinstance(type_, Polymorphic) else format_type(type_, False)
 
 

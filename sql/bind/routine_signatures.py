@@ -46,6 +46,13 @@ def declared_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
     return env.type(name) if found is None else found
 
 
+def aggregated_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
+    """The type of an aggregate's parameter, which may be "any". Raises 42704, 0A000."""
+    if name.name == ANY.value and not name.array and name.schema in (None, "pg_catalog"):
+        return ANY
+    return declared_type(env, name)
+
+
 def check_parameters(declared: Sequence[Argument]) -> None:
     """Raises 42P13 for names that repeat, defaults that are not last, and a VARIADIC that is not."""
     for i, argument in enumerate(declared):

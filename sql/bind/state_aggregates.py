@@ -31,6 +31,7 @@ from sql.syntax.nodes import queries as nodes
 _ELEMENT: Final = SqlType(Kind.RECORD, fields=((" any", TEXT),))
 """Stands for what a polymorphic type will be, while an aggregate of such types is defined."""
 _STANDING: Final = {
+    Polymorphic.ANY: _ELEMENT,
     Polymorphic.ANYELEMENT: _ELEMENT, Polymorphic.ANYNONARRAY: _ELEMENT, Polymorphic.ANYCOMPATIBLE: _ELEMENT,
     Polymorphic.ANYARRAY: array_of(_ELEMENT), Polymorphic.ANYCOMPATIBLEARRAY: array_of(_ELEMENT),
 }  # fmt: skip

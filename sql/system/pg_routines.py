@@ -117,7 +117,7 @@ def _argument(argument: Argument, plain: str, defaults: bool) -> str:
 
 def _shown(type_: ArgumentType) -> str:
     if isinstance(type_, Polymorphic):
-        return type_.value
+        return '"any"' if type_ is Polymorphic.ANY else type_.value
     return "record" if type_.kind is Kind.RECORD and type_.named is None else format_type(type_, False)
 
 

@@ -19,6 +19,7 @@ SETUP = (
     "CREATE AGGREGATE arr(anycompatible) (sfunc = array_append, stype = anycompatiblearray, initcond = '{}')",
     "CREATE AGGREGATE halfsum(int) (sfunc = addsq, stype = numeric, finalfunc = half, initcond = '0')",
     "CREATE AGGREGATE cnt(*) (sfunc = int8inc, stype = int8, initcond = '0')",
+    "CREATE AGGREGATE cnt(\"any\") (sfunc = int8inc_any, stype = int8, initcond = '0')",
     "CREATE AGGREGATE myavg(basetype = int4, sfunc = int4_avg_accum, stype = int8[], finalfunc = int8_avg,"
     " initcond = '{0,0}')",
     "CREATE AGGREGATE pick(VARIADIC int[]) (sfunc = array_cat, stype = int[], initcond = '{}')",
@@ -56,12 +57,16 @@ def client(server: Server) -> Iterator[Client]:
         ("SELECT mysum(x) OVER (PARTITION BY g ORDER BY x), cnt(*) OVER () FROM ag WHERE g = 1 ORDER BY 1",
          [("1", "3"), ("5", "3"), ("5", "3")]),
         ("SELECT mysum(x), sumsq(x), arr(t), cnt(*), myavg(x) FROM ag WHERE false", [(None, "0", "{}", "0", None)]),
+        ("SELECT cnt(x), cnt(t), cnt(*), cnt(NULL), cnt('x'), cnt(DISTINCT t), cnt(ROW(x)) FILTER (WHERE g = 1)"
+         " FROM ag",
+         [("4", "4", "6", "0", "6", "3", "3")]),
         ("SELECT pick(x, g ORDER BY x, g) FROM ag WHERE g = 1", [("{1,1,2,1,2,1}",)]),
         ("SELECT arr(t ORDER BY t), arr(1.5) FROM ag WHERE g = 2", [("{c,NULL}", "{1.5,1.5}")]),
         ("SELECT aggtransfn::text, aggfinalfn::text, aggtranstype::regtype::text, agginitval FROM pg_aggregate"
          " WHERE aggfnoid = 'halfsum'::regproc", [("addsq", "half", "numeric", "0")]),
         ("SELECT proname, prokind, pg_get_function_arguments(oid) FROM pg_proc WHERE proname IN ('arr', 'cnt', 'myavg')"
-         " ORDER BY 1", [("arr", "a", "anycompatible"), ("cnt", "a", ""), ("myavg", "a", "integer")]),
+         " ORDER BY 1, 3", [("arr", "a", "anycompatible"), ("cnt", "a", ""), ("cnt", "a", '"any"'),
+          ("myavg", "a", "integer")]),
     ],
 )  # fmt: skip
 def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) -> None:
@@ -89,6 +94,14 @@ def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) ->
          'invalid input syntax for type integer: "x"'),
         ("CREATE AGGREGATE bad(int) (sfunc = array_append, stype = anyarray)", "42P13",
          "cannot determine transition data type"),
+        ("CREATE AGGREGATE bad(\"any\") (sfunc = int4pl, stype = int, initcond = '0')", "42883",
+         'function int4pl(integer, "any") does not exist'),
+        ("CREATE AGGREGATE bad(\"any\") (sfunc = int8inc_any, stype = int8)", "42P13",
+         "must not omit initial value when transition function is strict and transition type is not compatible with "
+         "input type"),
+        ("CREATE AGGREGATE bad(int) (sfunc = int8inc_any, stype = \"any\")", "42P13",
+         'aggregate transition data type cannot be "any"'),
+        ("DROP AGGREGATE nope(\"any\")", "42883", 'aggregate nope("any") does not exist'),
         ("CREATE AGGREGATE bad(OUT int) (sfunc = int4pl, stype = int4)", "0A000",
          "aggregates cannot have output arguments"),
         ("CREATE AGGREGATE mysum(int) (sfunc = int4pl, stype = int4)", "42723",
@@ -106,8 +119,8 @@ def test_mistakes(client: Client, text: str, state: str, message: str) -> None:
 
 def test_views_refold_the_groups_that_change(client: Client, server: Server) -> None:
     query = (
-        "SELECT g, sumsq(coalesce(x, 0)) AS s, mysum(x), arr(t), cnt(*) AS n, myavg(x), mysum(DISTINCT x) AS d"
-        " FROM ag GROUP BY g"
+        "SELECT g, sumsq(coalesce(x, 0)) AS s, mysum(x), arr(t), cnt(*) AS n, cnt(x) AS k, myavg(x)"
+        ", mysum(DISTINCT x) AS d FROM ag GROUP BY g"
     )
     client.run(f"CREATE MATERIALIZED VIEW folded AS {query}")
     plan = "\n".join(row[0] or "" for row in client.rows("EXPLAIN SELECT g, mysum(x) FROM ag GROUP BY g"))
