@@ -70,6 +70,11 @@ class ColumnGrammar(PartitionGrammar):
         start = self.token.start
         return self.restricted(), self.source(start, self.index)
 
+    def changed_default(self) -> tuple[Expr, str]:
+        """The expression of SET DEFAULT and its text: nothing follows it, so it may be any."""
+        start = self.token.start
+        return self.expression(), self.source(start, self.index)
+
     def _column_part(self, parts: _Parts, own: tuple[tuple[str, int], ...]) -> None:
         token = self.token
         name = self.constraint_name()

@@ -63,6 +63,9 @@ class OperatorGrammar(TypeGrammar):
         left = self._prefix(restricted)
         while (precedence := self._precedence(restricted)) >= least:
             left = self._infix(left, precedence, restricted)
+            while self.is_symbol("::"):  # after what ends without an operand, as IS NULL does
+                at = self.advance().start
+                left = nodes.Cast(left, self.type_name(), at)
         return left
 
     def _precedence(self, restricted: bool) -> int:

@@ -177,7 +177,7 @@ class AlterGrammar(SchemaGrammar):
     def _column_change(self, column: str) -> nodes_alter.Change:
         at = self.token.start
         if self.accept("set", "default"):
-            return nodes_alter.SetDefault(column, self.default())
+            return nodes_alter.SetDefault(column, self.changed_default())
         if self.accept("drop", "default"):
             return nodes_alter.SetDefault(column, None)
         if self.accept("set", "not", "null"):

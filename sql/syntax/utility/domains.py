@@ -81,7 +81,7 @@ def _alter(cursor: ColumnGrammar) -> Statement:
     name = cursor.table_name()
     at = cursor.token.start
     if cursor.accept("set", "default"):
-        return AlterDomainStatement(name, SetDomainDefault(cursor.default()))
+        return AlterDomainStatement(name, SetDomainDefault(cursor.changed_default()))
     if cursor.accept("drop", "default"):
         return AlterDomainStatement(name, DomainDefault(None))
     if cursor.accept("set", "not", "null"):

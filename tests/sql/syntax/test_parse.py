@@ -30,6 +30,8 @@ def shown(expr: nodes.Expr) -> str:
             return f"(not {shown(expr.arg)})"
         case nodes.IsTest():
             return f"({shown(expr.expr)} is {'not ' if expr.negated else ''}{expr.what})"
+        case nodes.InList():
+            return f"({shown(expr.expr)} in)"
         case nodes.Between():
             return f"({shown(expr.expr)} between {shown(expr.low)} and {shown(expr.high)})"
         case nodes.Cast():
@@ -50,6 +52,8 @@ def shown(expr: nodes.Expr) -> str:
         ("a or b and not c = d", "(a or (b and (not (c = d))))"),
         ("not a is null", "(not (a is null))"),
         ("a = b is not true", "((a = b) is not true)"),
+        ("not a is null::text = b", "(not ((a is null)::text = b))"),
+        ("a in (1)::text || b", "((a in)::text || b)"),
         ("a + b * c ^ d", "(a + (b * (c ^ d)))"),
         ("a - b - c", "((a - b) - c)"),
         ("-2 ^ 2", "(-2 ^ 2)"),
