@@ -61,6 +61,7 @@ class Kind(Enum):
     CIDR = "cidr"
     MACADDR = "macaddr"
     MACADDR8 = "macaddr8"
+    POINT = "point"
     BIT = "bit"
     VARBIT = "varbit"
     ENUM = "enum"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ivm.errors import SqlError
@@ -11,7 +12,7 @@ from sql.bind.comparable import check_order
 from sql.bind.overloads import no_operator
 from sql.syntax.nodes import queries as nodes
 
-_PATTERN_ORDER: Final = ("~<~", "~>~")
+_PATTERN_ORDER: Final = re.compile("~[<>]~")
 """The order of text_pattern_ops, by code point, which is that of ``<`` and ``>`` here."""
 _PATTERN_KINDS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.UNKNOWN)
 
@@ -27,7 +28,7 @@ def sort_key(expr: Scalar, item: nodes.OrderItem) -> SortKey:
 
 def _check_operator(type_: SqlType, symbol: str, at: int) -> None:
     """Raises 42809 for an operator of USING that is no order, and 42883 for one that the type does not have."""
-    if symbol not in _PATTERN_ORDER:
+    if not _PATTERN_ORDER.fullmatch(symbol):
         raise SqlError(
             "42809", f"operator {symbol} is not a valid ordering operator",
             hint='Ordering operators must be "<" or ">" members of btree operator families.', position=at + 1,

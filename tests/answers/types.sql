@@ -101,3 +101,20 @@ SELECT '{[1,2)'::int4multirange
 SELECT '{[1,2) [3,4)}'::int4multirange
 SELECT '[1,2)'::int4multirange
 SELECT int4multirange(int4range(1, 2), NULL)
+
+-- points
+SELECT p FROM (VALUES (1, point '(0,0)'), (2, '(5.1, 34.5)'), (3, '-10,0'), (4, '(1e-300,-1e-300)'), (5, '( 1e+300 , Infinity )'), (6, '(NaN,NaN)'), (7, NULL), (8, point(3, 4))) t(i, p) ORDER BY i
+SELECT p << point(0, 0), p >> '(0,0)', p <<| '(0,0)', p |>> '(0,0)', p ~= '(0,0)', p <> '(0,0)', p <-> '(3,4)', p ?- '(0,0)', p ?| '(0,0)' FROM (VALUES (1, point '(0,0)'), (2, '(5.1,34.5)'), (3, '(1e-300,-1e-7)'), (4, '(NaN,1)'), (5, '(-Infinity,1)')) t(i, p) ORDER BY i
+SELECT p + '(1,2)', p - '(1,2)', p * '(1,2)', p / '(1,2)' FROM (VALUES (1, point '(0,0)'), (2, '(5.1,34.5)'), (3, '(NaN,1)'), (4, '(-Infinity,1)')) t(i, p) ORDER BY i
+SELECT ARRAY[point(1, 2), '(3,4)'], '{"(1,2)","(3,4)"}'::point[], row(point(1, 2)), point(1, 2)::text, to_json(point(1, 2)), '(1,2)'::text::point
+SELECT point(1, 2) / point(0, 0)
+SELECT point(1e300, 2) * point(1e300, 0)
+SELECT point(1e-300, 0) * point(1e-300, 0)
+SELECT '(10,10'::point
+SELECT '(10,1e+500)'::point
+SELECT '(10.0 10.0)'::point
+SELECT '1,y'::point
+SELECT point(1, 2) = point(1, 2)
+SELECT DISTINCT point(1, 2)
+SELECT 1 ORDER BY point(1, 2)
+CREATE TABLE p (p point PRIMARY KEY)

@@ -56,6 +56,7 @@ TEXTS: dict[SqlType, tuple[str, ...]] = {
     SqlType(Kind.CIDR): ("0.0.0.0/0", "10.0.0.0/8", "::/0", "::1"),
     SqlType(Kind.MACADDR): ("00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"),
     SqlType(Kind.MACADDR8): ("00:00:00:00:00:00:00:00", "12:34:56:ff:fe:78:90:ab"),
+    SqlType(Kind.POINT): ("(0,0)", "(-0,1e308)", "(NaN,Infinity)", "(-1.5,2)", "(1e-300,-1e300)"),
     BIT: ("", "1", "0", "10" * 20), VARBIT: ("", "1", "0", "10" * 20),
     INT4RANGE: ("empty", "(,)", "[-2147483648,2147483647)", "[1,1]", "(,5)"),
     NUMRANGE: ("empty", "[1.0,2)", "(1.00,2.00]", "[NaN,]"),

@@ -15,9 +15,11 @@ from planner.expr.functions import (
     bits,
     boolean,
     compare,
+    domains,
     enum,
     network,
     ordered_set,
+    points,
     python_calls,
     ranges,
     routine,
@@ -70,11 +72,12 @@ __all__ = [
 
 FAMILIES: Final = (
     accumulation, aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat,
-    construction, definitions, degrees, encoding, enum, floats, hashing, integer, json_access, json_building,
-    json_casts, json_changes, json_constructors, json_containment, json_members, json_populating, jsonpath, locks,
-    network, number_casts, numeric, ordered_set, overlaps, privileges, python_calls, randoms, ranges, recursion, regex,
-    regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts,
-    time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
+    construction, definitions, degrees, domains, encoding, enum, floats, hashing, integer, json_access,
+    json_building, json_casts, json_changes, json_constructors, json_containment, json_members, json_populating,
+    jsonpath, locks,
+    network, number_casts, numeric, ordered_set, overlaps, points, privileges, python_calls, randoms, ranges, recursion,
+    regex, regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery,
+    text_casts, time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()
