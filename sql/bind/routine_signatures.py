@@ -41,7 +41,9 @@ _COMPATIBLE: Final = (
 
 
 def declared_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
-    """The type of a parameter, or what RETURNS says. Raises 42704, 0A000."""
+    """The type of a parameter, or what RETURNS says. Raises 42704, 42P01, 42703, 0A000."""
+    if name.column is not None:
+        return _column_type(env, name)
     found = None if name.array or name.schema not in (None, "pg_catalog") else _POLYMORPHIC.get(name.name)
     return env.type(name) if found is None else found
 
@@ -51,6 +53,21 @@ def aggregated_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
     if name.name == ANY.value and not name.array and name.schema in (None, "pg_catalog"):
         return ANY
     return declared_type(env, name)
+
+
+def _column_type(env: Environment, name: nodes.TypeName) -> SqlType:
+    """``table.column%TYPE``."""
+    relation = env.catalog.resolve(name.schema, name.name)
+    if relation is None:
+        shown = name.name if name.schema is None else f"{name.schema}.{name.name}"
+        raise SqlError("42P01", f'relation "{shown}" does not exist', position=name.at + 1)
+    column = next((c for c in relation.columns if c.name == name.column), None)
+    if column is None:
+        message = f'column "{name.column}" of relation "{relation.name}" does not exist'
+        raise SqlError("42703", message, position=name.at + 1)
+    if column.domain is not None:
+        raise unsupported("%TYPE of a column of a domain", position=name.at + 1)
+    return column.type
 
 
 def check_parameters(declared: Sequence[Argument]) -> None:

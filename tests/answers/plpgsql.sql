@@ -362,3 +362,21 @@ DO $$ DECLARE a int[] := '{1}'; BEGIN SELECT 5 INTO a[1]; END $$
 DO $$ DECLARE a int[] := '{1}'; BEGIN GET DIAGNOSTICS a[1] = ROW_COUNT; END $$
 
 DO $$ DECLARE a CONSTANT int[] := '{1}'; BEGIN a[1] := 4; END $$
+
+SET client_min_messages TO warning
+
+CREATE FUNCTION copied(a log.id%TYPE, plpgsql.log.note%TYPE, OUT c log.note%TYPE, d single.f1%TYPE DEFAULT 7) RETURNS log.note%TYPE LANGUAGE plpgsql AS $$ BEGIN c := $2 || a + d; END $$
+
+SELECT copied(1, 'x'), pg_get_function_arguments('copied'::regproc)
+
+CREATE FUNCTION wrong(a log.none%TYPE) RETURNS int LANGUAGE sql AS 'SELECT 1'
+
+CREATE FUNCTION wrong(a nowhere.none%TYPE) RETURNS int LANGUAGE sql AS 'SELECT 1'
+
+CREATE FUNCTION tabled(log.id%TYPE) RETURNS TABLE (n log.note%TYPE) LANGUAGE sql AS 'SELECT note FROM log WHERE id = $1'
+
+SELECT * FROM tabled(1)
+
+DROP FUNCTION tabled(log.id%TYPE)
+
+RESET client_min_messages

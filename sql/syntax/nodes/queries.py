@@ -33,13 +33,14 @@ class Star:
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """A type as written: its (folded) name, modifiers, and whether it is an array."""
+    """A type as written: its folded name, modifiers, if it is an array; the ``column`` of the table, for ``%TYPE``."""
 
     name: str
     args: tuple[int, ...]
     array: bool
     at: int
     schema: str | None = None
+    column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,17 +207,31 @@ def _mode(cursor: DefinitionGrammar) -> str | None:
     return None
 
 
+def _type(cursor: DefinitionGrammar) -> TypeName:
+    """``type`` or ``table.column%TYPE``."""
+    mark, at = cursor.mark(), cursor.token.start
+    try:
+        *before, column = cursor.dotted()
+    except SqlError:
+        before = []
+    if before and cursor.accept_symbol("%"):
+        cursor.expect("type")
+        return TypeName(before[-1], (), False, at, before[-2] if len(before) > 1 else None, column)
+    cursor.retreat(mark)
+    return cursor.type_name()
+
+
 def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
     """``[name] type``."""
     start = cursor.index
     try:
-        type_ = cursor.type_name()
+        type_ = _type(cursor)
         if cursor.is_symbol(",") or cursor.is_symbol(")") or cursor.is_symbol("=") or cursor.is_word("default"):
             return None, type_
     except SqlError:
         pass
     cursor.index = start
-    return cursor.label(), cursor.type_name()
+    return cursor.label(), _type(cursor)
 
 
 def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
@@ -229,12 +243,12 @@ def _returns(cursor: DefinitionGrammar, found: _Parts) -> None:
         found.returns_set = True
         return
     found.returns_set = cursor.accept("setof")
-    found.result = cursor.type_name()
+    found.result = _type(cursor)
 
 
 def _column(cursor: DefinitionGrammar) -> ArgumentNode:
     at = cursor.token.start
-    return ArgumentNode(cursor.label(), cursor.type_name(), None, at, "table")
+    return ArgumentNode(cursor.label(), _type(cursor), None, at, "table")
 
 
 def _atomic(cursor: DefinitionGrammar, found: _Parts) -> None:
