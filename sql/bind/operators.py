@@ -7,6 +7,7 @@ from ivm.words import BOOL, Kind
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments, resolve_unknown
+from sql.bind.comparable import check_comparison
 from sql.bind.environment import Environment
 from sql.bind.overloads import no_operator, not_resolved, resolve_operator, result_type
 from sql.bind.rows import check_comparable
@@ -25,6 +26,8 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scal
     function = choice.overload
     if len(args) == 2:
         check_comparable(types[0], types[1], at)
+    if function.comparison is not None:
+        check_comparison(types[0], function.comparison, at)
     cast_args = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
     return Call(function.key, cast_args, result_type(function.result, choice), nullable)

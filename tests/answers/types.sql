@@ -118,3 +118,8 @@ SELECT point(1, 2) = point(1, 2)
 SELECT DISTINCT point(1, 2)
 SELECT 1 ORDER BY point(1, 2)
 CREATE TABLE p (p point PRIMARY KEY)
+SELECT array[point(1, 2)] = array[point(1, 2)]
+CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT * FROM prs ORDER BY f
+CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f < f FROM prs
+CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f = f FROM prs
+CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f *= f, f FROM prs
