@@ -51,11 +51,14 @@ class Kind(Enum):
     JSON = "json"
     JSONB = "jsonb"
     JSONPATH = "jsonpath"
+    TSVECTOR = "tsvector"
+    TSQUERY = "tsquery"
     OID = "oid"
     REGCLASS = "regclass"
     REGTYPE = "regtype"
     REGPROC = "regproc"
     REGNAMESPACE = "regnamespace"
+    REGCONFIG = "regconfig"
     TIMETZ = "timetz"
     INET = "inet"
     CIDR = "cidr"
@@ -85,7 +88,7 @@ _DIRECT: Final = frozenset(
     {
         Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.CHAR1, Kind.DATE, Kind.TIME,
         Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMETZ, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC,
-        Kind.REGNAMESPACE, Kind.ENUM, Kind.VOID,
+        Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.ENUM, Kind.VOID,
     }
 )  # fmt: skip
 
@@ -187,7 +190,7 @@ class SqlType:
     def has_equality_class(self) -> bool:
         """Whether equal values may have different words (1.0 and 1.00, -0 and 0, '1 mon' and '30 days')."""
         return self.storage is Storage.NUMERIC or self.kind in (
-            Kind.FLOAT4, Kind.FLOAT8, Kind.INTERVAL, Kind.BPCHAR, Kind.JSONB,
+            Kind.FLOAT4, Kind.FLOAT8, Kind.INTERVAL, Kind.BPCHAR, Kind.JSONB, Kind.TSQUERY,
         ) or any(part is not None and part.has_equality_class for part in (self.element, self.subtype)) or any(
             type_.has_equality_class for _, type_ in self.fields
         )  # fmt: skip
@@ -214,6 +217,9 @@ UUID: Final = SqlType(Kind.UUID)
 JSON: Final = SqlType(Kind.JSON)
 JSONB: Final = SqlType(Kind.JSONB)
 JSONPATH: Final = SqlType(Kind.JSONPATH)
+TSVECTOR: Final = SqlType(Kind.TSVECTOR)
+TSQUERY: Final = SqlType(Kind.TSQUERY)
+REGCONFIG: Final = SqlType(Kind.REGCONFIG)
 OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)

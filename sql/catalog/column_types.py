@@ -37,10 +37,10 @@ _FAMILIES: Final = {type_.named.name: type_ for type_ in FAMILIES if type_.named
 _VECTORS: Final = ("int2vector", "oidvector")
 _KNOWN_UNSUPPORTED: Final = frozenset(
     {
-        "xml", "money", "line", "lseg", "box", "path", "polygon", "circle", "tsvector", "tsquery",
+        "xml", "money", "line", "lseg", "box", "path", "polygon", "circle",
         "nchar", "national character",
         "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",
-        "regrole", "regconfig", "regdictionary", "regcollation",
+        "regrole", "regdictionary", "regcollation",
     }
 )  # fmt: skip
 

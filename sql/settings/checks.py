@@ -9,6 +9,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.search_path import schema_list
+from storage.types.textsearch.configuration import configuration, configuration_name
 from storage.types.zone_files import zone_names
 from storage.types.zones import find_zone, fixed_zone
 
@@ -108,3 +109,13 @@ def timezone(name: str, value: str) -> str:
 def search_path(name: str, value: str) -> str:
     schema_list(value)
     return value
+
+
+def text_search_configuration(name: str, value: str) -> str:
+    """The full name of a text search configuration."""
+    try:
+        return f"pg_catalog.{configuration_name(configuration(value))}"
+    except SqlError as error:
+        if error.sqlstate == "0A000":
+            raise
+        raise SqlError("22023", f'invalid value for parameter "{name}": "{value}"') from None

@@ -21,6 +21,7 @@ from sql.settings.checks import (
     natural,
     only,
     search_path,
+    text_search_configuration,
     timezone,
 )
 from sql.settings.date_style import date_style
@@ -69,6 +70,7 @@ _SETTINGS: Final = (
     _Setting("ignore_view_errors", "off", boolean),
     _Setting("in_hot_standby", "off"),
     _Setting("integer_datetimes", "on"),
+    _Setting("default_text_search_config", "pg_catalog.english", text_search_configuration),
     _Setting("IntervalStyle", "postgres", choice("postgres", "postgres_verbose", "sql_standard", "iso_8601")),
     _Setting("is_superuser", "on"),
     _Setting("join_implementation", "auto", choice(*(joins.value for joins in Joins))),

@@ -123,3 +123,40 @@ CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs 
 CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f < f FROM prs
 CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f = f FROM prs
 CREATE TYPE pr AS (p point, r float8); CREATE TABLE prs (f pr); INSERT INTO prs VALUES ('("(1,2)",3)'); SELECT f *= f, f FROM prs
+-- text search: vectors and queries
+SELECT 'a:1A,2 b:3 ''x y'' ''it''''s'' a:2b'::tsvector, 'b a c'::tsvector, ''::tsvector, 'a\:b:4'::tsvector
+SELECT 'a & !(b|c:*A) <2> d'::tsquery, '!!a & (b <-> (c <-> d)) | e'::tsquery, ''::tsquery, '''a b'':dc & \\!x'::tsquery
+SELECT 'a:0'::tsvector
+SELECT 'a:x'::tsvector
+SELECT 'a &'::tsquery
+SELECT 'a b'::tsquery
+SELECT '(a'::tsquery
+SELECT 'a <16385> b'::tsquery
+SELECT repeat('a', 3000)::tsvector
+SELECT 'fat:1 cat:2 rat:4B'::tsvector @@ q, q FROM unnest('{fat & cat,fat & !cat,cat <-> rat,cat <2> rat,rat:A | cat:D,ra:*b,!dog,fat <-> (cat | dog),fat <-> !rat,!(fat <-> cat)}'::tsquery[]) q
+SELECT 'fat cat'::tsvector @@ 'fat <-> cat', 'fat cat'::tsvector @@ 'fat:A', 'a'::tsvector @@ '', 'a'::tsquery @@ 'a'::tsvector
+SELECT 'a:1 b:2'::tsvector || 'a:1 c:3A', strip('a:1,2 b'), length('a b c'::tsvector), setweight('a:1 b:2,3C', 'b'), ts_delete('a b', 'a')
+SELECT 'a'::tsquery && 'b|c', 'a'::tsquery || 'b & c', !!'a & b'::tsquery, 'a'::tsquery <-> 'b <-> c'::tsquery, tsquery_phrase('a', 'b', 3), 'a'::tsquery && ''
+SELECT tsquery_phrase('a', 'b', 16384)
+SELECT setweight('a:1', 'x')
+SELECT 'a & b'::tsquery @> 'a', 'a'::tsquery <@ 'b', numnode('a & !b | c'), querytree('a & !b'), querytree('!a'), querytree('a <2> b')
+SELECT 'a'::tsvector < 'b', 'a:1'::tsvector = 'a:1A', 'a'::tsquery = 'a:*', 'a & b'::tsquery < 'a | b', 'a'::tsquery < 'a & b'
+SELECT v FROM unnest('{a,b,"a:1","a:2","a:1,2","a b",a:1A,""}'::tsvector[]) v ORDER BY v
+SELECT q FROM unnest('{a,b,!a,a & b,a | b,a <-> b,a <2> b,(a & b) & c,a & (b & c),abc}'::tsquery[]) q ORDER BY q
+-- text search: from text
+SELECT to_tsvector('english', 'The quick-brown foxes jumped over 2 lazy dogs; don''t write to Fat.Cat@example.com')
+SELECT to_tsvector('simple', 'The URL http://www.example.com/a/b.html?x=1 and /usr/local/bin and 1.5e-3, -4, 7.0.1, x2 <b>bold</b> &amp; e.g. foo_bar')
+SELECT to_tsvector('english', ''), to_tsvector('english', 'the of and'), to_tsvector('simple', NULL)
+SELECT to_tsquery('english', 'The & Fat:ab & rats:*'), to_tsquery('english', 'cat <-> the <-> rat'), to_tsquery('english', 'the | !of'), to_tsquery('simple', 'foo-bar')
+SELECT to_tsquery('english', 'fat cat')
+SELECT plainto_tsquery('english', 'The Fat & Rats over'), phraseto_tsquery('english', 'cat over the rat'), plainto_tsquery('english', 'in the')
+SELECT websearch_to_tsquery('english', '"supernovae stars" -crab or (star'), websearch_to_tsquery('english', 'or -the "or" fat OR'), websearch_to_tsquery('simple', '""" )( dummy \\ query <->')
+SELECT to_tsvector('a fat cat') @@ to_tsquery('cats'), 'fat cats' @@ to_tsquery('cat'), 'fat cats'::text @@ 'cat'::text
+SELECT to_tsvector('klingon', 'a')
+SELECT json_to_tsvector('english', '{"a": "aaa in bbb", "b": 123, "c": ["x y", true, null]}', f) FROM unnest('{"\"all\"","\"key\"","[\"string\", \"numeric\"]","\"boolean\""}'::jsonb[]) f
+SELECT to_tsvector('english', '{"b": "the eee fff", "a": ["in", "hhh. iii"]}'::jsonb), to_tsvector('english', '{"b": "the eee fff", "a": ["in", "hhh. iii"]}'::json)
+SELECT jsonb_to_tsvector('english', '{}', '{}')
+SELECT jsonb_to_tsvector('english', '{}', '["all", null]')
+SELECT 'simple'::regconfig, 'pg_catalog.english'::regconfig, current_setting('default_text_search_config')
+SET default_text_search_config = simple; SELECT to_tsvector('the cats'), current_setting('default_text_search_config')
+SET default_text_search_config = klingon

@@ -63,6 +63,7 @@ from planner.expr.functions.system import (
 from planner.expr.functions.table import FUNCTIONS, Function, overloads
 from planner.expr.functions.text import bytes as bytes_
 from planner.expr.functions.text import concat, encoding, regex, regex_parts, string, unicode
+from planner.expr.functions.textsearch import calls as textsearch
 from planner.expr.scalar import Call, Scalar
 
 __all__ = [
@@ -77,7 +78,8 @@ FAMILIES: Final = (
     jsonpath, locks,
     network, number_casts, numeric, ordered_set, overlaps, points, privileges, python_calls, randoms, ranges, recursion,
     regex, regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery,
-    text_casts, time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility, zones,
+    text_casts, textsearch, time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility,
+    zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

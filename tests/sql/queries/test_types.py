@@ -20,6 +20,9 @@ VALUES = {
     "b bit(3)": ("B'101'", "B'001'", "B'110'"),
     "v varbit": ("B''", "B'1'", "B'10'", "B'0000000001'"),
     "t timetz": ("'04:05-08'", "'12:05+00'", "'04:05:06.5+01'"),
+    "w tsvector": ("'fat:1 cat:2'", "'fat cat'", "'cat:1A rat:2'", "''"),
+    "q tsquery": ("'fat & cat'", "'cat:A'", "'cat:B'", "'cat <-> rat'", "'!fat'", "''"),
+    "d text": ("'the fat cats'", "'a rat''s tail'", "'of'"),
 }
 VIEWS = (
     "SELECT r, count(*) AS k, min(i), max(t), count(DISTINCT n) AS d FROM x GROUP BY r",
@@ -30,6 +33,10 @@ VIEWS = (
     "SELECT id, r @> 3 AS e, lower(r), upper(n), isempty(m), m - int4multirange(r) AS rest, b & B'110' AS k FROM x",
     "SELECT id, i << c AS w, host(i), a::macaddr8 AS l, v || b AS s, extract(hour from t) AS h, c::text AS z FROM x",
     "SELECT x.id, part FROM x, unnest(x.m) part WHERE part -|- x.r OR part @> 2",
+    "SELECT q, count(*) AS k, array_agg(w ORDER BY w, id) AS w FROM x GROUP BY q",
+    "SELECT p.id, q.id AS other, p.w || q.w AS w FROM x p JOIN x q ON p.w @@ q.q OR p.w = q.w",
+    "SELECT id, to_tsvector('english', d) AS v FROM x WHERE to_tsvector('english', d) @@ "
+    "to_tsquery('english', 'cat|rats')",
     "SELECT DISTINCT ON (c) c, r, t FROM x ORDER BY c, r DESC, t, id",
 )
 
