@@ -110,7 +110,8 @@ def updated(changer: Firer, table: Relation, old: Words, source: RowSet, place: 
 
 def moved(changer: Firer, table: Relation, leaf: Relation, old: Words, source: RowSet, first: int) -> RowSet | None:
     """The one row of an UPDATE of a partitioned table as the triggers of a deletion and an insertion give it, if it
-    moves to another partition; None to leave it out. ``first``: where the source has the new row."""
+    moves to another partition; None to leave it out. If only the insertion is refused, the old row is deleted, as in
+    Postgres. ``first``: where the source has the new row."""
     columns = source.columns()[first : first + len(table.columns)]
     schema = tuple(ColumnType(c.type, True) for c in table.columns)
     new = RowSet(pack(columns, schema, 1), schema)
@@ -119,7 +120,10 @@ def moved(changer: Firer, table: Relation, leaf: Relation, old: Words, source: R
     if not deletes(changer, leaf, old):
         return None
     after = inserted(changer, table, new)
-    return None if after is None else with_columns(source, first, after.columns())
+    if after is None:
+        changer.apply(leaf, old, old[:0])
+        return None
+    return with_columns(source, first, after.columns())
 
 
 def deletes(changer: Firer, table: Relation, old: Words) -> bool:

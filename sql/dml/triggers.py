@@ -68,6 +68,8 @@ class Firer(Protocol):
 
     def router(self) -> Router: ...
 
+    def apply(self, table: Relation, old: Words, new: Words) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

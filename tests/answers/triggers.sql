@@ -319,3 +319,29 @@ COMMENT ON TRIGGER nothing ON told IS 'x'
 COMMENT ON TRIGGER tells ON told IS NULL
 
 SELECT obj_description(oid, 'pg_trigger') FROM pg_trigger WHERE tgname = 'tells'
+
+CREATE TABLE leaving (a int, b text) PARTITION BY LIST (a)
+
+CREATE TABLE leaving1 PARTITION OF leaving FOR VALUES IN (1)
+
+CREATE TABLE leaving2 PARTITION OF leaving FOR VALUES IN (2)
+
+INSERT INTO leaving VALUES (1, 'x'), (1, 'y'), (1, NULL), (1, NULL), (2, 'z')
+
+CREATE FUNCTION refusing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '% % %', TG_OP, TG_WHEN, TG_TABLE_NAME; IF TG_OP = 'INSERT' AND TG_WHEN = 'BEFORE' THEN RETURN NULL; END IF; RETURN OLD; END $$
+
+CREATE TRIGGER refuses BEFORE INSERT ON leaving2 FOR EACH ROW EXECUTE FUNCTION refusing()
+
+CREATE TRIGGER sees AFTER DELETE OR UPDATE ON leaving FOR EACH ROW EXECUTE FUNCTION refusing()
+
+UPDATE leaving SET a = 2 WHERE b = 'x' RETURNING *
+
+SELECT * FROM leaving ORDER BY a, b
+
+MERGE INTO leaving t USING (VALUES ('y')) s(b) ON t.b = s.b WHEN MATCHED THEN UPDATE SET a = 2
+
+SELECT * FROM leaving ORDER BY a, b
+
+UPDATE leaving SET a = 2 WHERE b IS NULL RETURNING *
+
+SELECT * FROM leaving ORDER BY a, b
