@@ -45,13 +45,6 @@ QUERIES = VIEWS | {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def spark(server: Server, tmp_path: Path) -> FakeSpark:
     fake = FakeSpark(tmp_path)

@@ -35,13 +35,6 @@ VIEWS = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @contextmanager
 def filled(server: Server, x: str) -> Iterator[tuple[Client, Client]]:
     """Two clients and the tables under the views, dropped afterwards. ``x``: the value of row ``i``."""

@@ -64,13 +64,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.close()
 
 
-@pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    client = server.client()
-    yield client
-    client.close()
-
-
 @pytest.mark.parametrize(("named", "shown"), OBJECTS)
 def test_a_comment_is_shown_until_it_goes(client: Client, named: str, shown: str) -> None:
     assert client.run(f"COMMENT ON {named} IS 'it''s this'") == "COMMENT"

@@ -11,13 +11,6 @@ from ivm.errors import SqlError
 from tests.support.sessions import Client, Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     client = server.client()

@@ -14,13 +14,6 @@ from sql.catalog.stored_form import catalog_from_json, catalog_to_json
 from tests.support.sessions import Client, Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     """A session in an empty catalog with one schema."""

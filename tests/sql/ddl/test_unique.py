@@ -10,13 +10,6 @@ import pytest
 from tests.support.sessions import Client, Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     client = server.client()

@@ -12,13 +12,6 @@ MATCHING = "matching the ON CONFLICT specification"
 OF = 'of relation "t"'
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     client = server.client()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,13 +11,6 @@ from sql.pgwire.startup import REPORTED
 from sql.statements.results import RowsResult
 from tests.answers.make_queries import SETS, SETTINGS, Answer, answered, lines
 from tests.support.sessions import Server, text_rows
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("answers") / "data")
-    yield server
-    server.close()
 
 
 def _answer(server: Server, text: str) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -16,13 +15,6 @@ from planner.frames import searched as near
 from planner.frames.reducer import FramedRows
 from tests.support.model_frames import COLUMNS, DDL, Row, literal, query, random_calls, random_row, results
 from tests.support.sessions import Client, Server
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("frames") / "data")
-    yield server
-    server.close()
 
 
 def play(server: Server, seed: int, rows_a_step: int = 8) -> None:

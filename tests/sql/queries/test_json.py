@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,13 +12,6 @@ from sql.statements.results import RowsResult
 from tests.answers.make_json import VERSIONS, answers, lines
 from tests.answers.make_queries import SETTINGS, Answer
 from tests.support.sessions import Server, text_rows
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("json") / "data")
-    yield server
-    server.close()
 
 
 def _answer(server: Server, text: str) -> Answer:

@@ -14,13 +14,6 @@ from tests.support.sessions import Client, Server
 REACH = "r(a int, b int) AS (SELECT x, y FROM e UNION SELECT r.a, e.y FROM r JOIN e ON r.b = e.x)"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("mutual") / "data")
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def a(server: Server) -> Iterator[Client]:
     client = server.client()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,6 @@ from ivm.errors import SqlError
 from sql.statements.results import RowsResult
 from tests.answers.make_scripts import SCRIPTS, answered
 from tests.support.sessions import Client, Server, text_rows
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("plpgsql"))
-    yield server
-    server.close()
 
 
 def replay(client: Client, name: str) -> None:

@@ -43,13 +43,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.close()
 
 
-@pytest.fixture
-def client(server: Server) -> Iterator[Client]:
-    client = server.client()
-    yield client
-    client.close()
-
-
 @pytest.mark.parametrize(
     ("text", "rows"),
     [

@@ -21,13 +21,6 @@ from tests.support.sessions import Client, Server
 ROW = SqlType(Kind.RECORD, fields=(("a", INT4), ("b", TEXT), ("c", NUMERIC)))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
-
-
 @pytest.fixture
 def client(server: Server) -> Iterator[Client]:
     client = server.client()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,13 +42,6 @@ VIEWS = (
 
 def _row(rnd: random.Random) -> str:
     return ", ".join("NULL" if rnd.random() < 0.15 else rnd.choice(texts) for texts in VALUES.values())
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("types") / "data")
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ blocks and savepoints, chains, modes, cursors."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,6 @@ from tests.support.sessions import Client, Server, text_rows
 HISTORIES = json.loads(Path("tests/answers/transactions.json").read_text())
 WITHOUT_DETAIL = ("42601", "42703", "42P01")
 """Errors of names and syntax: other tests compare their texts."""
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("data"))
-    yield server
-    server.close()
 
 
 async def gives(client: Client, text: str) -> list[Any]:
