@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 NEGATIVE_INFINITY: Final = -(2**63)
 POSITIVE_INFINITY: Final = 2**63 - 1
@@ -158,7 +158,8 @@ class SqlType:
     numeric, or of an interval its fields (``storage/types/interval_fields.py``); ``element`` of an array. None means
     unconstrained. ``fields``: names and types of a row (RECORD), empty for rows of any type; ``enum``: of an ENUM.
     ``subtype``: of a RANGE's bounds; of a MULTIRANGE, its range type. ``named``: which range, multirange or composite
-    type it is.
+    type it is. ``domain``: of a row's field, the domain that its values belong to, as the catalog has it; types are the
+    same with and without it.
     """
 
     kind: Kind
@@ -169,6 +170,7 @@ class SqlType:
     enum: EnumType | None = None
     subtype: SqlType | None = None
     named: NamedType | None = None
+    domain: Any = field(default=None, compare=False, repr=False)
 
     @property
     def plain(self) -> SqlType:

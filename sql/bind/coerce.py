@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
+from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext, cast_context
 from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
+from sql.bind.domains import with_checked_fields
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
+from sql.bind.row_fields import fields_of
 from sql.catalog.composite import ROW_BASE
 from storage.types.type_names import format_type, is_preferred, type_category
 
@@ -49,6 +51,11 @@ def cast(
     env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, *, attempt: bool = False
 ) -> Scalar:
     """``expr`` as ``target``. ``attempt``: TRY_CAST. Raises 42846 (explicit) or 42804 where there is no such cast."""
+    converted = _converted(env, expr, target, context, at, attempt)
+    return converted if converted is expr else with_checked_fields(env, converted)
+
+
+def _converted(env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, attempt: bool) -> Scalar:
     source = expr.type
     if source.kind is Kind.UNKNOWN:
         converted = _from_unknown(env, expr, target, context, at, attempt)
@@ -169,18 +176,6 @@ def _as_parent(env: Environment, expr: Scalar, target: SqlType, at: int) -> Scal
     places = {name: i for i, (name, _) in enumerate(expr.type.fields)}
     values = fields_of(expr)
     return _unless_null(expr, Call("row", tuple(values[places[name]] for name, _ in target.fields), target, False))
-
-
-def fields_of(expr: Scalar) -> tuple[Scalar, ...]:
-    """The fields of a row, as the types that its own type says."""
-    if (
-        isinstance(expr, Call)
-        and expr.function == "row"
-        and all(arg.type == type_ for arg, (_, type_) in zip(expr.args, expr.type.fields, strict=True))
-    ):
-        return expr.args
-    fields = enumerate(expr.type.fields)
-    return tuple(Call("field of row", (expr, Literal(i, INT4)), type_, True) for i, (_, type_) in fields)
 
 
 def _unless_null(expr: Scalar, made: Scalar) -> Scalar:

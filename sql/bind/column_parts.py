@@ -9,8 +9,10 @@ from ivm.words import BOOL, INT4, JSONB, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.arrays import jsonb_key
-from sql.bind.coerce import assign, cast, castable, fields_of, type_name
+from sql.bind.coerce import assign, cast, castable, type_name
+from sql.bind.domains import domain_value
 from sql.bind.environment import Binder
+from sql.bind.row_fields import fields_of
 from sql.catalog.catalog import TableColumn
 from sql.syntax.nodes import queries as nodes
 
@@ -77,7 +79,9 @@ def _with_field(
         message = f"{what} there is no such column in data type {type_name(base.type)}"
         raise SqlError("42703", message, position=part.at + 1)
     values = list(fields_of(base))
-    values[place] = with_part(b, column, values[place], rest, give)
+    given = with_part(b, column, values[place], rest, give)
+    domain = base.type.fields[place][1].domain
+    values[place] = given if domain is None else domain_value(b.env, domain, given)
     return Call("row", tuple(values), base.type, False)
 
 

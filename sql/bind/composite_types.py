@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from ivm.errors import SqlError
@@ -39,7 +40,8 @@ def alter_composite(env: Environment, node: nodes.AlterCompositeStatement) -> bo
 
 
 def _attribute(env: Environment, node: nodes.Attribute) -> TableColumn:
-    return TableColumn(node.name, storable(env.type(node.type), node.name))
+    type_ = env.field_type(node.type)
+    return TableColumn(node.name, storable(replace(type_, domain=None), node.name), domain=type_.domain)
 
 
 def _change(env: Environment, change: nodes.AttributeChange) -> bound.AttributeChange:

@@ -12,7 +12,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
 from planner.memo import by_identity
 from sql.bind.comparable import check_index
-from sql.bind.domains import domain_value
+from sql.bind.domains import domain_value, with_checked_fields
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
@@ -22,6 +22,7 @@ from sql.bind.namespace import Visible, one_table
 from sql.bind.renamed import renamed_text
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.composite import has_domains
 from sql.catalog.keys import Check, Index
 from sql.parse import parse_expression
 from sql.statements.definitions import CreateIndex, NewForeignKey
@@ -153,8 +154,14 @@ def check_conditions(table: Relation) -> tuple[Scalar, ...]:
 def domain_columns(table: Relation) -> tuple[tuple[int, Scalar], ...]:
     """The columns whose types are domains: each one's position, and its value checked by the domain."""
     env = empty_environment()
-    columns = enumerate(table.columns)
-    return tuple((i, domain_value(env, c.domain, Column(i, c.type, True))) for i, c in columns if c.domain is not None)
+    found = []
+    for i, column in enumerate(table.columns):
+        value = Column(i, column.type, True)
+        if column.domain is not None:
+            found.append((i, domain_value(env, column.domain, value)))
+        elif has_domains(column.type):
+            found.append((i, with_checked_fields(env, value)))
+    return tuple(found)
 
 
 def renamed_check(before: Relation, after: Relation, check: Check, old: str, new: str) -> Check:

@@ -23,6 +23,7 @@ from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
 from sql.bind.view_targets import check_updatable
 from sql.catalog.catalog import Generated, Relation, RelationKind, RelationReference, TableColumn, is_temporary
+from sql.catalog.composite import has_domains
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
@@ -179,9 +180,11 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
 
 
 def storable(type_: SqlType, name: str) -> SqlType:
-    """The type of a stored column. Raises 42P16 for a pseudo-type."""
+    """The type of a stored column. Raises 42P16 for a pseudo-type, 0A000 for arrays of rows with domains inside."""
     if is_pseudo(type_):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')
+    if type_.element is not None and has_domains(type_):
+        raise unsupported("an array of rows with a field of a domain")
     return type_
 
 

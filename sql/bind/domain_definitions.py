@@ -15,7 +15,6 @@ from sql.bind.environment import Environment
 from sql.bind.namespace import Visible, one_table
 from sql.bind.scope import NameScope
 from sql.catalog.catalog import TableColumn
-from sql.catalog.composite import parts
 from sql.statements import types as bound
 from sql.syntax.nodes import domains as nodes
 from sql.syntax.nodes.constraints import CheckConstraint
@@ -33,8 +32,6 @@ def create_domain(env: Environment, node: nodes.CreateDomainStatement) -> bound.
     if is_pseudo(type_):
         message = f'"{format_type(type_)}" is not a valid base type for a domain'
         raise SqlError("42804", message, position=node.type.at + 1)
-    if any(part.fields for part in parts(type_)):
-        raise unsupported("a domain over a composite type", position=node.type.at + 1)
     text = None if below is None else below.columns[0].default
     value = TableColumn("value", type_, not node.not_null, text, domain=below)
     if node.default is not None:

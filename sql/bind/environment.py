@@ -235,6 +235,11 @@ class Environment:
             raise SqlError("42601", f'type modifier is not allowed for type "{found.name}"', position=name.at + 1)
         return found
 
+    def field_type(self, name: nodes.TypeName) -> SqlType:
+        """The type of a row's field, which may be a domain. Raises as ``type`` and ``domain``."""
+        domain = self.domain(name)
+        return self.type(name) if domain is None else replace(domain.columns[0].type, domain=domain)
+
     def _own_type(self, name: nodes.TypeName) -> SqlType | None:
         found = self.catalog.type(name.schema, name.name)
         if found is None and name.schema is not None:

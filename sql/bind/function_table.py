@@ -19,12 +19,15 @@ from planner.logical.nodes import Join, JoinKind, Numbering, Project, Rel, Table
 from planner.logical.traversal import own_columns
 from sql.bind import parameters, routine_resolution, routines, table_functions
 from sql.bind.bound_query import UNIT
-from sql.bind.coerce import fields_of, resolve_unknown
+from sql.bind.coerce import resolve_unknown
+from sql.bind.domains import domain_value, with_checked_fields
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.names import column_name
 from sql.bind.namespace import Namespace, rename, visible_columns
+from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope
+from sql.catalog.composite import has_domains
 from sql.syntax.nodes import queries as nodes
 
 
@@ -121,7 +124,22 @@ def _table_function(
         args = [table_functions.defined_row(binder.env, name, definitions, ref.at), *args]
     key, bound, columns = table_functions.apply(binder.env, name, args, ref.at)
     own = [n for n, _, _ in definitions] or list(TABLE_FUNCTIONS[key].column_names([a.type for a in bound]))
-    return TableFunction(UNIT, key, bound, columns), own or [name] * len(columns), bool(own)
+    rel = _within_domains(binder.env, TableFunction(UNIT, key, bound, columns))
+    return rel, own or [name] * len(columns), bool(own)
+
+
+def _within_domains(env: Environment, rel: TableFunction) -> Rel:
+    """The rows, checked where they are to have fields of domains."""
+    if not any(c.type.domain is not None or has_domains(c.type) for c in rel.columns):
+        return rel
+    types = [replace(c.type, domain=None) for c in rel.columns]
+    plain = replace(rel, columns=tuple(ColumnType(t, c.nullable) for t, c in zip(types, rel.columns, strict=True)))
+    values = [Column(i, type_, c.nullable) for i, (type_, c) in enumerate(zip(types, rel.columns, strict=True))]
+    checked = (
+        with_checked_fields(env, value) if c.type.domain is None else domain_value(env, c.type.domain, value)
+        for value, c in zip(values, rel.columns, strict=True)
+    )
+    return Project(plain, tuple(checked))
 
 
 def _numbered(rel: Rel) -> Rel:

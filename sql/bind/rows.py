@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, OID, Kind, SqlType
 from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
-from sql.bind.coerce import fields_of, resolve_unknown, same_family, type_name
+from sql.bind.coerce import resolve_unknown, same_family, type_name
 from sql.bind.environment import Binder, Environment
 from sql.bind.namespace import Range, at_level
+from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope, find_column, find_range, note_columns
 from sql.catalog.catalog import ROWED, Relation, RelationKind
 from sql.syntax.nodes import queries as nodes

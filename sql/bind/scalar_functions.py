@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
@@ -10,12 +12,16 @@ from planner.expr.functions.variadic import FORMS
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
+from sql.bind.domains import with_checked_fields
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
 from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
 from storage.types.range_values import Multirange, range_type_of, subtype_of
 from storage.types.type_names import type_category
+
+_MAKES_ROWS: Final = frozenset({"json_populate_record", "jsonb_populate_record"})
+"""Functions whose result is a row of a given type that they have made, and not one of the arguments."""
 
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
@@ -36,7 +42,8 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     function = choice.overload
     bound = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
-    return Call(function.key, bound, result_type(function.result, choice), nullable)
+    made = Call(function.key, bound, result_type(function.result, choice), nullable)
+    return with_checked_fields(env, made) if name in _MAKES_ROWS else made
 
 
 def apply_variadic(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:

@@ -85,7 +85,7 @@ def defined_row(env: Environment, name: str, definitions: nodes.Definitions, at:
     for column, type_, place in definitions:
         if column in fields:
             raise SqlError("42701", f'column name "{column}" specified more than once', position=place + 1)
-        fields[column] = env.type(type_)
+        fields[column] = env.field_type(type_)
     return Literal(None, SqlType(Kind.RECORD, fields=tuple(fields.items())))
 
 

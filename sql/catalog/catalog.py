@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
 from planner.options import DEFAULT, Planning
-from sql.catalog.composite import defined_type, mentions, retyped
+from sql.catalog.composite import defined_type, mentions, retyped, with_field_domains
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
@@ -445,7 +445,7 @@ class Catalog:
 
     def with_relations(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         """The catalog with these relations instead of its own."""
-        relations = _with_domains(_with_children(relations))
+        relations = with_field_domains(_with_domains(_with_children(relations)))
         names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
         types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
         types.update({(r.schema_name, r.multirange): r for r in types.values() if r.multirange is not None})

@@ -27,6 +27,8 @@ class _Column(Protocol):
     def name(self) -> str: ...
     @property
     def type(self) -> SqlType: ...
+    @property
+    def domain(self) -> Any: ...
 
 
 class Rows(Protocol):
@@ -59,7 +61,8 @@ def defined_type(relation: Rows) -> SqlType:
         return SqlType(Kind.ENUM, enum=relation.enum.type)
     if relation.multirange is not None:
         return _range(relation.oid, relation.name, relation.multirange, relation.columns[0].type)
-    return _named_row(relation.oid, relation.name, ((c.name, c.type) for c in relation.columns))
+    fields = ((c.name, c.type if c.domain is None else replace(c.type, domain=c.domain)) for c in relation.columns)
+    return _named_row(relation.oid, relation.name, fields)
 
 
 def _range(oid: int, name: str, many: str, subtype: SqlType) -> SqlType:
@@ -87,6 +90,11 @@ def mentions(type_: SqlType, oid: int, directly: bool = False) -> bool:
     return any(oid == named.oid for part in inside for named in (part.enum, part.named) if named is not None)
 
 
+def has_domains(type_: SqlType) -> bool:
+    """Whether a row inside the type has a field of a domain."""
+    return any(t.domain is not None or has_domains(t) for part in parts(type_, True) for _, t in part.fields)
+
+
 def renewed(type_: SqlType, new: SqlType) -> SqlType:
     """The type with ``new`` in place of its former definition, wherever that is inside it."""
     if type_.named is not None and type_.named == new.named:
@@ -100,8 +108,19 @@ def renewed(type_: SqlType, new: SqlType) -> SqlType:
 
 def retyped(relations: dict[int, RowsT], old: RowsT | None, new: RowsT) -> dict[int, RowsT]:
     """The relations with the type of a relation's rows as it is now, wherever it is inside another type."""
-    if old is None or old.columns == new.columns:
-        return relations
+    return relations if old is None or old.columns == new.columns else _with_type(relations, new)
+
+
+def with_field_domains(relations: dict[int, RowsT]) -> dict[int, RowsT]:
+    """The relations with the types of rows that have fields of domains as these are now."""
+    found = relations
+    for relation in relations.values():
+        if relation.routine is None and any(c.domain is not None for c in relation.columns):
+            found = _with_type(found, found[relation.id])
+    return found
+
+
+def _with_type(relations: dict[int, RowsT], new: RowsT) -> dict[int, RowsT]:
     type_, found = new.own_type, dict(relations)
     for relation in relations.values():
         if relation.id == new.id or type_.named is None:
@@ -109,7 +128,7 @@ def retyped(relations: dict[int, RowsT], old: RowsT | None, new: RowsT) -> dict[
         if any(mentions(c.type, type_.named.oid) for c in relation.columns):
             columns = tuple(replace(c, type=renewed(c.type, type_)) for c in relation.columns)  # type: ignore[type-var]
             changed = found[relation.id] = replace(relation, columns=columns)  # type: ignore[type-var]
-            found = retyped(found, relation, changed)
+            found = _with_type(found, changed)
         if relation.routine is not None:
             routine = relation.routine.renewed(lambda t: renewed(t, type_))
             found[relation.id] = replace(found[relation.id], routine=routine)  # type: ignore[type-var]

@@ -104,12 +104,23 @@ class DomainAlterer:
         return found
 
     def _columns(self, domain: Relation) -> Iterator[tuple[Relation, int, TableColumn]]:
-        """The tables' columns of the domain and of those over it: with their positions."""
+        """The tables' columns of the domain and of those over it: with their positions. Raises 0A000 for a column with
+        a row inside that has a field of the domain, as Postgres does."""
         for user, column in self.writer.catalog.using(domain):
             if user.domain:
                 yield from self._columns(user)
-            elif user.kind is RelationKind.TABLE and user.partitioning is None:
+                continue
+            self._check_rowless(domain, user)
+            if user.kind is RelationKind.TABLE and user.partitioning is None:
                 yield user, user.columns.index(column), column
+
+    def _check_rowless(self, domain: Relation, row: Relation) -> None:
+        """Raises 0A000 for a table's column with a row of this type inside."""
+        for table, column in self.writer.catalog.using(row):
+            if table.kind is RelationKind.TABLE:
+                shown = f"{table.name}.{column.name}"
+                message = f'cannot alter type "{domain.name}" because column "{shown}" uses it'
+                raise SqlError("0A000", message)
 
     def _check_nulls(self, domain: Relation) -> None:
         published = self.writer.snapshot()

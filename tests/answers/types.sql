@@ -160,3 +160,32 @@ SELECT jsonb_to_tsvector('english', '{}', '["all", null]')
 SELECT 'simple'::regconfig, 'pg_catalog.english'::regconfig, current_setting('default_text_search_config')
 SET default_text_search_config = simple; SELECT to_tsvector('the cats'), current_setting('default_text_search_config')
 SET default_text_search_config = klingon
+-- domains inside rows
+CREATE DOMAIN pos1 AS int CHECK (value > 0); CREATE DOMAIN nn1 AS text NOT NULL; CREATE TYPE dr1 AS (a pos1, b nn1); SELECT (1, 'x')::dr1, '(2,"y z")'::dr1, NULL::dr1, (NULL, '')::dr1
+CREATE DOMAIN pos2 AS int CHECK (value > 0); CREATE TYPE dr2 AS (a pos2, b text); SELECT (0, 'x')::dr2
+CREATE DOMAIN nn3 AS text NOT NULL; CREATE TYPE dr3 AS (a int, b nn3); SELECT (1, NULL)::dr3
+CREATE DOMAIN pos4 AS int CHECK (value > 0); CREATE TYPE dr4 AS (a pos4, b text); SELECT '(-1,x)'::dr4
+CREATE DOMAIN pos5 AS int CHECK (value > 0); CREATE TYPE dr5 AS (a pos5); CREATE TYPE outermost5 AS (p dr5, q int); SELECT ROW(ROW(2), 1)::outermost5, (ROW(ROW(2), 1)::outermost5).p.a, ROW(NULL, 1)::outermost5
+CREATE DOMAIN pos6 AS int CHECK (value > 0); CREATE TYPE dr6 AS (a pos6); CREATE TYPE outermost6 AS (p dr6, q int); SELECT ROW(ROW(-2), 1)::outermost6
+CREATE TYPE pair7 AS (x int, y int); CREATE DOMAIN ordered7 AS pair7 CHECK ((value).x <= (value).y); SELECT ROW(1, 2)::ordered7, ROW(1, NULL)::pair7::ordered7, (ROW(1, 2)::ordered7).y
+CREATE TYPE pair8 AS (x int, y int); CREATE DOMAIN ordered8 AS pair8 CHECK ((value).x <= (value).y); SELECT ROW(3, 2)::ordered8
+CREATE DOMAIN pos9 AS int CHECK (value > 0); CREATE TYPE dr9 AS (a pos9, b text); SELECT * FROM json_populate_record(NULL::dr9, '{"a":1,"b":"q"}') UNION ALL SELECT * FROM jsonb_populate_recordset((5, 'w')::dr9, '[{"a":2},{"b":3}]') ORDER BY 1
+CREATE DOMAIN pos10 AS int CHECK (value > 0); CREATE TYPE dr10 AS (a pos10, b text); SELECT * FROM json_populate_record(NULL::dr10, '{"a":-1,"b":"q"}')
+CREATE DOMAIN pos11 AS int CHECK (value > 0); CREATE TYPE dr11 AS (a pos11, b text); SELECT jsonb_populate_record(NULL::dr11, '{"a":-1,"b":"q"}')
+CREATE DOMAIN nn12 AS int NOT NULL; CREATE TYPE dr12 AS (a nn12, b text); SELECT a FROM jsonb_populate_record(NULL::dr12, '{"b":"q"}')
+CREATE DOMAIN pos13 AS int CHECK (value > 0); SELECT * FROM jsonb_to_record('{"a":1,"b":2}') AS x(a pos13, b pos13)
+CREATE DOMAIN pos14 AS int CHECK (value > 0); SELECT * FROM jsonb_to_recordset('[{"a":1},{"a":-2}]') AS x(a pos14)
+CREATE DOMAIN pos15 AS int CHECK (value > 0); CREATE TABLE dt15 (a pos15, b int); CREATE TABLE du15 (d dt15); INSERT INTO du15 VALUES ((1, 2)), (NULL), ((NULL, NULL)); UPDATE du15 SET d.a = (d).a + 1; SELECT d FROM du15 ORDER BY 1
+CREATE DOMAIN pos16 AS int CHECK (value > 0); CREATE TABLE dt16 (a pos16, b int); CREATE TABLE du16 (d dt16); INSERT INTO du16 VALUES ((-1, 2))
+CREATE DOMAIN pos17 AS int CHECK (value > 0); CREATE TABLE dt17 (a pos17, b int); CREATE TABLE du17 (d dt17); INSERT INTO du17 VALUES ((1, 2)); UPDATE du17 SET d.a = -1
+CREATE DOMAIN pos18 AS int CHECK (value > 0); CREATE TABLE dt18 (a pos18, b int); CREATE TABLE du18 (d dt18); ALTER DOMAIN pos18 ADD CHECK (value < 9)
+CREATE DOMAIN pos19 AS int CHECK (value > 0); CREATE TYPE dr19 AS (a pos19, b text); ALTER DOMAIN pos19 ADD CHECK (value < 9); SELECT (9, 'x')::dr19
+CREATE DOMAIN pos20 AS int CHECK (value > 0); CREATE TYPE dr20 AS (a pos20, b text); DROP DOMAIN pos20
+CREATE DOMAIN pos21 AS int CHECK (value > 0); CREATE TYPE dr21 AS (b text); ALTER TYPE dr21 ADD ATTRIBUTE a pos21; SELECT ('x', 0)::dr21
+-- domains of PL/pgSQL's variables
+CREATE DOMAIN pos22 AS int CHECK (value > 0); DO $$ DECLARE v pos22 := 3; BEGIN v := v - 3; END $$
+CREATE DOMAIN nn23 AS int NOT NULL; DO $$ DECLARE v nn23; BEGIN v := 1; END $$
+CREATE DOMAIN nn24 AS int NOT NULL; DO $$ DECLARE v nn24 := 1; BEGIN v := NULL; END $$
+CREATE DOMAIN pos25 AS int CHECK (value > 0); CREATE TABLE dt25 (a pos25, b text); DO $$ DECLARE v dt25.a%TYPE := 3; r dt25; BEGIN r.a := v; r := (4, 'b'); SELECT 5, 'c' INTO r; r.a := -v; END $$
+CREATE DOMAIN pos26 AS int CHECK (value > 0); CREATE TABLE dt26 (a pos26, b text); DO $$ DECLARE r dt26; BEGIN SELECT -5, 'c' INTO r; END $$
+CREATE TYPE pair27 AS (x int, y int); CREATE DOMAIN ordered27 AS pair27 CHECK ((value).x <= (value).y); DO $$ DECLARE v ordered27; BEGIN v := (1, 2); v := (2, 1); END $$

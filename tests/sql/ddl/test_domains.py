@@ -21,6 +21,7 @@ def client(server: Server) -> Iterator[Client]:
     yield client
     client.results("ROLLBACK")
     client.run("DROP TABLE IF EXISTS t CASCADE")
+    client.run("DROP TYPE IF EXISTS dr CASCADE")
     client.run("DROP DOMAIN IF EXISTS small, pos CASCADE")
     client.close()
 
@@ -89,8 +90,11 @@ def test_what_depends_on_a_domain(client: Client) -> None:
 
 
 def test_domains_elsewhere_are_refused(client: Client) -> None:
+    client.run("CREATE TYPE dr AS (a pos, b int)")
     for text in (
-        "CREATE TABLE n (x pos[])", "CREATE TYPE n AS (x pos)", "SELECT '{1}'::pos[]", "SELECT random()::int::pos",
+        "CREATE TABLE n (x pos[])", "SELECT '{1}'::pos[]", "SELECT random()::int::pos",
+        "SELECT '{}'::dr[]", "SELECT (random()::int, 1)::dr", "CREATE TABLE n (x dr[])",
+        "CREATE MATERIALIZED VIEW m AS SELECT (id, p)::dr FROM t",
         "CREATE FUNCTION n(pos) RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):  # fmt: skip
         _fails(client, text, "0A000")

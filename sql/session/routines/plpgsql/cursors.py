@@ -8,7 +8,7 @@ from ivm.errors import SqlError
 from ivm.words import INT8, TEXT
 from sql.session.routines.nested import Outcome
 from sql.session.routines.plpgsql.control import turn_rows
-from sql.session.routines.plpgsql.declaring import variable_type
+from sql.session.routines.plpgsql.declaring import of_type, variable_type
 from sql.session.routines.plpgsql.frame import Frame, Leave
 from sql.session.routines.plpgsql.scope import Scope, Variable
 from sql.session.routines.plpgsql.statements import dynamic, rows_of
@@ -47,7 +47,7 @@ def _bound_rows(frame: Frame, variable: Variable, arguments: Arguments) -> tuple
     for (name, type_), fragment in zip(declaration.arguments, given, strict=True):
         value, have = frame.value(fragment)
         wanted, record = variable_type(frame.nested.names, outer, type_)
-        frame.initialise(inner.add(Variable(name, wanted, record=record)), value, have)
+        frame.initialise(inner.add(of_type(name, wanted, record)), value, have)
     frame.scope = inner
     try:
         return rows_of(frame, declaration.query), declaration.query.text, declaration.scroll

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
@@ -26,6 +27,8 @@ def declare(frame: Frame, declarations: Sequence[Declaration]) -> None:
         variable = declared(frame.nested.names, frame.scope, declaration)
         if given is not None:
             frame.initialise(variable, *given)
+        elif variable.domain is not None:
+            frame.checked(None, variable.domain.columns[0].type, variable.domain)
     frame.statement = running
 
 
@@ -40,11 +43,17 @@ def declared(names: CatalogReader, scope: Scope, declaration: Declaration) -> Va
     if declaration.type is None:
         return scope.add(Variable(declaration.name, TEXT, cursor=declaration))
     type_, record = variable_type(names, scope, declaration.type)
-    return scope.add(Variable(declaration.name, type_, None, declaration.constant, declaration.not_null, record=record))
+    return scope.add(of_type(declaration.name, type_, record, declaration.constant, declaration.not_null))
+
+
+def of_type(name: str, type_: SqlType | None, record: bool, constant: bool = False, not_null: bool = False) -> Variable:
+    """A variable of what ``variable_type`` gives."""
+    plain, domain = (None, None) if type_ is None else (replace(type_, domain=None), type_.domain)
+    return Variable(name, plain, None, constant, not_null, record, domain=domain)
 
 
 def variable_type(names: CatalogReader, scope: Scope, declared_: DeclaredType) -> tuple[SqlType | None, bool]:
-    """A variable's type (None: a record without a value), and whether it is a record."""
+    """A variable's type (None: a record without a value), with its domain, and whether it is a record."""
     if declared_.row_of is not None:
         return row_type(_relation(names, declared_.row_of)), False
     if declared_.copied is not None:
@@ -57,7 +66,7 @@ def variable_type(names: CatalogReader, scope: Scope, declared_: DeclaredType) -
         return CURSOR, False
     env = Environment(names, Parameters(), ENTRY_POINTS)
     try:
-        return env.type(name), False
+        return env.field_type(name), False
     except SqlError as error:
         relation = names.resolve(name.schema, name.name) if error.sqlstate == "42704" and not name.array else None
         if relation is None:
@@ -70,14 +79,16 @@ def _copied(names: CatalogReader, scope: Scope, name: tuple[str, ...]) -> tuple[
     found = scope.find(name)
     if found is not None:
         variable, rest = found
-        return (variable.part(rest)[1], False) if rest else (variable.type, variable.record)
+        if rest:
+            return variable.part(rest)[1], False
+        return None if variable.type is None else replace(variable.type, domain=variable.domain), variable.record
     if len(name) == 1:
         raise SqlError("42601", 'syntax error at or near "%"')
     relation = _relation(names, name[:-1])
     column = next((c for c in relation.columns if c.name == name[-1]), None)
     if column is None:
         raise SqlError("42703", f'column "{name[-1]}" of relation "{relation.name}" does not exist')
-    return column.type, False
+    return replace(column.type, domain=column.domain), False
 
 
 def _relation(names: CatalogReader, name: tuple[str, ...]) -> Relation:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, Kind, SqlType
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.nodes import Finishing, Project, Rel
 from planner.logical.traversal import walk
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import castable, type_name
+from sql.bind.domains import domain_value, with_checked_fields
+from sql.bind.entry_points import ENTRY_POINTS
+from sql.bind.environment import Environment, Parameters
 from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
+from sql.catalog.catalog import Relation
+from sql.catalog.composite import has_domains
 from sql.coordination.prepared import Prepared
 from sql.parse import StatementText
 from sql.session.routines.nested import Nested, Outcome, Row
@@ -198,6 +203,15 @@ class Frame:
             return self.nested.cast(value, type_, wanted)
         return parse_datum(wanted, self.text(value, type_), self.nested.style)
 
+    def checked(self, value: object, type_: SqlType, domain: Relation | None) -> object:
+        """The value, if it meets the constraints of its domain, or of those of its fields. Raises 23502, 23514."""
+        if domain is None and not has_domains(type_):
+            return value
+        env = Environment(self.nested.names, Parameters(), ENTRY_POINTS)
+        literal = Literal(value, replace(type_, domain=None))
+        expr = with_checked_fields(env, literal) if domain is None else domain_value(env, domain, literal)
+        return self.nested.values((expr,), ())[0]
+
     def row(self, value: Row, type_: SqlType, wanted: SqlType) -> Row:
         """A row with the fields of another row type, by their order; those too many are left out."""
         have = [t for _, t in type_.fields]
@@ -241,7 +255,7 @@ class Frame:
             self._set_row(variable, value, type_)
             return
         assert variable.type is not None, "only records have none"
-        value = self.cast(value, type_, variable.type)
+        value = self.checked(self.cast(value, type_, variable.type), variable.type, variable.domain)
         if value is None and variable.not_null:
             raise SqlError("22004", f'null value cannot be assigned to variable "{variable.name}" declared NOT NULL')
         variable.value = value
@@ -255,14 +269,16 @@ class Frame:
         if type_.kind is not Kind.RECORD or not isinstance(value, tuple):
             if not variable.record and type_.kind in (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN):
                 assert variable.type is not None, "a row variable has a type"
-                variable.value = parse_datum(variable.type, str(value), self.nested.style)
+                read = parse_datum(variable.type, str(value), self.nested.style)
+                variable.value = self.checked(read, variable.type, variable.domain)
                 return
             raise SqlError("42804", "cannot assign non-composite value to a record variable")
         if variable.record:
             variable.type, variable.value = type_, RowDatum(value)
         else:
             assert variable.type is not None, "a row variable has a type"
-            variable.value = self.row(value, type_, variable.type)
+            made = self.row(value, type_, variable.type)
+            variable.value = self.checked(made, variable.type, variable.domain)
 
     def assign(self, target: Target, value: object, type_: SqlType) -> None:
         """Assign to a variable or a field."""
@@ -273,7 +289,8 @@ class Frame:
         place = variable.place(rest[0])
         assert variable.type is not None, "it has the field"
         fields = list(variable.value) if isinstance(variable.value, tuple) else [None] * len(variable.type.fields)
-        fields[place] = self.cast(value, type_, variable.type.fields[place][1])
+        wanted = variable.type.fields[place][1]
+        fields[place] = self.checked(self.cast(value, type_, wanted), wanted, wanted.domain)
         variable.value = RowDatum(fields)
 
     def assign_value(self, targets: Sequence[Target], value: object, type_: SqlType) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
+from sql.catalog.catalog import Relation
 from sql.syntax.plpgsql.nodes import Declaration
 
 Name = tuple[str, ...]
@@ -14,7 +15,8 @@ Name = tuple[str, ...]
 @dataclass(eq=False, slots=True)
 class Variable:
     """``type`` None: a record that has no value yet. ``record``: its type is that of the row assigned last; a row
-    variable that is none keeps its fields. ``cursor``: the declaration of a bound cursor."""
+    variable that is none keeps its fields. ``cursor``: the declaration of a bound cursor. ``domain``: the domain that
+    its values belong to, whose base type is ``type``."""
 
     name: str
     type: SqlType | None
@@ -23,6 +25,7 @@ class Variable:
     not_null: bool = False
     record: bool = False
     cursor: Declaration | None = None
+    domain: Relation | None = None
 
     @property
     def composite(self) -> bool:
@@ -46,7 +49,7 @@ class Variable:
         place = self.place(rest[0])
         assert self.type is not None, "it has the field"
         value = self.value[place] if isinstance(self.value, tuple) else None
-        return value, self.type.fields[place][1]
+        return value, replace(self.type.fields[place][1], domain=None)
 
 
 @dataclass(eq=False, slots=True)
