@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from typing import Final
 
 _MASK: Final = 2**64 - 1
@@ -56,11 +55,18 @@ class RandomNumbers:
         if not span:
             return low
         width = span.bit_length()
-        draw: Callable[[], int] = self.bits if width <= 64 else lambda: self.bits() << 64 | self.bits()
-        drop = (64 if width <= 64 else 128) - width
-        while (found := draw() >> drop) > span:
+        words = -(-width // 64)
+        drop = 64 * words - width
+        while (found := self._words_of(words) >> drop) > span:
             pass
         return low + found
+
+    def _words_of(self, count: int) -> int:
+        """The next ``count`` times 64 bits."""
+        found = 0
+        for _ in range(count):
+            found = found << 64 | self.bits()
+        return found
 
 
 def _turned(word: int, by: int) -> int:

@@ -23,6 +23,7 @@ ANSWERS = (
     ("SELECT setseed(1), random(-5::bigint, 9223372036854775807), random(7, 7)", ("", "7339668428401651671", "7")),
     ("SELECT random() BETWEEN 0 AND 1, pg_typeof(random(1, 2))::text, pg_typeof(random(1, 2::bigint))::text",
      ("t", "integer", "bigint")),
+    ("SELECT random(0, 1e60) BETWEEN 0 AND 1e60", ("t",)),
     ("SELECT pg_typeof(random(1.5, 2))::text, random_normal(3, 0), random_normal(5) IS NULL", ("numeric", "3", "f")),
     ("SELECT set_config('my.x', 'a', false), current_setting('my.x'), set_config('my.x', 'b', false), "
      "current_setting('my.x'), current_setting('my.x', true)", ("a", "a", "b", "b", "b")),
