@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -13,6 +13,7 @@ from planner.aggregates.accumulable import Accumulation
 from planner.aggregates.percentile import Percentile, percentile
 from planner.aggregates.reducers import (
     Accumulate,
+    Basic,
     First,
     GroupLayout,
     basic_layout,
@@ -119,7 +120,9 @@ class BasicFold(_LaidOutFold):
         return basic_layout(self.aggregate, _no_values())
 
     def bind(self, context: Context) -> Reducer:
-        return basic_layout(self.aggregate, context.dictionary).reducer
+        made = basic_layout(self.aggregate, context.dictionary).reducer
+        assert isinstance(made, Basic)
+        return replace(made, context=context)
 
 
 @dataclass(frozen=True, slots=True)

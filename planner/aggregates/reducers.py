@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from planner.aggregates.components import SLOT_SHIFT, DiffColumn, Groups, SlotSe
 from planner.aggregates.function import AggregateKind, Extreme, FoldRule
 from planner.aggregates.percentile import Percentile
 from planner.aggregates.table import AGGREGATES, without_filter
+from planner.expr.context import Context
 from planner.expr.functions.boolean import IS_NOT_NULL, IS_NOT_TRUE, IS_NULL
 from planner.expr.functions.casts.registry import CAST
 from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
@@ -154,6 +155,7 @@ class Basic:
     """An aggregate of all rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip`` ordering
     words, then each argument's word and 0/1 null word. ``distinct``: rows with equal ordering words count once.
     Vals out: word, null word. ``look``: called before each group of a user's function; it raises to end the pass.
+    ``context``: in which that function runs, if not only over the dictionary.
     """
 
     function: str
@@ -163,6 +165,7 @@ class Basic:
     dictionary: Dictionary
     python: PythonFunction | StateFold | None = None
     look: Callable[[], object] | None = None
+    context: Context | None = field(default=None, compare=False)
     out_width: ClassVar[int] = 2
     limit: ClassVar[int | None] = None
     picks: ClassVar[Picks] = ALL_THAT_COUNT
@@ -208,7 +211,7 @@ class Basic:
             self.look()
         rows = np.repeat(np.arange(low, low + len(counts)), counts).tolist()
         values = [[column[row] for row in rows] for column in columns]
-        return called(python, self.types, values, len(rows), self.dictionary)
+        return called(python, self.types, values, len(rows), self.context or Context(self.dictionary))
 
     def watched(self, look: Callable[[], object]) -> Basic:
         """See ``ivm.graph.WatchedReducer``."""
@@ -226,11 +229,11 @@ class Basic:
 
 def called(
     python: PythonFunction | StateFold, types: Sequence[SqlType], columns: Sequence[Sequence[object]], count: int,
-    dictionary: Dictionary,
+    context: Context,
 ) -> object:  # fmt: skip
     """A user's aggregate of the ``count`` rows of a group. Raises 22008 for values that Python has no object for."""
     if isinstance(python, StateFold):
-        return python.fold(columns, count, dictionary)
+        return python.fold(columns, count, context)
     args: list[list[object]] = []
     for type_, column in zip(types, columns, strict=True):
         convert = to_python(type_)

@@ -7,7 +7,7 @@ calling it as often costs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ivm.words import SqlType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.scalar import Scalar
-from storage.dictionary import Dictionary
 from storage.types import codec
 
 
@@ -41,10 +40,11 @@ class StateFold:
     final_strict: bool
     result: SqlType
 
-    def fold(self, columns: Sequence[Sequence[object]], count: int, dictionary: Dictionary) -> object:
+    def fold(self, columns: Sequence[Sequence[object]], count: int, context: Context) -> object:
         """The aggregate of ``count`` rows, in their order: a datum. ``columns``: the arguments' datums. Raises the
         SqlError of the state or final function."""
-        context = Context(dictionary if dictionary.arena.parent is not None else dictionary.scratch())
+        if context.dictionary.arena.parent is None:
+            context = replace(context, dictionary=context.dictionary.scratch())
         vectors = [codec.encode(t, list(c), context.dictionary) for t, c in zip(self.types, columns, strict=True)]
         state = codec.encode(self.state, [self.initial], context.dictionary)
         started = self.initial is not None

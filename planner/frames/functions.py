@@ -22,7 +22,6 @@ from planner.frames.source import Source
 from planner.frames.spans import Span, frame, pieces
 from planner.frames.sums import Sums, Totals
 from planner.logical.frames import Framed, Pick, Picked
-from storage.dictionary import Dictionary
 from storage.types import codec
 
 Results = tuple[Vector, list[Failure]]
@@ -113,7 +112,7 @@ class Evaluation:
             try:
                 count = sum(int(ends[row + 1]) - int(ends[row]) for _, ends in read)
                 count = len(values[0]) if values else count
-                datums.append(fold(aggregate, values, count, self.context.dictionary))
+                datums.append(fold(aggregate, values, count, self.context))
             except SqlError as error:
                 datums.append(None)
                 failures.append((row, error))
@@ -239,10 +238,10 @@ class Evaluation:
         return Vector(np.where(nulls, 0, bucket), nulls), [(row, error) for row in np.flatnonzero(bad).tolist()]
 
 
-def fold(aggregate: Aggregate, values: list[list[object]], count: int, dictionary: Dictionary) -> object:
+def fold(aggregate: Aggregate, values: list[list[object]], count: int, context: Context) -> object:
     """The aggregate of all rows that count, in order. ``values``: its arguments. Raises its SqlError."""
     if aggregate.python is not None:
-        return called(aggregate.python, [a.type for a in aggregate.args[:-1]], values, count, dictionary)
+        return called(aggregate.python, [a.type for a in aggregate.args[:-1]], values, count, context)
     rule = AGGREGATES[aggregate.function].fold
     assert rule is not None, aggregate.function
     return rule(aggregate.args[0].type, values[0], values[-1]) if values[0] else None

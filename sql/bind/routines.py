@@ -43,7 +43,7 @@ def routine_value(b: Binder, call: RoutineCall) -> Scalar:
     """A call as an expression; a row where the function has several columns."""
     routine = call.routine
     if routine.interpreted:
-        return _interpreted(b.env, call)
+        return interpreted_value(b.env, call)
     if routine.language == "python":
         return python_value(call)
     rel = call_body(b.env, call)
@@ -144,7 +144,7 @@ def set_rows(env: Environment, call: RoutineCall) -> tuple[Rel, Schema]:
     return one.rel, tuple(ColumnType(c.type, True) for c in schema(one.rel))
 
 
-def _interpreted(env: Environment, call: RoutineCall) -> Scalar:
+def interpreted_value(env: Environment, call: RoutineCall) -> Scalar:
     """The value of a routine that an interpreter runs."""
     routine = call.routine
     if routine.trigger:

@@ -22,6 +22,7 @@ from sql.bind.routine_resolution import (
     resolve_routine,
     routine_overloads,
 )
+from sql.bind.routines import interpreted_value
 from sql.bind.scope import NameScope
 from sql.bind.walk import has_subquery
 from sql.catalog.column_types import array_of
@@ -79,7 +80,7 @@ def _standing(type_: ArgumentType) -> SqlType:
 
 
 def state_fold(b: Binder, overload: RoutineOverload, types: tuple[SqlType, ...], at: int) -> StateFold:
-    """What a call with arguments of these types folds. Raises 0A000 for functions that are interpreted."""
+    """What a call with arguments of these types folds."""
     routine = overload.routine
     fold = routine.fold
     assert fold is not None, "an aggregate of a state function"
@@ -131,7 +132,8 @@ def _initial(env: Environment, fold: Fold, state: SqlType) -> object:
 def _call(
     env: Environment, name: tuple[str, ...], types: Sequence[SqlType], shown: Sequence[ArgumentType]
 ) -> tuple[Scalar, bool]:
-    """A call of a function with columns of these types, and whether it is strict. Raises 42883, 0A000."""
+    """A call of a function with columns of these types, and whether it is strict. A body that reads tables or has a
+    subquery is interpreted. Raises 42883."""
     columns = tuple(Visible(f"${i}", Column(i, t, True)) for i, t in enumerate(types))
     scope = NameScope(Namespace(columns), clause="aggregate")
     inner = env.with_ctes({})
@@ -151,12 +153,9 @@ def _call(
             raise SqlError(error.sqlstate, error.message, error.detail, error.hint) from None
         listed = ", ".join(map(argument_type_name, shown))
         raise SqlError("42883", f"function {name[-1]}({listed}) does not exist") from None
-    if inner.interpreted:
-        hint = "Write the function in LANGUAGE sql, as one query."
-        raise unsupported(f"an aggregate with function {inner.interpreted[0]}, which is interpreted,", hint)
-    if has_subquery(expr):
-        hint = "The function may only compute on its arguments."
-        raise unsupported(f"an aggregate with function {name[-1]}, which reads tables or has a subquery,", hint)
+    if call is not None and has_subquery(expr):
+        expr = interpreted_value(inner, call)
+    env.interpreted.extend(inner.interpreted)
     return expr, _strict(expr) if call is None else call.routine.strict
 
 

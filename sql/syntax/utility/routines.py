@@ -102,7 +102,10 @@ def _option(cursor: DefinitionGrammar) -> tuple[str, TypeName | str]:
         return name, cursor.type_name()
     except SqlError:
         cursor.index = start
-        return name, cursor.label()
+        function = cursor.label()
+        if cursor.is_symbol("("):
+            cursor.enclosed(cursor.type_name)  # a function's arguments, which Postgres reads over as well
+        return name, function
 
 
 def call_statement(cursor: DefinitionGrammar) -> CallStatement:

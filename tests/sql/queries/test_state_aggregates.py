@@ -23,7 +23,12 @@ SETUP = (
     "CREATE AGGREGATE myavg(basetype = int4, sfunc = int4_avg_accum, stype = int8[], finalfunc = int8_avg,"
     " initcond = '{0,0}')",
     "CREATE AGGREGATE pick(VARIADIC int[]) (sfunc = array_cat, stype = int[], initcond = '{}')",
-    "CREATE FUNCTION slow(int, int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + $2; END'",
+    "CREATE FUNCTION slow(int, int) RETURNS int LANGUAGE plpgsql STRICT AS 'BEGIN RETURN $1 * 10 / $2; END'",
+    "CREATE FUNCTION shown(int) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN ''<'' || $1 || ''>''; END'",
+    "CREATE AGGREGATE slowly(int) (sfunc = slow(int, int), stype = int, finalfunc = shown)",
+    "CREATE FUNCTION lesser(int, VARIADIC int[]) RETURNS int LANGUAGE sql"
+    " AS 'SELECT least($1, min(x)) FROM unnest($2) x'",
+    "CREATE AGGREGATE least_of(VARIADIC int[]) (sfunc = lesser, stype = int)",
 )
 
 
@@ -53,6 +58,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         ("SELECT cnt(x), cnt(t), cnt(*), cnt(NULL), cnt('x'), cnt(DISTINCT t), cnt(ROW(x)) FILTER (WHERE g = 1)"
          " FROM ag",
          [("4", "4", "6", "0", "6", "3", "3")]),
+        ("SELECT g, slowly(x ORDER BY x), slowly(DISTINCT x), least_of(x, 2), least_of(VARIADIC ARRAY[x, 9])"
+         " FROM ag GROUP BY g ORDER BY g",
+         [("1", "<25>", "<5>", "1", "1"), ("2", "<5>", "<5>", "2", "5"), ("3", None, None, "2", "9")]),
+        ("SELECT g, slowly(x) OVER (PARTITION BY g ORDER BY x) FROM ag WHERE g = 1 ORDER BY 2",
+         [("1", "<1>"), ("1", "<25>"), ("1", "<25>")]),
         ("SELECT pick(x, g ORDER BY x, g) FROM ag WHERE g = 1", [("{1,1,2,1,2,1}",)]),
         ("SELECT arr(t ORDER BY t), arr(1.5) FROM ag WHERE g = 2", [("{c,NULL}", "{1.5,1.5}")]),
         ("SELECT aggtransfn::text, aggfinalfn::text, aggtranstype::regtype::text, agginitval FROM pg_aggregate"
@@ -99,8 +109,11 @@ def test_calls(client: Client, text: str, rows: list[tuple[str | None, ...]]) ->
          "aggregates cannot have output arguments"),
         ("CREATE AGGREGATE mysum(int) (sfunc = int4pl, stype = int4)", "42723",
          'function "mysum" already exists with same argument types'),
-        ("CREATE AGGREGATE bad(int) (sfunc = slow, stype = int)", "0A000",
-         "an aggregate with function slow(integer,integer), which is interpreted, is not supported"),
+        ("CREATE MATERIALIZED VIEW bad AS SELECT slowly(x) FROM ag", "0A000",
+         "function slow(integer,integer), which is interpreted, in a materialized view is not supported"),
+        ("CREATE MATERIALIZED VIEW bad AS SELECT least_of(x, g) FROM ag", "0A000",
+         "function lesser(integer,integer[]), which is interpreted, in a materialized view is not supported"),
+        ("SELECT slowly(x - 2 ORDER BY x) FROM ag", "22012", "division by zero"),
         ("DROP FUNCTION addsq(numeric, int)", "2BP01",
          "cannot drop function addsq(numeric,integer) because other objects depend on it"),
     ],
