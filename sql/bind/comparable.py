@@ -56,9 +56,17 @@ def check_comparison(type_: SqlType, comparison: Comparison, at: int) -> None:
         raise SqlError("42883", f"could not identify {what} for type {format_type(part, False)}", position=at + 1)
 
 
+_CLASSES: Final = {
+    "gin": (Kind.ARRAY, Kind.JSONB, Kind.TSVECTOR),
+    "gist": (Kind.RANGE, Kind.MULTIRANGE, Kind.POINT, Kind.INET, Kind.CIDR, Kind.TSVECTOR, Kind.TSQUERY),
+    "spgist": (Kind.RANGE, Kind.POINT, Kind.INET, Kind.CIDR, Kind.TEXT, Kind.VARCHAR),
+}
+"""The types with an operator class for the methods that index no values in an order."""
+
+
 def check_index(type_: SqlType, method: str = "btree") -> None:
-    """Raises 42704 for a column's type that no index can have."""
-    if _incomparable(type_):
+    """Raises 42704 for a column's type that no index of the method can have."""
+    if _incomparable(type_) if method not in _CLASSES else type_.kind not in _CLASSES[method]:
         shown = format_type(type_, False)
         raise SqlError(
             "42704", f'data type {shown} has no default operator class for access method "{method}"',

@@ -186,9 +186,7 @@ def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
     if node.unique and table.kind is RelationKind.MATERIALIZED_VIEW:
         hint = "The rows of a view follow from its tables: put the constraint on the tables, or leave out UNIQUE."
         raise unsupported("a unique index on a materialized view", hint=hint)
-    if node.method == "hash" and (node.unique or len(node.columns) > 1 or node.included):
-        what = "unique" if node.unique else "multicolumn" if len(node.columns) > 1 else "included columns in"
-        raise SqlError("0A000", f'access method "hash" does not support {what} indexes')
+    _check_method(node)
     names = [c.name for c in table.columns]
     for name in (c.name for c in node.columns if c.expression is None):
         if name not in names:
@@ -211,6 +209,25 @@ def create_index(env: Environment, node: CreateIndexStatement) -> CreateIndex:
         included=tuple(_column(names, name, at) for name, at in node.included),
     )  # fmt: skip
     return CreateIndex(table, index, node.if_not_exists)
+
+
+_SEVERAL: Final = ("btree", "gist", "gin", "brin")
+_INCLUDING: Final = ("btree", "gist", "spgist")
+
+
+def _check_method(node: CreateIndexStatement) -> None:
+    """Raises 0A000 for what the access method does not support."""
+    method = f'access method "{node.method}" does not support'
+    if node.unique and node.method != "btree":
+        raise SqlError("0A000", f"{method} unique indexes")
+    if len(node.columns) > 1 and node.method not in _SEVERAL:
+        raise SqlError("0A000", f"{method} multicolumn indexes")
+    if node.included and node.method not in _INCLUDING:
+        raise SqlError("0A000", f"{method} included columns")
+    if node.method != "btree" and any(c.descending for c in node.columns):
+        raise SqlError("0A000", f"{method} ASC/DESC options")
+    if node.method != "btree" and any(c.nulls_first for c in node.columns):
+        raise SqlError("0A000", f"{method} NULLS FIRST/LAST options")
 
 
 def _typed(table: Relation, name: str) -> tuple[SqlType, bool]:

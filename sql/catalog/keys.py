@@ -49,6 +49,11 @@ class Index:
         return bool(self.expressions) or self.where is not None
 
     @property
+    def arranged(self) -> bool:
+        """Whether it is an arrangement. Those of other methods are kept to be shown, and serve nothing."""
+        return not self.computed and self.method in ("btree", "hash")
+
+    @property
     def width(self) -> int:
         """The number of its key's parts."""
         return len(self.expressions) or len(self.columns)

@@ -45,6 +45,6 @@ def key_checks_of(relation: Relation) -> list[KeyCheck]:
 
     For columns with equality classes plans compare by class, so that an index of such columns serves UNIQUE only.
     """
-    found = [(i, key_check_of(relation, i)) for i in relation.all_indexes if i.unique or not i.computed]
+    found = [(i, key_check_of(relation, i)) for i in relation.all_indexes if i.unique or i.arranged]
     outgoing = [key_check(relation.schema, k.columns) for k in relation.foreign_keys]
     return [*(g for i, g in found if i.unique or g.plain), *outgoing]

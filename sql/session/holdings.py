@@ -94,7 +94,7 @@ def _users(found: Arrangement, relation: int, published: Published, names: Searc
     """The users of an arrangement: views by name; tables by the names of their indexes that it serves."""
     stored, known = published.stored[relation], published.catalog.by_id(relation)
     columns = [c for c, node in _keys(stored) if node == found.node]
-    plain = [] if known is None else [i for i in known.all_indexes if not i.computed]
+    plain = [] if known is None else [i for i in known.all_indexes if i.arranged]
     indexes = [i.name for i in plain if i.columns in columns]
     yield from indexes or [_name(published, relation, names)]
 

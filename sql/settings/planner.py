@@ -26,7 +26,7 @@ NUMBERS: Final[dict[str, str]] = {
     "jit_above_cost": "100000", "join_collapse_limit": "8", "maintenance_work_mem": "64MB",
     "max_parallel_workers": "8", "max_parallel_workers_per_gather": "2", "min_parallel_index_scan_size": "512kB",
     "min_parallel_table_scan_size": "8MB", "parallel_setup_cost": "1000", "parallel_tuple_cost": "0.1",
-    "random_page_cost": "4", "seq_page_cost": "1", "temp_buffers": "8MB",
+    "max_stack_depth": "2MB", "random_page_cost": "4", "seq_page_cost": "1", "temp_buffers": "8MB",
 }  # fmt: skip
 
 WORDS: Final[dict[str, str]] = {

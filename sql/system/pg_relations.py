@@ -29,7 +29,7 @@ from storage.types.type_names import type_length, type_oid, typmod
 
 HEAP: Final = 2
 ACTIONS: Final = {"no action": "a", "restrict": "r", "cascade": "c", "set null": "n", "set default": "d"}
-METHODS: Final = {"btree": 403, "hash": 405}
+METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist": 4000, "brin": 3580}
 DEFAULT_COLLATION: Final = 100
 C_COLLATION: Final = 950
 

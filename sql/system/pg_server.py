@@ -105,6 +105,10 @@ def pg_am(state: SystemState, row: Row) -> Iterator[Datums]:
         (2, "heap", "heap_tableam_handler", "t"),
         (403, "btree", "bthandler", "i"),
         (405, "hash", "hashhandler", "i"),
+        (783, "gist", "gisthandler", "i"),
+        (2742, "gin", "ginhandler", "i"),
+        (4000, "spgist", "spghandler", "i"),
+        (3580, "brin", "brinhandler", "i"),
     ):
         yield row(oid=oid, amname=name, amhandler=function_oids()[routine], amtype=kind)
 

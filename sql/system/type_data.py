@@ -78,7 +78,8 @@ _FUNCTIONS: Final = """
 3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin
 41:int2vectorout 42:int4in 43:int4out 44:regprocin 45:regprocout 46:textin 47:textout 54:oidvectorin 55:oidvectorout
 109:unknownin 110:unknownout 200:float4in 201:float4out 214:float8in 215:float8out 321:json_in 322:json_out
-323:json_recv 324:json_send 330:bthandler 331:hashhandler 460:int8in 461:int8out 750:array_in 751:array_out
+323:json_recv 324:json_send 330:bthandler 331:hashhandler 332:gisthandler
+333:ginhandler 334:spghandler 335:brinhandler 460:int8in 461:int8out 750:array_in 751:array_out
 1044:bpcharin 1045:bpcharout 1046:varcharin 1047:varcharout 1084:date_in 1085:date_out 1143:time_in 1144:time_out
 1150:timestamptz_in 1151:timestamptz_out 1160:interval_in 1161:interval_out 1242:boolin 1243:boolout 1244:byteain
 1245:charin 1312:timestamp_in 1313:timestamp_out 1701:numeric_in 1702:numeric_out 1798:oidin 1799:oidout

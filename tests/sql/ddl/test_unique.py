@@ -166,6 +166,23 @@ def test_indexes_are_transactional(client: Client) -> None:
     assert client.state("INSERT INTO u VALUES (2)") == "23505"
 
 
+def test_indexes_of_other_methods_are_shown(client: Client) -> None:
+    client.run("CREATE TABLE ix (j jsonb, r int4range, t text)")
+    for index in ("gin (j)", "gist (r)", "spgist (t)", "brin (t, r)", "gin ((j -> 'a')) WHERE r IS NOT NULL"):
+        client.run(f"CREATE INDEX ON ix USING {index}")
+    client.run("INSERT INTO ix VALUES ('{\"a\": 1}', '[1,3)', 'x'), (NULL, NULL, NULL)")
+    client.run("UPDATE ix SET j = '[]' WHERE t = 'x'")
+    client.run("DELETE FROM ix WHERE t IS NULL")
+    assert client.rows("SELECT j, r FROM ix WHERE r && '[2,5)'") == [("[]", "[1,3)")]
+    assert client.rows(
+        "SELECT amname, relname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE relname LIKE 'ix\\_%' ORDER BY 1, 2"
+    ) == [
+        ("brin", "ix_t_r_idx"), ("gin", "ix_expr_idx"), ("gin", "ix_j_idx"), ("gist", "ix_r_idx"),
+        ("spgist", "ix_t_idx"),
+    ]  # fmt: skip
+    client.run("DROP INDEX ix_j_idx")
+
+
 @pytest.mark.parametrize(
     ("text", "state", "message"),
     [
@@ -183,7 +200,18 @@ def test_indexes_are_transactional(client: Client) -> None:
         ("CREATE INDEX ON nosuch (a)", "42P01", 'relation "nosuch" does not exist'),
         ("CREATE INDEX ON w (a)", "42809", 'cannot create index on relation "w"'),
         ("CREATE INDEX ON u USING foo (a)", "42704", 'access method "foo" does not exist'),
-        ("CREATE INDEX ON u USING gin (a)", "0A000", "index method gin is not supported"),
+        (
+            "CREATE INDEX ON u USING gin (a)",
+            "42704",
+            'data type integer has no default operator class for access method "gin"',
+        ),
+        ("CREATE UNIQUE INDEX ON u USING brin (a)", "0A000", 'access method "brin" does not support unique indexes'),
+        (
+            "CREATE INDEX ON u USING hash (a) INCLUDE (a)",
+            "0A000",
+            'access method "hash" does not support included columns',
+        ),
+        ("CREATE INDEX ON u USING brin (a DESC)", "0A000", 'access method "brin" does not support ASC/DESC options'),
         ("DROP INDEX u_pkey", "2BP01", "cannot drop index u_pkey because constraint u_pkey on table u requires it"),
         ("DROP INDEX u", "42809", '"u" is not an index'),
         ("DROP TABLE u_pkey", "42809", '"u_pkey" is not a table'),
