@@ -105,11 +105,6 @@ class _Form:
     def name(self) -> str:
         return self.overload.name
 
-    @property
-    def cost(self) -> tuple[bool, int]:
-        """Of two forms with equal types, that of less cost is meant: not spread, then with fewer defaults."""
-        return self.spread, len(self.overload.args) - len(set(self.places))
-
 
 def routine_overloads(
     env: Environment, name: tuple[str, ...], *, procedures: bool = False
@@ -139,10 +134,13 @@ def resolve_routine(
     """The call of one of ``found``; None where it means one of the built-in ``others``. Raises 42883, 42725, 42804."""
     given = [b.bind(a) for a in node.args]
     forms = [form for overload in found for form in _forms(overload, node)]
-    cheapest: dict[tuple[ArgumentType, ...], tuple[bool, int]] = {}
-    for form in forms:
-        cheapest[form.args] = min(form.cost, cheapest.get(form.args, form.cost))
-    forms = [form for form in forms if form.cost == cheapest[form.args]]
+    schemas = list(dict.fromkeys(overload.relation.schema_name for overload in found))
+    # of forms with equal types the one in the earlier schema is meant, and there the one that is not spread
+    ranks = [(schemas.index(form.overload.relation.schema_name), form.spread) for form in forms]
+    best: dict[tuple[ArgumentType, ...], tuple[int, bool]] = {}
+    for form, rank in zip(forms, ranks, strict=True):
+        best[form.args] = min(rank, best.get(form.args, rank))
+    forms = [form for form, rank in zip(forms, ranks, strict=True) if rank == best[form.args]]
     types = tuple(a.type for a in given)
     builtin = () if any(node.names) or node.variadic else tuple(others)
     try:
@@ -155,6 +153,8 @@ def resolve_routine(
         raise _unresolved(node, types)
     if not isinstance(choice.overload, _Form):
         return None
+    if sum(form.args == choice.overload.args for form in forms) > 1:
+        raise _unresolved(node, types, ambiguous=True)
     return _filled(b.env, choice, given, node.at)
 
 

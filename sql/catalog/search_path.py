@@ -100,8 +100,12 @@ class SearchPathReader:
         if not found:
             return ()
         places = self.path.places if schema_name is None else (self.schema(schema_name),)
-        inside = [r for place in places for r in found if r.schema_name == place]
-        return tuple({r.name: r for r in reversed(inside)}.values())
+        first: dict[str, Relation] = {}
+        for place in places:
+            for relation in found:
+                if relation.schema_name == place:
+                    first.setdefault(relation.name, relation)
+        return tuple(first.values())
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         places = self.path.places if schema_name is None else (self.schema(schema_name),)

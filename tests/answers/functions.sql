@@ -180,3 +180,12 @@ select (time '00:00', time '01:00') overlaps (time '00:30', time '01:30'), (time
 select (a, b) overlaps (c, d) from (values (null::timestamp, null::timestamp, timestamp '2000-01-01', timestamp '2000-01-02'), ('2000-01-01', null, '2000-01-01', null), ('2000-01-03', null, '2000-01-01', '2000-01-05'), ('2000-01-05', '2000-01-01', '2000-01-02', null), ('2000-01-01', null, '2000-01-02', '2000-01-03'), (null, '2000-01-05', '2000-01-01', '2000-01-06'), ('2000-01-07', null, '2000-01-01', '2000-01-06')) v(a, b, c, d)
 select (1, 2, 3) overlaps (1, 2)
 select (date '2001-01-01', 1) overlaps (date '2001-01-01', 2)
+-- functions with defaults that a call may mean
+CREATE FUNCTION d1(int DEFAULT 1) RETURNS text LANGUAGE sql AS 'SELECT ''int'''; CREATE FUNCTION d1(text DEFAULT 'x') RETURNS text LANGUAGE sql AS 'SELECT ''text'''; SELECT d1()
+CREATE FUNCTION d2(int DEFAULT 1) RETURNS text LANGUAGE sql AS 'SELECT ''int'''; CREATE FUNCTION d2(text DEFAULT 'x') RETURNS text LANGUAGE sql AS 'SELECT ''text'''; SELECT d2(1), d2('a')
+CREATE FUNCTION d3(int, int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 3'; CREATE FUNCTION d3(int, int DEFAULT 2, int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 4'; SELECT d3(1, 2)
+CREATE FUNCTION d4(int, int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 3'; CREATE FUNCTION d4(int, int DEFAULT 2, int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 4'; SELECT d4(1, 2, 3)
+CREATE FUNCTION d5(int, int DEFAULT 5) RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE FUNCTION d5(VARIADIC int[]) RETURNS int LANGUAGE sql AS 'SELECT 2'; SELECT d5(1), d5(1, 2), d5(1, 2, 3)
+CREATE FUNCTION d6(VARIADIC int[]) RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE FUNCTION d6(int, VARIADIC int[]) RETURNS int LANGUAGE sql AS 'SELECT 2'; SELECT d6(1, 2)
+CREATE FUNCTION d7(a int, b int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE FUNCTION d7(a int, c int DEFAULT 3, d int DEFAULT 4) RETURNS int LANGUAGE sql AS 'SELECT 2'; SELECT d7(a => 1, b => 2), d7(a => 1, d => 2), d7(1, c => 3)
+CREATE FUNCTION d8(int, int DEFAULT 2) RETURNS int LANGUAGE sql AS 'SELECT 3'; CREATE SCHEMA d8; CREATE FUNCTION d8.d8(int) RETURNS int LANGUAGE sql AS 'SELECT 8'; SET search_path = d8, public; SELECT d8(1)
