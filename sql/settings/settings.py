@@ -177,6 +177,9 @@ class Settings:
             _check_custom(key, name)
             self._custom.add(key)
             return value
+        if key in ("session_authorization", "role"):
+            self._check_role(key, value)
+            return None
         if setting.check is None:
             raise SqlError("55P02", f'parameter "{name}" cannot be changed')
         if value is None or value.lower() == "default":
@@ -184,6 +187,12 @@ class Settings:
         if key == "datestyle":
             value = date_style(value, self.formats)
         return setting.check(name, value)
+
+    def _check_role(self, key: str, value: str | None) -> None:
+        """There is one role, the user who connected. Raises 22023 for any other."""
+        user = self.defaults.get("session_authorization", "")
+        if value not in (None, user, "default", "none" if key == "role" else user):
+            raise SqlError("22023", f'role "{value}" does not exist')
 
     @property
     def formats(self) -> DateFormats:

@@ -293,7 +293,7 @@ class StatementGrammar(AlterGrammar):
         if self.accept("transaction"):
             return bound.SetTransaction(self._modes())
         local = self.accept("local")
-        if not local:
+        if not local and not self.is_word("session", "authorization"):
             self.accept("session")
         if self.accept("time", "zone"):
             return bound.SetVariable("timezone", self._set_value("timezone"), local)

@@ -211,6 +211,18 @@ def test_settings(client: Client) -> None:
     assert len(client.rows("SHOW ALL")) > 20
 
 
+def test_there_is_one_role(client: Client) -> None:
+    for text in (
+        "RESET SESSION AUTHORIZATION", "SET SESSION AUTHORIZATION DEFAULT", "SET SESSION SESSION AUTHORIZATION me",
+        "SET ROLE me", "SET ROLE NONE", "RESET ROLE",
+    ):  # fmt: skip
+        client.run(text)
+    for text in ("SET SESSION AUTHORIZATION nobody", "SET LOCAL SESSION AUTHORIZATION nobody", "SET ROLE nobody"):
+        error = client.error(text)
+        assert (error.sqlstate, error.message) == ("22023", 'role "nobody" does not exist')
+    assert client.rows("SELECT current_user, session_user") == [("me", "me")]
+
+
 def test_prepare_and_execute(client: Client) -> None:
     client.run("CREATE TABLE t (a int, b text)")
     client.run("PREPARE p (int, text) AS INSERT INTO t VALUES ($1, $2)")
