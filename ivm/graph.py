@@ -324,6 +324,15 @@ class Consolidate(Unchanged):
     input: NodeId
 
 
+@dataclass(frozen=True, slots=True)
+class Apart(Spec):
+    """A consolidated collection of a query that runs once: each row as often as its diff says, with a number of its own
+    as one more word. ``name``: nodes of different names stay two, since what reads them is computed anew."""
+
+    input: NodeId
+    name: int
+
+
 class Order(Enum):
     """How a word of an arrangement's rows compares: as an integer, or by the bytes whose id it is."""
 
@@ -538,8 +547,8 @@ class Static(Spec):
 
 
 PlainSpec = (
-    Project | Errors | Concat | Negate | Consolidate | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay | Wait
-    | Leave | Overflow
+    Project | Errors | Concat | Negate | Consolidate | Apart | Arrange | Join | AsOf | DeltaJoin | Threshold | Delay
+    | Wait | Leave | Overflow
 )  # fmt: skip
 """Specs of plain data over other nodes: no functions, no rows and nothing of one dataflow. So plans may hold them."""
 

@@ -1,4 +1,4 @@
-"""Linear operators (project, flat map, concat, negate, consolidate) and sources."""
+"""Linear operators (project, flat map, concat, negate, consolidate), rows set apart, and sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from ivm.graph import Consolidate, FlatMap, FormulaFunction, Gather, Negate, Project, RowFunction
+from ivm.graph import Apart, Consolidate, FlatMap, FormulaFunction, Gather, Negate, Project, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
@@ -414,3 +414,29 @@ class ConsolidateOperator(UnaryOperator):
 
     def instruction(self, program: Program) -> Instruction | None:
         return Instruction(CONSOLIDATE, program.row(self.source), shared=SORTED)
+
+
+class ApartOperator(UnaryOperator):
+    """Equal rows set apart by a number. Rows of a negative diff keep it, for their reader to find."""
+
+    __slots__ = ("_made",)
+
+    SPEC = Apart
+
+    def __init__(self, context: FlowContext, scope: Scope, source: Operator, name: int) -> None:
+        super().__init__(context, scope, source.width + 1, source)
+        self._made = 0
+
+    def run(self, vector: int) -> bool:
+        rows, times, diffs = self.source.out.arrays()
+        whole, source = set_apart(rows, diffs[:, 0], self._made)
+        self._made += len(source)
+        refill(self.out, whole, times[source], np.sign(diffs[source]))
+        return self.out.n > 0
+
+
+def set_apart(rows: Words, diffs: Words, first: int = 0) -> tuple[Words, Words]:
+    """(each row as often as its diff says, numbered in its last word from ``first`` on; the source index of each)."""
+    source = np.repeat(np.arange(len(rows)), np.abs(diffs))
+    numbers = np.arange(first, first + len(source)).reshape(-1, 1)
+    return np.concatenate([rows[source], numbers], axis=1), source

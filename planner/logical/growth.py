@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never
 
+from planner.logical.apart import sets_apart
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -64,6 +65,8 @@ def _ends(rel: TopK) -> bool:
 def _partial(rel: Rel, bindings: frozenset[int]) -> bool:
     """Whether a plan reads anything that may be there in part: a recursion, a series, or one of some bindings."""
     match rel:
+        case TableFunction() if sets_apart(rel):
+            return _partial(rel.input, bindings)
         case Recursive() | TableFunction():
             return True
         case Reference():

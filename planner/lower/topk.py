@@ -6,12 +6,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from ivm.graph import NodeId, Order
+from ivm.graph import Apart, Consolidate, NodeId, Order
 from ivm.words import Kind, Schema, Storage
 from planner import gathers
 from planner.aggregates.reducers import order_words
 from planner.aggregates.row_reducers import NumberedRows, TopFold
-from planner.expr.scalar import Literal, Scalar, SortKey
+from planner.expr.scalar import Column, Literal, Scalar, SortKey
+from planner.logical.apart import UNIT, own_number, sets_apart
 from planner.logical.frames import Frame, Framed, Pick, Picked
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import Numbering, TableFunction, TopK, schema
@@ -23,6 +24,7 @@ from planner.lower.state import Lowering
 from planner.options import Late
 from planner.physical.arrangement_programs import Keyed, Number, Repeat
 from planner.physical.nodes import Flow
+from planner.physical.row_programs import MapFilter
 from planner.physical.table_programs import Expand
 
 
@@ -102,6 +104,23 @@ def tie_breaks(row: Schema, used: Collection[Scalar]) -> list[SortKey]:
 
 def lower_table_function(low: Lowering, rel: TableFunction) -> Flow:
     """Each row with the rows that the function returns for it."""
+    if sets_apart(rel):
+        return _lower_apart(low, rel)
     flow = low.rel(rel.input)
     program = Expand(flow.schema, rel.function, rel.args, rel.columns, rel.ordinality, schema(rel))
     return low.builder.flow(low.builder.map(flow, program), schema(rel))
+
+
+def _lower_apart(low: Lowering, rel: TableFunction) -> Flow:
+    """Equal rows numbered, then the expressions over each. A row of constants needs no number but its node's own."""
+    row = schema(rel.input)
+    flow, number = low.coerce(low.rel(rel.input), row), rel.args[0]
+    if rel.input != UNIT:
+        once = low.builder.add(Consolidate(low.builder.force(flow)), gathers.width(row))
+        node = low.builder.add(Apart(once, own_number(rel)), gathers.width(row) + 1)
+        numbered = (*row, rel.columns[0])
+        cells = (*gathers.cells(row), gathers.Cell(gathers.width(row)))
+        flow = Flow(node, gathers.row_of(cells, numbered), numbered)
+        number = Column(len(row), numbered[-1].type, True)
+    program = MapFilter(flow.schema, (), (*own_columns(row), number, *rel.args[1:]))
+    return low.retyped(low.builder.flow(low.builder.map(flow, program), program.output), schema(rel))

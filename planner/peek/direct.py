@@ -9,7 +9,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, Mapped, NodeId, Project, Threshold
+from ivm.graph import (
+    Apart,
+    Arrange,
+    Concat,
+    Consolidate,
+    Errors,
+    Gather,
+    Join,
+    Keep,
+    Mapped,
+    NodeId,
+    Project,
+    Threshold,
+)
+from ivm.operators.linear import set_apart
 from ivm.rows import Words
 from ivm.specs import inputs
 from planner import gathers
@@ -101,7 +115,7 @@ def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
         match node:
             case Table():
                 scanned.append(node.relation)
-            case TableErrors() | Constants() | Project() | Errors() | Concat():
+            case TableErrors() | Constants() | Project() | Errors() | Concat() | Consolidate() | Apart():
                 todo += inputs(node)
             case Map() if node.program.diff_width == 1:
                 todo.append(node.input)
@@ -172,6 +186,12 @@ class _Direct:
                 return errors, np.ones(len(errors), np.int64)
             case Arrange():
                 return self._moved(node.input, node.gather)
+            case Consolidate():
+                return _consolidated(*self.rows(node.input))
+            case Apart():
+                rows, diffs = self.rows(node.input)
+                whole, source = set_apart(rows, diffs)
+                return whole, np.sign(diffs[source])
             case Threshold():
                 rows, diffs = self.rows(node.input)
                 return _threshold(rows, diffs, node.keep)
@@ -251,6 +271,15 @@ def _threshold(rows: Words, diffs: Words, keep: Keep) -> Counted:
     np.add.at(counts, inverse, diffs)
     live = counts > 0
     return found[live], np.minimum(counts[live], 1) if keep is Keep.DISTINCT else counts[live]
+
+
+def _consolidated(rows: Words, diffs: Words) -> Counted:
+    if len(rows) == 1:
+        return rows, diffs
+    found, inverse = _distinct(rows)
+    counts = np.zeros(len(found), np.int64)
+    np.add.at(counts, inverse, diffs)
+    return found[counts != 0], counts[counts != 0]
 
 
 def _none(width: int) -> Counted:

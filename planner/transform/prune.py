@@ -10,6 +10,7 @@ from typing import assert_never
 
 from planner.expr.scalar import Column, Scalar
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
+from planner.logical.apart import expands_each, own_number, read_twice, sets_apart
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -46,14 +47,16 @@ Needed = tuple[int, ...]
 
 def prune(rel: Rel) -> Rel:
     """The plan with narrow rows inside; its own columns stay."""
-    return _Prune().all(rel)
+    return _Prune(rel).all(rel)
 
 
 class _Prune:
     """``pruned(rel, needed)`` has exactly the needed columns of ``rel``, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Rel) -> None:
+        self._plan = plan
         self._known: dict[tuple[int, Needed], tuple[Rel, Rel]] = {}
+        self._twice: frozenset[int] | None = None
 
     def all(self, rel: Rel) -> Rel:
         """The relation with all of its columns."""
@@ -83,9 +86,9 @@ class _Prune:
                 return self._reduce(rel, needed)
             case SetOperation() if rel.kind is SetKind.UNION and rel.all and needed:
                 return replace(rel, left=self.pruned(rel.left, needed), right=self.pruned(rel.right, needed))
-            case TableFunction():
+            case TableFunction() if not self._whole(rel):
                 return self._table_function(rel, needed)
-            case TopK() | Distinct() | SetOperation() | Recursive() | LetRec() | Locked():
+            case TableFunction() | TopK() | Distinct() | SetOperation() | Recursive() | LetRec() | Locked():
                 return _kept(with_children(rel, tuple(self.all(c) for c in children(rel))), needed)
             case _:
                 assert_never(rel)
@@ -146,6 +149,15 @@ class _Prune:
         new = replace(rel, input=below, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=moved)
         at = {i: i for i in range(keys)} | {i: keys + k for k, i in enumerate(kept)}
         return _kept(new, tuple(at[i] for i in needed))
+
+    def _whole(self, rel: TableFunction) -> bool:
+        """Whether the rows that the function is called for keep all their columns: equal ones are told apart by them,
+        or the plan reads the function's rows twice and must compute them once."""
+        if not sets_apart(rel):
+            return expands_each(rel)
+        if self._twice is None:
+            self._twice = read_twice(self._plan)
+        return own_number(rel) in self._twice
 
     def _table_function(self, rel: TableFunction, needed: Needed) -> Rel:
         count, total = len(schema(rel.input)), len(schema(rel))

@@ -14,6 +14,7 @@ from typing import assert_never
 from planner.expr.functions.boolean import IS_FALSE, IS_NOT_NULL, IS_TRUE
 from planner.expr.functions.library import called_function, is_equality
 from planner.expr.scalar import And, Call, Column, Or, Scalar
+from planner.logical.apart import sets_apart
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import has_classes
 from planner.logical.nodes import (
@@ -93,6 +94,8 @@ class _Push:
                 return Distinct(self.push(rel.input, predicates))
             case SetOperation() if not has_classes(schema(rel)) or (rel.all and rel.kind is SetKind.UNION):
                 return replace(rel, left=self.push(rel.left, predicates), right=self.push(rel.right, predicates))
+            case TableFunction() if sets_apart(rel):
+                return _filtered(replace(rel, input=self.push(rel.input, ())), predicates)
             case TableFunction():
                 count = len(schema(rel.input))
                 below, above = _split(predicates, lambda p: max(columns_of(p), default=0) < count)

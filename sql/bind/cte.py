@@ -9,6 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import ColumnType, Schema
 from planner.expr.scalar import Column
 from planner.logical.nodes import Get, Project, Recursive, Reference, Rel, schema
+from planner.transform.apart import apart
 from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import castable, try_common_type
 from sql.bind.environment import CteBinding, Environment
@@ -40,7 +41,8 @@ def with_ctes(env: Environment, with_: nodes.With, outer: NameScope | None) -> E
             binding = _recursive(env, cte, query, outer)
         else:
             table, order = bind_ordered(env, query, outer)
-            binding = CteBinding(cte.name, _columns(cte, table.names), table.rel, depth=_depth(outer), order=order)
+            rel = apart(table.rel, env.bindings)  # every reference reads the same values
+            binding = CteBinding(cte.name, _columns(cte, table.names), rel, depth=_depth(outer), order=order)
         env = env.with_ctes({**env.ctes, cte.name: binding})
     return env
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, ColumnType
 from planner.aggregates.function import AggregateKind, NullResult
 from planner.aggregates.table import AGGREGATES, ORDERED_SETS, aggregate_overloads
@@ -21,24 +21,24 @@ from planner.expr.functions.compare import NOT_DISTINCT
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Aggregate, And, Call, Column, Literal, Scalar, SortKey
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
-from planner.logical.fallibility import rel_is_volatile
 from planner.logical.frames import Bound, Exclusion, Frame, Framed, FrameMode, Pick, Picked
 from planner.logical.levels import relevel
-from planner.logical.nodes import Join, JoinKind, Numbering, Reduce, Rel, TopK, schema
+from planner.logical.nodes import Join, JoinKind, Numbering, Project, Reduce, Rel, TopK, schema
 from sql.bind import distribution, picks
 from sql.bind.aggregates import called_aggregate
+from sql.bind.bound_query import rel_columns
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.order_by import sort_key
 from sql.bind.overloads import no_function
 from sql.bind.routine_resolution import RoutineOverload
 from sql.bind.scope import FUNCTION_BASE, WINDOW_ARGUMENTS, WINDOW_BASE, WindowCall
+from sql.bind.volatile import is_volatile
 from sql.bind.window_frames import bind_frame, complete
 from sql.syntax.nodes import queries as nodes
 
 _NUMBERINGS: Final = frozenset(n.value for n in Numbering)
 NAMES: Final = _NUMBERINGS | picks.NAMES | distribution.NAMES
-_READ_AGAIN: Final = "a window of rows that are not the same when they are read again"
 _AS_PICKS: Final = {Numbering.ROW_NUMBER: Pick.ROW_NUMBER, Numbering.RANK: Pick.RANK}
 Window = tuple[tuple[Scalar, ...], tuple[SortKey, ...]]
 """The partition and the order."""
@@ -184,6 +184,7 @@ def _inside(call: WindowCall) -> tuple[Scalar, ...]:
 def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[Scalar], Scalar]]:
     """The query's rows with a column for each window function, and what replaces the placeholders in an expression."""
     place: dict[int, int] = {}
+    rel, calls = _with_keys(rel, calls)
     rows = rel
     ordered = [c for c in calls if not isinstance(c.function, Aggregate)]
     for window in dict.fromkeys((c.partition, c.order) for c in ordered):
@@ -196,6 +197,17 @@ def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[
         place |= {WINDOW_BASE + i: width + n for n, (i, _) in enumerate(of)}
         rel = _beside(rel, Reduce(rows, partition, tuple(function for _, function in of)))
     return rel, lambda expr: relevel(expr, lambda level, i: (level, place.get(i, i) if level == 0 else i))
+
+
+def _with_keys(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Sequence[WindowCall]]:
+    """The rows with columns for the partitions' expressions that call volatile functions, which are read twice."""
+    found = tuple(dict.fromkeys(e for call in calls for e in call.partition if is_volatile(e)))
+    if not found:
+        return rel, calls
+    own = rel_columns(rel)
+    place = {e: Column(len(own) + i, e.type, e.nullable) for i, e in enumerate(found)}
+    moved = [regrouped(call, lambda e: place.get(e, e)) for call in calls]
+    return Project(rel, (*own, *found)), moved
 
 
 def _ordered(
@@ -224,8 +236,6 @@ def _ordered(
 
 def _beside(rel: Rel, groups: Reduce) -> Rel:
     """The rows joined with their groups. ``rel`` begins with the columns that the keys of ``groups`` are over."""
-    if rel_is_volatile(groups):
-        raise unsupported(_READ_AGAIN)
     width = len(schema(rel))
     keys = [Column(width + i, e.type, e.nullable) for i, e in enumerate(groups.keys)]
     same = tuple(Call(NOT_DISTINCT, (e, k), BOOL, False) for e, k in zip(groups.keys, keys, strict=True))

@@ -119,8 +119,6 @@ def test_the_mode_of_a_scaled_numeric_is_of_its_scale(server: Server) -> None:
     ("sum(sum(x) OVER ()) OVER ()", "42P20", "window function calls cannot be nested"),
     ("sum(x) OVER (PARTITION BY sum(x) OVER ())", "42P20", "window functions are not allowed in window definitions"),
     ("sum(sum(x) OVER ())", "42803", "aggregate function calls cannot contain window function calls"),
-    ("count(*) OVER (PARTITION BY random())", "0A000",
-     "a window of rows that are not the same when they are read again is not supported"),
 ])  # fmt: skip
 def test_windows_that_are_refused(text: str, state: str, message: str) -> None:
     with pytest.raises(SqlError) as caught:

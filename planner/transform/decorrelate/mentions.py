@@ -21,9 +21,10 @@ from planner.expr.scalar import (
     Scalar,
     ScalarSubquery,
 )  # fmt: skip
+from planner.logical.apart import sets_apart
 from planner.logical.join_keys import operator
 from planner.logical.levels import unlift
-from planner.logical.nodes import Filter, Join, Project, Reduce, Reference, Rel, TopK, Values
+from planner.logical.nodes import Filter, Join, Project, Reduce, Reference, Rel, TableFunction, TopK, Values
 from planner.logical.traversal import children, conjunction, scalars, walk
 from planner.memo import by_identity
 
@@ -81,6 +82,8 @@ def at_most_one(rel: Rel) -> bool:
             return len(rel.rows) <= 1
         case Project() | Filter():
             return at_most_one(rel.input)
+        case TableFunction() if sets_apart(rel):
+            return at_most_one(rel.input)
         case TopK():
             limit = rel.limit.value if isinstance(rel.limit, Literal) else None
             return not rel.keys and not rel.numbers and isinstance(limit, int) and limit <= 1
@@ -96,6 +99,8 @@ def exactly_one(rel: Rel) -> bool:
         case Values():
             return len(rel.rows) == 1
         case Project():
+            return exactly_one(rel.input)
+        case TableFunction() if sets_apart(rel):
             return exactly_one(rel.input)
         case _:
             return False
