@@ -56,6 +56,7 @@ from planner.lower.plan import lower
 from planner.lower.state import Indexes
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
 from planner.physical.divergence import DEFAULT_LIMIT, Diverging
+from planner.physical.layouts import StoredKey
 from planner.physical.nodes import (
     Constants,
     Fold,
@@ -302,7 +303,8 @@ class _Physical:
         assert isinstance(table, Arrange)
         assert stored is not None
         columns = sorted(table.gather.words[word] for word in words)
-        return f"late: columns {columns} of {self.names(stored[0])} by id {list(stored[1])}"
+        key = list(table.gather.words[: table.key_width])
+        return f"late: columns {columns} of {self.names(stored[0])} by id {key}"
 
     def label(self, number: NodeId, node: Node) -> str:
         match node:
@@ -341,17 +343,20 @@ class _Physical:
                 return _plain(node)
 
     def _users(self, number: NodeId) -> str:
-        """Names the relations that use the node already."""
+        """Names the relations that use the node already, and the index that a one-shot plan looks up."""
         if self.shared is None or number not in self.shared.users:
             return ""
-        return f" (shared: {', '.join(self.names(r) for r in self.shared.users[number]) or 'constant'})"
+        shown = f"shared: {', '.join(self.names(r) for r in self.shared.users[number]) or 'constant'}"
+        stored = self.plan.stored[number] if self.shared.once else None
+        index = None if stored is None or self.indexes is None else self.indexes.index_name(*stored)
+        return f" ({shown})" if index is None else f" ({shown}; index {index})"
 
-    def _arrange(self, node: Arrange, stored: tuple[int, tuple[int, ...]] | None) -> str:
+    def _arrange(self, node: Arrange, stored: tuple[int, StoredKey] | None) -> str:
         key = f"key {list(node.gather.words[: node.key_width])} val {list(node.gather.words[node.key_width :])}"
         ordered = " ordered" if any(o is not Order.WORD for o in node.order) else ""
         return f"Arrange {key}{ordered}{' (shared)' if self.shared is None and self._is_shared(stored) else ''}"
 
-    def _is_shared(self, stored: tuple[int, tuple[int, ...]] | None) -> bool:
+    def _is_shared(self, stored: tuple[int, StoredKey] | None) -> bool:
         """Whether the relation has this arrangement already."""
         return stored is not None and self.indexes is not None and stored[1] in self.indexes.keys(stored[0])
 

@@ -1,50 +1,116 @@
-"""Which key of a stored relation's arrangements a filter fixes to constants."""
+"""Which key of a stored relation's arrangements a filter fixes to constants.
+
+An arrangement of expressions is used if the filter has the same expressions, one of a predicate's rows if the filter
+implies the predicate.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from ivm.words import INT8
 from planner.expr.scalar import Column, Or, Scalar
+from planner.logical.implication import implied, recognised
 from planner.logical.join_keys import comparable, is_constant
 from planner.logical.nodes import Get
-from planner.lower.state import Lowering
+from planner.lower.state import Indexes, Lowering
+from planner.physical.key_checks import KeyCheck
+from planner.transform.normal.scalar import normal
 
 LIMIT = 10_000
 """The most keys that one lookup may list; beyond it a scan is no worse."""
 
-Fixed = dict[int, tuple[Scalar, tuple[Scalar, ...]]]
-"""By column: the predicate that fixes it, and the constants."""
+
+@dataclass(frozen=True, slots=True)
+class FixedKey:
+    """The key of an arrangement, by columns or that of a key check. ``constants``: those of each of its parts.
+
+    ``met``: the predicates that every row of these keys meets.
+    """
+
+    key: tuple[int, ...] | KeyCheck
+    constants: tuple[tuple[Scalar, ...], ...]
+    met: tuple[Scalar, ...]
+
+    @property
+    def weight(self) -> int:
+        """How much it asks of rows: of several keys, the one that asks for more has fewer rows."""
+        return len(self.constants) + (len(self.key.predicates) if isinstance(self.key, KeyCheck) else 0)
 
 
-def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[tuple[int, ...], Fixed] | None:
-    """(key columns of an arrangement, constants by column), if the predicates fix that key; None otherwise."""
-    if not low.indexes.one_shot:
-        return None
-    fixed: Fixed = {}
+def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> FixedKey | None:
+    """The best arrangement whose key the predicates fix, the primary key's before others; None: there is none."""
+    return best_key(low.indexes, rel, predicates) if low.indexes.one_shot else None
+
+
+def best_key(indexes: Indexes, rel: Get, predicates: tuple[Scalar, ...]) -> FixedKey | None:
+    """The same for any plan."""
+    fixed: dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]] = {}
     for predicate in predicates:
         found = points(predicate)
         if found is not None:
-            fixed.setdefault(found[0], (predicate, found[1]))
-    for key in low.indexes.keys(rel.relation):
-        if key and all(k in fixed for k in key):
-            total = 1
-            for k in key:
-                total *= len(fixed[k][1])
-            if total <= LIMIT:
-                return key, fixed
-    return None
+            fixed.setdefault(_named(found[0]), (predicate, found[1]))
+    if not fixed:
+        return None
+    candidates = list(_by_columns(indexes, rel, fixed))
+    if candidates and candidates[0].key == indexes.primary_key(rel.relation):
+        return candidates[0]
+    candidates += _by_parts(indexes, rel, fixed, predicates)
+    return max(candidates, key=lambda c: c.weight, default=None)
 
 
-def points(predicate: Scalar) -> tuple[int, tuple[Scalar, ...]] | None:
-    """(column, constants) of column = constant, or of an OR of such; None: the predicate is neither."""
+_Fixed = dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]]
+"""By expression: the predicate that fixes it, and the constants."""
+
+
+def _by_columns(indexes: Indexes, rel: Get, fixed: _Fixed) -> Iterable[FixedKey]:
+    for key in indexes.keys(rel.relation):
+        found = _fixed(key, tuple(Column(k, INT8) for k in key), fixed)
+        if found is not None:
+            yield found
+
+
+def _by_parts(indexes: Indexes, rel: Get, fixed: _Fixed, predicates: tuple[Scalar, ...]) -> Iterable[FixedKey]:
+    given: list[Scalar] | None = None
+    for check in indexes.key_checks(rel.relation):
+        found = _fixed(check, tuple(map(_named, check.parts)), fixed) if check.schema == rel.schema else None
+        if found is None:
+            continue
+        given = [recognised(normal(p)) for p in predicates] if given is None else given
+        wanted = [recognised(normal(p)) for p in check.predicates]
+        if all(implied(w, given) for w in wanted):
+            same = tuple(p for p, g in zip(predicates, given, strict=True) if g in wanted)
+            yield FixedKey(check, found.constants, (*found.met, *same))
+
+
+def _fixed(key: tuple[int, ...] | KeyCheck, parts: tuple[Scalar, ...], fixed: _Fixed) -> FixedKey | None:
+    if not parts or not all(p in fixed for p in parts) or prod(len(fixed[p][1]) for p in parts) > LIMIT:
+        return None
+    return FixedKey(key, tuple(fixed[p][1] for p in parts), tuple(fixed[p][0] for p in parts))
+
+
+def _named(expr: Scalar) -> Scalar:
+    """The form in which equal expressions are equal objects. A column's type may be another name of the same words."""
+    return Column(expr.index, INT8) if isinstance(expr, Column) else recognised(normal(expr))
+
+
+def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
+    """(expression, constants) of expression = constant, or of an OR of such; None: the predicate is neither.
+
+    Both have equal words where they are equal.
+    """
     if isinstance(predicate, Or):
         parts = [points(a) for a in predicate.args]
-        columns = {p[0] for p in parts if p is not None}
-        if None in parts or len(columns) != 1:
+        exprs = {p[0] for p in parts if p is not None}
+        if None in parts or len(exprs) != 1:
             return None
-        return columns.pop(), tuple(c for p in parts if p is not None for c in p[1])
+        return exprs.pop(), tuple(c for p in parts if p is not None for c in p[1])
     equality = comparable(predicate)
     if equality is None or equality[2]:
         return None
-    for column, value in (equality[:2], equality[1::-1]):
-        if isinstance(column, Column) and is_constant(value):
-            return column.index, (value,)
+    for expr, value in (equality[:2], equality[1::-1]):
+        if is_constant(value) and not is_constant(expr):
+            return expr, (value,)
     return None

@@ -1,21 +1,25 @@
 """One-shot reads by key: a filter that fixes an arrangement's whole key becomes a lookup of the constants.
 
-Covers ``k = $1 AND …``, ``k IN (…)`` (an OR of equalities) and compound keys; other conjuncts stay as a filter above.
-``k = ANY($1)`` is a semijoin with the array's elements, which looks up the arrangement as any join does.
+Covers ``k = $1 AND …``, ``k IN (…)`` (an OR of equalities), compound keys and keys of expressions; other conjuncts stay
+as a filter above. ``k = ANY($1)`` is a semijoin with the array's elements, which looks up the arrangement as any join
+does.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
+from ivm.graph import Gather
 from ivm.words import ColumnType
+from planner import gathers
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.join_keys import KeyPair
 from planner.logical.nodes import Get, Values
 from planner.lower.constant_keys import fixed_key
 from planner.lower.join import matched, prepare
 from planner.lower.state import Lowering
-from planner.physical.nodes import Flow
+from planner.physical.key_checks import KeyCheck
+from planner.physical.nodes import Flow, Map, Pair
 
 
 def lookup(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[Flow, tuple[Scalar, ...]] | None:
@@ -23,22 +27,42 @@ def lookup(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[Flo
     found = fixed_key(low, rel, predicates)
     if found is None:
         return None
-    key, fixed = found
-    used = [fixed[k][0] for k in key]
-    rest = tuple(p for p in predicates if p not in used)
-    return _joined(low, rel, key, tuple(product(*(fixed[k][1] for k in key)))), rest
+    values = _values(low, tuple(product(*found.constants)))
+    rest = tuple(p for p in predicates if p not in found.met)
+    if isinstance(found.key, KeyCheck):
+        return _checked(low, rel, found.key, values), rest
+    return _joined(low, rel, found.key, values), rest
 
 
-def _joined(low: Lowering, rel: Get, key: tuple[int, ...], rows: tuple[tuple[Scalar, ...], ...]) -> Flow:
+def _values(low: Lowering, rows: tuple[tuple[Scalar, ...], ...]) -> Flow:
+    """The distinct keys."""
     rows = tuple(dict.fromkeys(rows))
     row = tuple(ColumnType(cells[0].type, any(c.nullable for c in cells)) for cells in zip(*rows, strict=True))
     values = low.rel(Values(rows, row))
     alike = (isinstance(c, Literal) and c.type == t.type for r in rows for c, t in zip(r, row, strict=True))
-    if len(rows) > 1 and not all(alike):
-        values = low.distinct_rows(values)
-    table = low.rel(rel)
+    return low.distinct_rows(values) if len(rows) > 1 and not all(alike) else values
+
+
+def _joined(low: Lowering, rel: Get, key: tuple[int, ...], values: Flow) -> Flow:
+    row, table = values.schema, low.rel(rel)
     keys = tuple(KeyPair(Column(i, row[i].type, row[i].nullable), Column(k, rel.schema[k].type), False)
                  for i, k in enumerate(key))  # fmt: skip
     pairs = matched(low, prepare(low, values, table, keys, ()))
     columns = tuple(range(len(row), len(row) + len(rel.schema)))
     return low.builder.move(pairs, columns, rel.schema)
+
+
+def _checked(low: Lowering, rel: Get, check: KeyCheck, values: Flow) -> Flow:
+    """The rows of a key check's arrangement. Rows for which its expressions fail are not seen, as in PostgreSQL."""
+    table = low.rel(rel)
+    if check.program is not None:
+        node = low.builder.add(Map(low.builder.force(table), check.program), check.program.out_width)
+        table = low.builder.flow(node, check.program.output)
+    layout = check.layout
+    arranged = low.builder.arrange(table, layout.gather, layout.key_width)
+    own = gathers.cells(values.schema)
+    absent = (-1,) * (layout.key_width - len(own))  # the null bits of a key whose NULLs are equal: none is NULL here
+    nulls = tuple(cell.null for cell in own if cell.null is not None)
+    looked = low.builder.arrange(values, Gather((*(c.word for c in own), *absent), (), nulls), layout.key_width)
+    pair = Pair(looked, arranged, layout.width)
+    return Flow(pair, gathers.trusted_row(layout.at[: len(rel.schema)], rel.schema), rel.schema)

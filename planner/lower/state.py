@@ -15,7 +15,8 @@ from planner.gathers import Cell
 from planner.logical.nodes import Reference, Rel
 from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber, walk
 from planner.options import DEFAULT, Planning
-from planner.physical.layouts import arranged, table_layout, whole_row
+from planner.physical.key_checks import KeyCheck
+from planner.physical.layouts import StoredKey, arranged, table_layout, whole_row
 from planner.physical.nodes import Builder, Flow, Open, Table, innermost
 from planner.physical.row_programs import MapFilter
 
@@ -37,6 +38,14 @@ class Indexes(Protocol):
         """The columns of each arrangement of a relation, primary key first; the one by whole row is not listed."""
         ...
 
+    def key_checks(self, relation: int) -> tuple[KeyCheck, ...]:
+        """The other arrangements that one-shot plans may look up: by equality class, of expressions, of some rows."""
+        ...
+
+    def index_name(self, relation: int, key: StoredKey) -> str | None:
+        """The name of an index that this arrangement is for, for EXPLAIN."""
+        ...
+
     def primary_key(self, relation: int) -> tuple[int, ...]:
         """The columns of a table's primary key, by which it is arranged; () if it has none."""
         ...
@@ -55,9 +64,16 @@ class KnownIndexes:
     one_shot: bool = False
     planning: Planning = DEFAULT
     primary: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    checks: tuple[tuple[int, tuple[KeyCheck, ...]], ...] = ()
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return dict(self.primary).get(relation, ())
+
+    def key_checks(self, relation: int) -> tuple[KeyCheck, ...]:
+        return dict(self.checks).get(relation, ())
+
+    def index_name(self, relation: int, key: StoredKey) -> str | None:
+        return None
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         return dict(self.arrangements).get(relation, ())

@@ -17,6 +17,7 @@ from planner.expr.context import Bounds, Context
 from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.memo import by_identity
 from planner.peek.snapshot import Snapshot
+from planner.physical.layouts import StoredKey
 from planner.physical.nodes import Constants, Map, Plan, TableErrors
 from planner.physical.table_programs import Expand, given_array
 from storage.types.codec import encode
@@ -30,7 +31,7 @@ class _Keyed:
     """
 
     relation: int
-    columns: tuple[int, ...]
+    key: StoredKey
     keys: Scalar
     is_array: bool
     gather: Gather
@@ -39,7 +40,7 @@ class _Keyed:
 def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
     """Whether a plan is only a lookup of keys in an arrangement that exists."""
     found = _keyed(plan)
-    return found is not None and snapshot.arrangement(found.relation, found.columns) is not None
+    return found is not None and snapshot.arrangement(found.relation, found.key) is not None
 
 
 def run_keyed(
@@ -49,7 +50,7 @@ def run_keyed(
     found = _keyed(plan)
     if found is None:
         return None
-    version = snapshot.arrangement(found.relation, found.columns)
+    version = snapshot.arrangement(found.relation, found.key)
     keys = None if version is None else _keys(found, context)
     if version is None or keys is None:
         return None

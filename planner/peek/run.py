@@ -20,7 +20,7 @@ from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.early import Ran, first_rows
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
-from planner.physical.nodes import Node, Plan, Table, TableErrors, reached
+from planner.physical.nodes import Map, Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
 
 
@@ -104,7 +104,7 @@ class OneShot(Rendering):
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
         match node:
-            case Table() | Arrange() if number not in self.needed:
+            case Table() | Map() | Arrange() if number not in self.needed:
                 return None
             case Table():
                 return self.renderer.dataflow.add(graph.Rows(*table_rows(node, self.snapshot)))

@@ -8,7 +8,7 @@ from ivm.graph import Join, NodeId
 from ivm.rows import Words
 from ivm.trace.trace import Version
 from planner import gathers
-from planner.physical.layouts import table_layout
+from planner.physical.layouts import StoredKey, table_layout
 from planner.physical.nodes import Plan, Table
 
 
@@ -28,8 +28,8 @@ class Snapshot(Protocol):
         """The key columns of ``version``; () for the whole row."""
         ...
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        """The arrangement by these columns, if there is one; the primary key's counts."""
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
+        """The arrangement by this key, if there is one; the primary key's counts."""
         ...
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:

@@ -1,4 +1,4 @@
-"""The arrangements in which UNIQUE and foreign keys look up equal keys.
+"""The arrangements in which indexes, UNIQUE and foreign keys look up equal keys.
 
 Keys of types whose equal values may have different words are arranged by equality class. A row with a NULL in its key
 is dropped, unless NULLs count as equal; then one more key word holds the keys' null bits.
@@ -19,7 +19,7 @@ from planner.expr.row_errors import first_error
 from planner.expr.scalar import Column, Scalar
 from planner.logical.join_keys import by_class
 from planner.logical.traversal import own_columns
-from planner.physical.layouts import Layout, arranged
+from planner.physical.layouts import Arranging, Layout, arranged
 from planner.physical.row_programs import MapFilter
 
 KeyName = tuple[tuple[int, ...], bool, MapFilter | None]
@@ -49,6 +49,23 @@ class KeyCheck:
     @property
     def plain(self) -> bool:
         return self.program is None and len(self.columns) == self.layout.key_width
+
+    @property
+    def arranging(self) -> Arranging:
+        """How a plan names the arrangement."""
+        return Arranging(self.program, self.layout.gather, self.layout.key_width)
+
+    @property
+    def parts(self) -> tuple[Scalar, ...]:
+        """The parts of the key over the columns of ``schema``: equal values have equal words."""
+        if self.computed and self.program is not None and self.program.exprs is not None:
+            return tuple(self.program.exprs[c] for c in self.columns)
+        return tuple(by_class(Column(c, self.schema[c].type, self.schema[c].nullable)) for c in self.columns)
+
+    @property
+    def predicates(self) -> tuple[Scalar, ...]:
+        """The conditions of the rows that the arrangement has."""
+        return () if self.program is None else self.program.predicates
 
     def keys(self, rows: Words, context: Context) -> tuple[Words, Words | None]:
         """(key words int64[m, key_width], each one's row index; None: all rows, in order).

@@ -5,7 +5,7 @@ There is one rule, so that a table's arrangement by its primary key is the very 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from ivm.graph import Gather
@@ -29,6 +29,21 @@ class Layout:
     def restore(self, schema: Schema) -> Gather:
         """The gather from an arranged row back to a row of ``schema``, whose columns come first in the layout."""
         return gathers.trusted_row(self.at[: len(schema)], schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Arranging:
+    """How an arrangement that is not by columns alone is made of a stored relation's rows: by a row program (None: the
+    rows as they are), then ``gather``, with ``key_width`` words as the key."""
+
+    program: Hashable
+    gather: Gather
+    key_width: int
+
+
+StoredKey = tuple[int, ...] | Arranging
+"""What distinguishes a stored relation's arrangements: key columns, for the layout of ``table_layout``, or how it is
+made."""
 
 
 def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | None = None) -> Layout:

@@ -40,7 +40,8 @@ from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
-from planner.physical.layouts import table_layout
+from planner.physical.layouts import Arranging, StoredKey, table_layout
+from planner.physical.row_programs import MapFilter
 
 
 class RowProgram(Hashable, Protocol):
@@ -154,8 +155,8 @@ class Scope:
 class Plan:
     """A physical plan. Node ``rows`` gives rows in ``schema``'s layout, node ``errors`` error rows (one word each).
 
-    ``stored``: for each node, the (relation, key columns) of a stored relation's arrangement with the same layout, if
-    any. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short, and each of
+    ``stored``: for each node, the relation and key of a stored relation's arrangement with the same rows, if there is
+    one. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short, and each of
     the ``limits`` is reached (``planner.logical.growth``); with ``limits`` alone they are then the result.
     """
 
@@ -166,7 +167,7 @@ class Plan:
     rows: NodeId
     errors: NodeId | None
     schema: Schema
-    stored: tuple[tuple[int, tuple[int, ...]] | None, ...] = ()
+    stored: tuple[tuple[int, StoredKey] | None, ...] = ()
     grows: bool = False
     limits: tuple[Limited, ...] = ()
 
@@ -431,13 +432,17 @@ def prune(plan: Plan) -> Plan:
     )
 
 
-def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, tuple[int, ...]] | None:
+def _stored(nodes: tuple[Node, ...], node: Node) -> tuple[int, StoredKey] | None:
     if not isinstance(node, Arrange) or node.order:
         return None
-    table = nodes[node.input]
+    table: Node = nodes[node.input]
+    program = None
+    if isinstance(table, Map) and isinstance(table.program, MapFilter):
+        program, table = table.program, nodes[table.input]
     if not isinstance(table, Table):
         return None
     columns = node.gather.words[: node.key_width]
-    if any(not 0 <= c < len(table.schema) for c in columns):
-        return None
-    return (table.relation, columns) if table_layout(table.schema, columns).gather == node.gather else None
+    plain = program is None and all(0 <= c < len(table.schema) for c in columns)
+    if plain and table_layout(table.schema, columns).gather == node.gather:
+        return table.relation, columns
+    return table.relation, Arranging(program, node.gather, node.key_width)

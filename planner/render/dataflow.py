@@ -25,7 +25,7 @@ from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Literal, Scalar
 from planner.physical.key_checks import KeyCheck, KeyName
-from planner.physical.layouts import table_layout
+from planner.physical.layouts import Arranging, StoredKey, table_layout
 from planner.physical.nodes import (
     Constants,
     Group,
@@ -82,9 +82,21 @@ class Stored:
     installed: Installed | None = None
     nodes: tuple[NodeId, ...] = ()
     key_checks: dict[KeyName, NodeId] = field(default_factory=dict)
-    """Arrangements by keys' equality class that no plan looks up, by (columns, null_safe)."""
+    """The other arrangements: by equality class, by expressions, of a predicate's rows, or with NULLs in keys."""
+    made: dict[Arranging, NodeId] = field(default_factory=dict)
+    """The same, by what plans call them."""
     locks: dict[int, Kept] = field(default_factory=dict)
     """What a view's locked joins keep, by name."""
+
+    def check_node(self, check: KeyCheck) -> NodeId | None:
+        """A key check's arrangement, if there is one."""
+        return self.arrangements.get(check.columns) if check.plain else self.key_checks.get(check.key)
+
+    def node(self, key: StoredKey) -> NodeId | None:
+        """The arrangement by this key, if there is one. (): the relation's own."""
+        if isinstance(key, Arranging):
+            return self.made.get(key) if self.made else None  # hashing a program takes microseconds
+        return self.arrangements.get(key or self.primary_key)
 
 
 @dataclass(slots=True)
@@ -135,13 +147,13 @@ class Renderer:
             stored.nodes = (*stored.nodes, rows)
         node = self.add(Arrange(rows, key_check.layout.gather, key_check.layout.key_width))
         self.dataflow.retain(node)
-        stored.key_checks[key_check.key] = node
+        stored.key_checks = {**stored.key_checks, key_check.key: node}
+        stored.made = {**stored.made, key_check.arranging: node}
         stored.nodes = (*stored.nodes, node)
         return node
 
     def has_key_check(self, relation: int, key_check: KeyCheck) -> bool:
-        stored = self.stored[relation]
-        return key_check.columns in stored.arrangements if key_check.plain else key_check.key in stored.key_checks
+        return self.stored[relation].check_node(key_check) is not None
 
     def drop_key_check(self, relation: int, key_check: KeyCheck) -> None:
         """Releases a key check's arrangement.
@@ -157,6 +169,7 @@ class Renderer:
         else:
             node = stored.key_checks[key_check.key]
             stored.key_checks = {k: n for k, n in stored.key_checks.items() if n != node}
+            stored.made = {k: n for k, n in stored.made.items() if n != node}
         self.dataflow.release(node)
         # the map below the arrangement has gone with it
         alive = self.dataflow.nodes()
@@ -165,8 +178,9 @@ class Renderer:
 
     def key_check_node(self, relation: int, key_check: KeyCheck) -> NodeId:
         """The key check's arrangement, which must exist."""
-        stored = self.stored[relation]
-        return stored.arrangements[key_check.columns] if key_check.plain else stored.key_checks[key_check.key]
+        node = self.stored[relation].check_node(key_check)
+        assert node is not None, key_check.columns
+        return node
 
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> Installed:
         """Adds a view's nodes and Outputs, not yet hydrated.
@@ -238,10 +252,9 @@ class Renderer:
         installed = self.stored[relation].installed
         return None if installed is None else installed.errors
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> NodeId | None:
-        """The arrangement by these columns. (): a table's by primary key or whole row, or a view's Output."""
-        stored = self.stored[relation]
-        return stored.arrangements.get(columns or stored.primary_key)
+    def arrangement(self, relation: int, key: StoredKey) -> NodeId | None:
+        """The arrangement by this key. (): a table's by primary key or whole row, or a view's Output."""
+        return self.stored[relation].node(key)
 
     def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         """The key columns of a relation's arrangements, for ``Indexes``."""

@@ -51,7 +51,7 @@ class Index:
     @property
     def arranged(self) -> bool:
         """Whether it is an arrangement. Those of other methods are kept to be shown, and serve nothing."""
-        return not self.computed and self.method in ("btree", "hash")
+        return self.method in ("btree", "hash")
 
     @property
     def width(self) -> int:

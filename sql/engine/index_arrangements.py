@@ -41,10 +41,7 @@ class IndexArrangements:
 
 
 def key_checks_of(relation: Relation) -> list[KeyCheck]:
-    """The arrangements that a relation's indexes and foreign keys need.
-
-    For columns with equality classes plans compare by class, so that an index of such columns serves UNIQUE only.
-    """
-    found = [(i, key_check_of(relation, i)) for i in relation.all_indexes if i.unique or i.arranged]
+    """The arrangements that a relation's indexes and foreign keys need."""
+    found = [key_check_of(relation, i) for i in relation.all_indexes if i.unique or i.arranged]
     outgoing = [key_check(relation.schema, k.columns) for k in relation.foreign_keys]
-    return [*(g for i, g in found if i.unique or g.plain), *outgoing]
+    return [*found, *outgoing]

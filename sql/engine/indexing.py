@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.expr.scalar import Column
 from planner.logical.nodes import Filter, Get, Rel
 from planner.logical.traversal import children, conjuncts
-from planner.lower.constant_keys import points
+from planner.lower.constant_keys import best_key, points
 from sql.catalog.catalog import Catalog, RelationKind
-from sql.engine.snapshot import Published
+from sql.engine.snapshot import Published, StoredIndexes
 
 Wish = tuple[int, tuple[int, ...]]
 """A relation and the columns to arrange it by."""
@@ -44,9 +45,9 @@ def _wish(node: Filter, get: Get, published: Published) -> Wish | None:
     version, stored = published.version(get.relation), published.stored.get(get.relation)
     if version is None or stored is None or not SMALL <= version.count <= LARGE:
         return None
-    fixed = {p[0] for c in conjuncts(node.predicate) if (p := points(c)) is not None}
-    fixed = {i for i in fixed if not get.schema[i].type.has_equality_class}
-    if not fixed or any(set(key) <= fixed for key in stored.arrangements if key):
+    found = (p[0] for c in conjuncts(node.predicate) if (p := points(c)) is not None)
+    fixed = {e.index for e in found if isinstance(e, Column) and not get.schema[e.index].type.has_equality_class}
+    if not fixed or best_key(StoredIndexes(published, one_shot=True), get, conjuncts(node.predicate)) is not None:
         return None
     return get.relation, tuple(sorted(fixed))
 

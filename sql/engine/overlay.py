@@ -13,10 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from ivm.graph import Gather
 from ivm.rows import Words
 from ivm.trace.trace import Version
 from planner import gathers
-from planner.physical.layouts import table_layout
+from planner.expr.context import Context
+from planner.physical.layouts import StoredKey, table_layout
+from planner.physical.row_programs import MapFilter
 from sql.engine.snapshot import MemorySnapshot, Published
 
 FEW: Final = 64
@@ -67,22 +70,34 @@ class OverlaidSnapshot(MemorySnapshot):
     """A snapshot that includes the pending changes."""
 
     pending: Pending | None = None
-    _known: dict[tuple[int, tuple[int, ...]], Version] = field(default_factory=dict)
+    context: Context | None = None
+    """Computes the keys of pending rows in arrangements by expressions; needed if there are pending rows."""
+    _known: dict[tuple[int, StoredKey], Version] = field(default_factory=dict)
 
     def version(self, relation: int) -> Version | None:
         return self._overlaid(relation, (), MemorySnapshot.version(self, relation))
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        return self._overlaid(relation, columns, MemorySnapshot.arrangement(self, relation, columns))
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
+        return self._overlaid(relation, key, MemorySnapshot.arrangement(self, relation, key))
 
-    def _overlaid(self, relation: int, columns: tuple[int, ...], base: Version | None) -> Version | None:
+    def _overlaid(self, relation: int, key: StoredKey, base: Version | None) -> Version | None:
         updates = None if self.pending is None else self.pending.get(relation)
         if base is None or updates is None:
             return base
-        found = self._known.get((relation, columns))
+        found = self._known.get((relation, key))
         if found is None:
-            found = self._known[relation, columns] = overlaid(self.published, relation, columns, base, updates)
+            found = self._known[relation, key] = self._made(relation, key, base, updates)
         return found
+
+    def _made(self, relation: int, key: StoredKey, base: Version, updates: tuple[Words, Words]) -> Version:
+        rows, diffs = updates
+        if isinstance(key, tuple):
+            return overlaid(self.published, relation, key, base, updates)
+        if isinstance(key.program, MapFilter):
+            assert self.context is not None, "expressions need a context"
+            made = key.program.run(rows, self.context)
+            rows, diffs = made.rows, diffs if made.source is None else diffs[made.source]
+        return _arranged(base, key.gather, rows, diffs)
 
 
 def overlaid(
@@ -90,8 +105,10 @@ def overlaid(
 ) -> Version:
     """A table's arrangement by ``columns`` (default: its own), with pending updates."""
     stored = published.stored[relation]
-    rows, diffs = updates
-    gather = table_layout(stored.schema, columns or stored.primary_key).gather
+    return _arranged(base, table_layout(stored.schema, columns or stored.primary_key).gather, *updates)
+
+
+def _arranged(base: Version, gather: Gather, rows: Words, diffs: Words) -> Version:
     moved, source = gathers.apply(gather, rows)
     return OverlaidVersion(base, moved, diffs if source is None else diffs[source])
 

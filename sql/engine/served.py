@@ -13,6 +13,7 @@ from ivm.graph import Input, NodeId, Output
 from ivm.rows import Words
 from ivm.trace.batch import Block
 from ivm.trace.trace import Version
+from planner.physical.layouts import StoredKey
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
@@ -100,11 +101,11 @@ class ServedSnapshot(MemorySnapshot):
         found = self.served.get(relation)
         return MemorySnapshot.version(self, relation) if found is None else found.rows
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
         found = self.served.get(relation)
         if found is None:
-            return MemorySnapshot.arrangement(self, relation, columns)
-        return None if columns else found.rows
+            return MemorySnapshot.arrangement(self, relation, key)
+        return None if key else found.rows
 
     def errors(self, relation: int) -> tuple[Words, Words] | None:
         found = self.served.get(relation)

@@ -18,11 +18,13 @@ from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
 from planner.options import DEFAULT, Planning
-from planner.physical.layouts import table_layout
+from planner.physical.key_checks import KeyCheck
+from planner.physical.layouts import StoredKey, table_layout
 from planner.physical.nodes import Plan
 from planner.render.dataflow import Stored
 from planner.transform.pipeline import maintained
-from sql.catalog.catalog import Catalog, RelationKind
+from sql.bind.index_keys import key_check_of
+from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.engine.counts import Counts
 from storage.dictionary import Dictionary
 from storage.duck import Store
@@ -58,10 +60,10 @@ class Published:
         stored = self.stored.get(relation)
         return None if stored is None else self._at(stored.arrangements.get(stored.primary_key))
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        """The arrangement by these key columns."""
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
+        """The arrangement by this key."""
         stored = self.stored.get(relation)
-        return None if stored is None else self._at(stored.arrangements.get(columns or stored.primary_key))
+        return None if stored is None else self._at(stored.node(key))
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
         """The key columns of ``version``; () if it is by the whole row."""
@@ -105,6 +107,21 @@ class StoredIndexes:
             return ()
         return tuple(sorted((k for k in stored.arrangements if k), key=lambda k: k != stored.primary_key))
 
+    def key_checks(self, relation: int) -> tuple[KeyCheck, ...]:
+        known, stored = self.published.catalog.relations.get(relation), self.published.stored.get(relation)
+        if known is None or stored is None or not stored.made:
+            return ()
+        return tuple(c for _, c in self._indexes(known) if not c.plain and c.arranging in stored.made)
+
+    def index_name(self, relation: int, key: StoredKey) -> str | None:
+        known = self.published.catalog.relations.get(relation)
+        found = () if known is None else self._indexes(known)
+        return next((n for n, c in found if key == (c.columns if c.plain else c.arranging)), None)
+
+    def _indexes(self, relation: Relation) -> tuple[tuple[str, KeyCheck], ...]:
+        """The name of each index and its key check."""
+        return tuple((i.name, key_check_of(relation, i)) for i in relation.all_indexes if i.unique or i.arranged)
+
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return self.published.primary_key(relation)
 
@@ -143,8 +160,8 @@ class MemorySnapshot:
     def version(self, relation: int) -> Version | None:
         return self.published.version(relation)
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        return self.published.arrangement(relation, columns)
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
+        return self.published.arrangement(relation, key)
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return self.published.primary_key(relation)
@@ -180,7 +197,7 @@ class HistorySnapshot:
     def version(self, relation: int) -> Version | None:
         return None
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
         return None
 
     def primary_key(self, relation: int) -> tuple[int, ...]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId
 from planner.identifiers import quoted
-from planner.render.dataflow import Stored
 from planner.render.holdings import Arrangement, Origin, arrangements, users
+from sql.bind.index_keys import key_check_of
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.system.definitions import Datums
@@ -93,13 +93,6 @@ def _relation(found: Arrangement, published: Published) -> int | None:
 def _users(found: Arrangement, relation: int, published: Published, names: SearchPathReader) -> Iterator[str]:
     """The users of an arrangement: views by name; tables by the names of their indexes that it serves."""
     stored, known = published.stored[relation], published.catalog.by_id(relation)
-    columns = [c for c, node in _keys(stored) if node == found.node]
-    plain = [] if known is None else [i for i in known.all_indexes if i.arranged]
-    indexes = [i.name for i in plain if i.columns in columns]
-    yield from indexes or [_name(published, relation, names)]
-
-
-def _keys(stored: Stored) -> Iterator[tuple[tuple[int, ...], int]]:
-    yield from stored.arrangements.items()
-    for (columns, _, _), node in stored.key_checks.items():
-        yield columns, node
+    indexes = () if known is None else [i for i in known.all_indexes if i.unique or i.arranged]
+    served = [i.name for i in indexes if known is not None and stored.check_node(key_check_of(known, i)) == found.node]
+    yield from served or [_name(published, relation, names)]

@@ -98,7 +98,8 @@ class Reading:
             return system_words(relation, self.information, published, self.context.dictionary)
 
         if self.pending is not None:
-            return OverlaidSnapshot(published, self.read_point.ordinal, rows, self.ignore_errors, self.pending)
+            at, pending = self.read_point.ordinal, self.pending
+            return OverlaidSnapshot(published, at, rows, self.ignore_errors, pending, self.context)
         return snapshot_of(self.read_point, self.persistence, rows, self.ignore_errors, self.served)
 
 

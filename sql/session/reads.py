@@ -152,7 +152,8 @@ class Reads:
         pending = writer.pending(prepared.inputs)
         if pending is None or prepared.plan is None or prepared.overdue():
             return None
-        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending)
+        context = self._session.coordinator.engine.renderer.context  # only whether it is short is asked
+        over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending, context=context)
         return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
     async def read_point(

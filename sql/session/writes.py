@@ -167,7 +167,7 @@ class Writes:
         if not pending:
             return None
         system = self.snapshot(published, context, information).system
-        over = OverlaidSnapshot(published, published.ordinal, system, pending=pending)
+        over = OverlaidSnapshot(published, published.ordinal, system, pending=pending, context=context)
         return over if is_short(prepared.plan, over, LIGHT_ROWS) else None
 
     def snapshot(self, published: Published, context: Context, information: SystemInformation) -> MemorySnapshot:

@@ -17,6 +17,7 @@ from planner.lower.plan import lower
 from planner.lower.state import KnownIndexes
 from planner.options import DEFAULT
 from planner.peek.run import run
+from planner.physical.layouts import StoredKey
 from planner.render.dataflow import Renderer
 from planner.transform.pipeline import maintained, optimize
 from storage.dictionary import Dictionary
@@ -67,8 +68,8 @@ class World:
         node = self.renderer.arrangement(relation, ())
         return None if node is None else self.dataflow.publish()[node]
 
-    def arrangement(self, relation: int, columns: tuple[int, ...]) -> Version | None:
-        node = self.renderer.stored[relation].arrangements.get(columns)
+    def arrangement(self, relation: int, key: StoredKey) -> Version | None:
+        node = self.renderer.stored[relation].node(key) if key else None
         return None if node is None else self.dataflow.publish()[node]
 
     def rows(self, relation: int) -> None:
