@@ -14,6 +14,7 @@ from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types.codec import decode, encode, float_to_word
+from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import POWERS, inline_parts, inline_words, is_interned
 from storage.types.order import BYTE_ORDERED, NOTHING, canonical, order_parts, sort_key
 
@@ -27,7 +28,9 @@ def comparable(type: SqlType) -> bool:
     """Whether Postgres has a default order for the type."""
     if type.element is not None:
         return comparable(type.element)
-    return type.kind is not Kind.VOID and all(comparable(t) for _, t in type.fields)
+    own = DEFINITIONS.get(type.kind)
+    without = type.kind in (Kind.VOID, Kind.JSON) or (own is not None and not own.compared)
+    return not without and all(comparable(t) for _, t in type.fields)
 
 
 def needs_order_bytes(type: SqlType) -> bool:

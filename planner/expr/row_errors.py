@@ -38,6 +38,6 @@ def error_words(errors: Sequence[SqlError], rows: Sequence[str | None], dictiona
 def first_error(words: Words, dictionary: Dictionary) -> SqlError:
     """The error that a reader gets: the least error row by text, so that the choice is deterministic."""
     error, row = decode_error(min(dictionary.lookup(np.ascontiguousarray(words[:, 0]))))
-    if error.detail is None and row is not None:
+    if error.detail is None and row not in (None, "()"):
         error.detail = f"Failing row contains {row}."
     return error

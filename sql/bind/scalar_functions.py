@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ivm.errors import SqlError
 from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
@@ -19,9 +17,6 @@ from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
 from storage.types.range_values import Multirange, range_type_of, subtype_of
 from storage.types.type_names import type_category
-
-_MAKES_ROWS: Final = frozenset({"json_populate_record", "jsonb_populate_record"})
-"""Functions whose result is a row of a given type that they have made, and not one of the arguments."""
 
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
@@ -43,7 +38,7 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     bound = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     made = Call(function.key, bound, result_type(function.result, choice), nullable)
-    return with_checked_fields(env, made) if name in _MAKES_ROWS else made
+    return with_checked_fields(env, made) if function.makes_row else made
 
 
 def apply_variadic(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:

@@ -69,12 +69,12 @@ def format_timestamp(stamp: int, formats: DateFormats = DEFAULT_FORMATS, offset:
         return "infinity" if stamp > 0 else "-infinity"
     days, rest = divmod(stamp, DAY)
     if formats.date == "Postgres":
-        return _wordy(days, format_time(rest), formats, offset)
+        return wordy(days, format_time(rest), formats, offset)
     date, suffix = _civil_text(days, formats)
     return f"{date} {format_time(rest)}{offset}{suffix}"
 
 
-def _wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
+def wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
     """DateStyle Postgres: ``Mon Feb 10 17:32:01 1997 PST``."""
     year, month, day = civil_from_days(days)
     weekday, name = _DAYS[(days + _FIRST_WEEKDAY) % 7], _MONTHS[month - 1]

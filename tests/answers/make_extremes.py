@@ -31,9 +31,11 @@ MEANT: Final = {
     "-(timestamp,timestamp)": "wraps", "-(timestamptz,timestamptz)": "wraps", "-(inet,int8)": "wraps",
     "+(time,interval)": "wraps", "+(interval,time)": "wraps", "+(timetz,interval)": "wraps",
     "+(interval,timetz)": "wraps", "lower": "collation C.UTF-8", "initcap": "collation C.UTF-8",
+    "right(text,int4)": "counts from the least integer wrongly",
+    "width_bucket(anycompatible,anycompatiblearray) time with time zone, time with time zone[]": "reads beside them",
     "#>(json,text[])": "trims the right side of the whole document",
 }  # fmt: skip
-"""What PostgreSQL 15 does in the calls that are not compared, by key or name."""
+"""What PostgreSQL 15 does in the calls that are not compared, by key, name, or key and types."""
 _STATES: Final = ("42883", "42704", "42725", "42846", "42804", "42601", "42809", "0A000", "XX000")
 _ABSENT: Final = frozenset(f"! {state}" for state in _STATES)
 
@@ -54,7 +56,7 @@ def main() -> None:
         for statement in SETUP:
             connection.execute(statement)  # type: ignore[arg-type]
         for call in asked():
-            if not call.rows or {call.call.function, call.call.function.partition("(")[0]} & MEANT.keys():
+            if not call.rows or {call.name, call.call.function, call.call.function.partition("(")[0]} & MEANT.keys():
                 continue
             theirs = answered(connection, call)  # type: ignore[arg-type]
             ours = call.answers(context)

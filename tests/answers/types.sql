@@ -189,3 +189,5 @@ CREATE DOMAIN nn24 AS int NOT NULL; DO $$ DECLARE v nn24 := 1; BEGIN v := NULL; 
 CREATE DOMAIN pos25 AS int CHECK (value > 0); CREATE TABLE dt25 (a pos25, b text); DO $$ DECLARE v dt25.a%TYPE := 3; r dt25; BEGIN r.a := v; r := (4, 'b'); SELECT 5, 'c' INTO r; r.a := -v; END $$
 CREATE DOMAIN pos26 AS int CHECK (value > 0); CREATE TABLE dt26 (a pos26, b text); DO $$ DECLARE r dt26; BEGIN SELECT -5, 'c' INTO r; END $$
 CREATE TYPE pair27 AS (x int, y int); CREATE DOMAIN ordered27 AS pair27 CHECK ((value).x <= (value).y); DO $$ DECLARE v ordered27; BEGIN v := (1, 2); v := (2, 1); END $$
+select 'simple'::regconfig = 'english'::regconfig, 'english'::regconfig::oid > 0, 3748::regconfig, 'simple'::regconfig::int, 3748::oid::regconfig, 'simple'::regconfig::bigint, '-'::regconfig::oid, 0::regconfig
+select x from (values ('simple'::regconfig), ('english'), ('simple')) v(x) group by x order by x

@@ -12,6 +12,7 @@ from planner.expr.comparison import Comparison
 from planner.expr.functions import (
     aggregate_support,
     array,
+    array_samples,
     bits,
     boolean,
     compare,
@@ -72,8 +73,8 @@ __all__ = [
 ]  # fmt: skip
 
 FAMILIES: Final = (
-    accumulation, aggregate_support, array, bits, boolean, bytes_, casts, catalog, clock, compare, concat,
-    construction, definitions, degrees, domains, encoding, enum, floats, hashing, integer, json_access,
+    accumulation, aggregate_support, array, array_samples, bits, boolean, bytes_, casts, catalog, clock, compare,
+    concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, integer, json_access,
     json_building, json_casts, json_changes, json_constructors, json_containment, json_members, json_populating,
     jsonpath, locks,
     network, number_casts, numeric, ordered_set, overlaps, points, privileges, python_calls, randoms, ranges, recursion,

@@ -53,6 +53,8 @@ _test(("<<|", "<^", "point_below"), _along(1, _less))
 _test(("|>>", ">^", "point_above"), _along(1, _more))
 _test(("?|", "point_vert"), _along(0, _equal))
 _test(("?-", "point_horiz"), _along(1, _equal))
+_test(("isvertical",), _along(0, _equal))
+_test(("ishorizontal",), _along(1, _equal))
 
 
 def _sum(a: float, b: float) -> float:
@@ -143,3 +145,12 @@ def _length(x: float, y: float) -> float:
     if result == 0:
         raise underflow()
     return result
+
+
+@per_value("slope", (POINT, POINT), FLOAT8, makes_null=False)
+def slope(a: bytes, b: bytes) -> float:
+    """The slope of the line through two points; infinite where it is vertical."""
+    (ax, ay), (bx, by) = coordinates(a), coordinates(b)
+    if _equal(ax, bx):
+        return math.inf
+    return 0.0 if _equal(ay, by) else _quotient(_sum(ay, -by), _sum(ax, -bx))

@@ -190,6 +190,8 @@ class Function:
     (): not known."""
     clock: bool = False
     """It says what time it is."""
+    makes_row: bool = False
+    """Its result is a row of the first argument's type that it has made, and not one of the arguments."""
     formula: FormulaRule | None = None
     """How the engine computes it (``planner.expr.functions.formula``); None: it cannot."""
 
@@ -212,6 +214,7 @@ class Facts(TypedDict, total=False):
     commutative: bool
     follows: tuple[int, ...]
     clock: bool
+    makes_row: bool
     formula: FormulaRule | None
 
 

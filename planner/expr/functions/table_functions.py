@@ -36,6 +36,7 @@ from planner.expr.functions.expansion import (
     Implementation,
     add,
     each,
+    each_row,
     failures,
     present,
     table_overloads,
@@ -51,6 +52,7 @@ from storage.types.arrays import shape
 from storage.types.numeric import WIDE
 from storage.types.order import interval_total
 from storage.types.range_values import Multirange
+from storage.types.zones import zone_meant
 
 __all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
@@ -117,20 +119,24 @@ def _numeric_series(context: Context, first: Decimal, last: Decimal, step: Decim
     return _series(context, first, last, step > 0, lambda value: WIDE.add(value, step))
 
 
-def _stamp_series(zoned: bool) -> Callable[..., Sequence[int]]:
-    def compute(context: Context, first: int, last: int, step: tuple[int, int, int]) -> list[int]:
-        size = interval_total(step)
-        if size == 0:
-            raise _ZERO_STEP
-        if is_infinite(first):
-            return []
-        if zoned:
-            return _series(
-                context, first, last, size > 0, lambda stamp: plus_interval_zoned(stamp, step, context.timezone)
-            )
-        return _series(context, first, last, size > 0, lambda stamp: plus_interval(stamp, step))
+Step = tuple[int, int, int]
+"""An interval."""
 
-    return compute
+
+def _moments(context: Context, first: int, last: int, step: Step, following: Callable[[int], int]) -> list[int]:
+    size = interval_total(step)
+    if size == 0:
+        raise _ZERO_STEP
+    return [] if is_infinite(first) else _series(context, first, last, size > 0, following)
+
+
+def _stamp_series(context: Context, first: int, last: int, step: Step) -> list[int]:
+    return _moments(context, first, last, step, lambda stamp: plus_interval(stamp, step))
+
+
+def _zoned_series(context: Context, first: int, last: int, step: Step, zone: str | None = None) -> list[int]:
+    meant = context.timezone if zone is None else zone_meant(zone)
+    return _moments(context, first, last, step, lambda stamp: plus_interval_zoned(stamp, step, meant))
 
 
 def _elements(types: Sequence[SqlType]) -> Sequence[SqlType]:
@@ -188,8 +194,10 @@ def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: in
     return each(INT4, compute)(vectors, types, count, context)
 
 
-def _string_to_table(context: Context, value: str, delimiter: str) -> Sequence[Any]:
-    return string_to_array(value, delimiter) or ()
+def _string_to_table(
+    context: Context, types: tuple[SqlType, ...], value: str | None, delimiter: str | None, null: str | None = None
+) -> Sequence[tuple[Any, ...]]:
+    return [(part,) for part in string_to_array(value, delimiter, null) or ()]
 
 
 def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
@@ -204,9 +212,10 @@ def _register() -> None:
             add("generate_series", (type_,) * count, type_, _integer_series)
     for count in (2, 3):
         add("generate_series", (NUMERIC,) * count, NUMERIC, each(NUMERIC, _numeric_series))
-    for type_ in (TIMESTAMP, TIMESTAMPTZ):
-        series = each(type_, _stamp_series(type_.kind is Kind.TIMESTAMPTZ))
-        add("generate_series", (type_, type_, INTERVAL), type_, series)
+    for type_, moments in ((TIMESTAMP, _stamp_series), (TIMESTAMPTZ, _zoned_series)):
+        add("generate_series", (type_, type_, INTERVAL), type_, each(type_, moments))
+    named = (TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL, TEXT)
+    add("generate_series", named, TIMESTAMPTZ, each(TIMESTAMPTZ, _zoned_series))
     add("unnest", (ANYARRAY,), _elements, _unnest, nullable=True, key="unnest")
     add("unnest", (ANYMULTIRANGE,), _elements, _unnest_ranges, nullable=True)
     add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
@@ -214,8 +223,9 @@ def _register() -> None:
     for count in (2, 3):
         add("regexp_split_to_table", (TEXT,) * count, TEXT, each(TEXT, lambda c, *args: regexp_split(*args)))
     add("pg_partition_ancestors", (REGCLASS,), REGCLASS, each(REGCLASS, _partition_ancestors), names=("relid",))
-    add("string_to_table", (TEXT, TEXT), TEXT, each(TEXT, _string_to_table))
     for count in (2, 3):
+        split = each_row(lambda _: (TEXT,), _string_to_table, strict=count)
+        add("string_to_table", (TEXT,) * count, TEXT, split, nullable=True)
         add("regexp_matches", (TEXT,) * count, TEXTS, each(TEXTS, lambda c, *args: all_matches(*args)))
 
 

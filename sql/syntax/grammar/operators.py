@@ -24,7 +24,7 @@ _SYMBOLS: Final = {
 } | dict.fromkeys(("(", ")", "[", "]", ",", ";", ".", ":", "::", ":=", "..", "=>"), 0)  # fmt: skip
 """0: no operator. Every other symbol has the precedence OTHER."""
 _PATTERNS: Final = {"like": "~~", "ilike": "~~*", "similar": "similar to"}
-_FOLLOWS: Final = {"similar": ("to",), "at": ("time",), "not": ("in", "like", "ilike", "between", "similar")}
+_FOLLOWS: Final = {"similar": ("to",), "at": ("time", "local"), "not": ("in", "like", "ilike", "between", "similar")}
 """Words that are operators only before one of these."""
 
 
@@ -115,7 +115,10 @@ class OperatorGrammar(TypeGrammar):
         if precedence == MATCH:
             return self._match(left)
         if precedence == ZONE:
-            self.expect("at", "time", "zone")
+            self.expect("at")
+            if self.accept("local"):
+                return nodes.Apply(("pg_catalog", "timezone"), (left,), token.start)
+            self.expect("time", "zone")
             return nodes.Operator("at time zone", (left, self._climb(ZONE + 1, restricted)), token.start)
         if precedence == COLLATION:
             self.index += 1

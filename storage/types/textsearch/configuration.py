@@ -29,6 +29,8 @@ def configuration(text: str) -> int:
     name = text.strip().lower().removeprefix("pg_catalog.").strip('"')
     if name in _OIDS:
         return _OIDS[name]
+    if name == "-":
+        return 0
     if name.isdigit() and int(name) < 1 << 32:
         return int(name)
     if name in _OTHERS:
@@ -37,8 +39,8 @@ def configuration(text: str) -> int:
 
 
 def configuration_name(oid: int) -> str:
-    """The name of a configuration; of an oid that is none, its digits."""
-    return _NAMES.get(oid, str(oid))
+    """The name of a configuration; of an oid that is none, its digits; ``-`` for 0."""
+    return _NAMES.get(oid, str(oid) if oid else "-")
 
 
 def _parse(type_: SqlType, text: str, style: TextStyle, inside: Inside[str]) -> int:
@@ -61,5 +63,5 @@ DEFINITION: Final = TypeDefinition(
     Kind.REGCONFIG, "regconfig",
     "3734 regconfig 4 t b N f 0 3735 regconfig - i p 0",
     "3736:regconfigin 3737:regconfigout 3738:regconfigrecv 3739:regconfigsend",
-    _parse, _write, _send, _receive, compared=False,
+    _parse, _write, _send, _receive,
 )  # fmt: skip

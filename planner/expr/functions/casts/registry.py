@@ -31,12 +31,15 @@ RAISING_CASTS: Final = (CAST, ASSIGNMENT_CAST)
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN})
 
 
+_REGS: Final = "regclass regtype regproc regnamespace regconfig"
+
+
 def _pairs(text: str) -> dict[Kind, frozenset[Kind]]:
-    """``source: target target; …`` by Postgres's internal names, ``reg*`` standing for all of them."""
+    """``source source: target target; …`` by Postgres's internal names, ``reg*`` standing for all of them."""
     result = {}
-    for part in text.replace("reg*", "regclass regtype regproc regnamespace").split(";"):
-        source, targets = part.split(":")
-        result[Kind(source.strip())] = frozenset(Kind(t) for t in targets.split())
+    for part in text.replace("reg*", _REGS).split(";"):
+        sources, targets = part.split(":")
+        result.update(dict.fromkeys(map(Kind, sources.split()), frozenset(map(Kind, targets.split()))))
     return result
 
 
@@ -44,15 +47,15 @@ _IMPLICIT: Final = _pairs(
     "bpchar: bpchar name text varchar; char: text; date: timestamp timestamptz; float4: float8;"
     "int2: float4 float8 int4 int8 numeric oid reg*; int4: float4 float8 int8 numeric oid reg*;"
     "int8: float4 float8 numeric oid reg*; name: text; numeric: float4 float8; oid: reg*;"
-    "regclass: oid; regtype: oid; regproc: oid; regnamespace: oid; text: bpchar name regclass varchar;"
+    "reg*: oid; text: bpchar name regclass varchar;"
     "time: interval; timestamp: timestamptz; varchar: bpchar name regclass text"
 )
 _ASSIGNMENT: Final = _pairs(
     "json: jsonb; jsonb: json; bool: bpchar text varchar; bpchar: char; char: bpchar varchar;"
     "float4: int2 int4 int8 numeric;"
     "float8: float4 int2 int4 int8 numeric; int4: int2; int8: int2 int4; interval: time; name: bpchar varchar;"
-    "numeric: int2 int4 int8; oid: int4 int8; regclass: int4 int8; regtype: int4 int8; regproc: int4 int8;"
-    "regnamespace: int4 int8; text: char; timestamp: date time; timestamptz: date time timestamp; varchar: char"
+    "numeric: int2 int4 int8; oid: int4 int8; reg*: int4 int8;"
+    "text: char; timestamp: date time; timestamptz: date time timestamp; varchar: char"
 )
 _EXPLICIT: Final = _pairs("bool: int4; char: int4; int4: bool char; jsonb: bool float4 float8 int2 int4 int8 numeric")
 _NONE: Final[frozenset[Kind]] = frozenset()

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time as clock
 
 from ivm.errors import SqlError
-from ivm.words import DATE, INT4, INT8, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ
+from ivm.words import DATE, INT4, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
-from storage.types.calendar import DAY, EPOCH_DAYS
+from storage.types.calendar import DAY, EPOCH_DAYS, SECOND
 from storage.types.interval_output import Interval
-from storage.types.time_output import round_micros
-from storage.types.zones import to_local, to_utc
+from storage.types.text_style import DEFAULT_FORMATS
+from storage.types.time_output import format_offset, round_micros, wordy
+from storage.types.zones import to_local, to_utc, utc_offset, zone_abbreviation
 
 _UNIX: int = EPOCH_DAYS * DAY
 
@@ -60,6 +61,17 @@ def mz_now(site: CallSite) -> int:
 @per_value("clock_timestamp", (), TIMESTAMPTZ, volatility="volatile")
 def clock_timestamp() -> int:
     return clock.time_ns() // 1000 - _UNIX
+
+
+@per_value("timeofday", (), TEXT, volatility="volatile", needs_site=True)
+def timeofday(site: CallSite) -> str:
+    """The wall clock's time in words: ``Mon Feb 10 17:32:01.000000 1997 PST``."""
+    stamp, zone = clock_timestamp(), site.context.timezone
+    days, rest = divmod(to_local(stamp, zone), DAY)
+    seconds, micros = divmod(rest, SECOND)
+    time = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{micros:06d}"
+    shown = zone_abbreviation(stamp, zone) or format_offset(utc_offset(stamp, zone))
+    return wordy(days, time, DEFAULT_FORMATS, f" {shown}")
 
 
 @per_value("localtimestamp", (INT4,), TIMESTAMP, volatility="stable", needs_site=True)

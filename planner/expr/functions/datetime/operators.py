@@ -100,6 +100,16 @@ def date_plus_time(days: int, time: int) -> int:
 
 
 per_value("+", (TIME, DATE), TIMESTAMP, makes_null=False)(lambda time, days: date_plus_time(days, time))
+per_value("timestamp", (DATE, TIME), TIMESTAMP, makes_null=False)(date_plus_time)
+
+
+@per_value("timestamptz", (DATE, TIME), TIMESTAMPTZ, makes_null=False, volatility="settings", needs_site=True)
+def zoned_date_plus_time(site: CallSite, days: int, time: int) -> int:
+    """The time of that day in the session's zone."""
+    stamp = date_plus_time(days, time)
+    return stamp if is_infinite(stamp) else checked_stamp(to_utc(stamp, site.context.timezone))
+
+
 _shifts(TIMESTAMP, TIMESTAMP, plus_interval)
 
 

@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import DATE, FLOAT8, INTERVAL, NUMERIC, TEXT, TIMESTAMPTZ, Kind, SqlType
+from ivm.words import BOOL, DATE, FLOAT8, INTERVAL, NUMERIC, TEXT, TIMESTAMPTZ, Kind, SqlType
 from planner.expr.functions.casts.registry import cast_per_value
 from planner.expr.functions.datetime.fields import clock_field, not_supported, unit_of
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite, truncate
+from planner.expr.functions.datetime.overlaps import overlaps
 from planner.expr.functions.table import CallSite, Raises, per_value
 from storage.types.calendar import DAY, SECOND
 from storage.types.interval_output import Interval
@@ -68,6 +69,8 @@ def date_plus(days: int, value: int) -> int:
 
 
 per_value("+", (TIMETZ, DATE), TIMESTAMPTZ, makes_null=False)(lambda value, days: date_plus(days, value))
+per_value("timestamptz", (DATE, TIMETZ), TIMESTAMPTZ, makes_null=False)(date_plus)
+per_value("overlaps", (TIMETZ,) * 4, BOOL, strict=False)(overlaps)
 
 
 @per_value("extract", (TEXT, TIMETZ), NUMERIC)
@@ -105,6 +108,12 @@ def in_zone(site: CallSite, zone: str, value: int) -> int:
     """A zone's offset is that of now."""
     offset = parse_iso_offset(zone.strip())
     return _moved(value, offset_meant(site.context.now, zone) if offset is None else -offset)
+
+
+@per_value("timezone", (TIMETZ,), TIMETZ, volatility="stable", needs_site=True)
+def at_local(site: CallSite, value: int) -> int:
+    """``value AT LOCAL``: the session's zone, with its offset of now."""
+    return _moved(value, utc_offset(site.context.now, site.context.timezone))
 
 
 @per_value("timezone", (INTERVAL, TIMETZ), TIMETZ)

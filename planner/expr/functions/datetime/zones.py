@@ -7,10 +7,10 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
-from planner.expr.functions.table import per_value
+from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import SECOND
 from storage.types.interval_output import Interval
-from storage.types.zones import local_offset_meant, offset_meant, parse_iso_offset
+from storage.types.zones import local_offset_meant, offset_meant, parse_iso_offset, to_local, to_utc
 
 _END: Final = 16 * 3600
 """Offsets are less than 16 hours."""
@@ -51,3 +51,15 @@ def timezone_by_interval(zone: Interval, local: int) -> int:
 @per_value("timezone", (INTERVAL, TIMESTAMPTZ), TIMESTAMP)
 def timezone_by_interval_zoned(zone: Interval, stamp: int) -> int:
     return stamp if is_infinite(stamp) else checked_stamp(stamp + _interval_offset(zone))
+
+
+@per_value("timezone", (TIMESTAMP,), TIMESTAMPTZ, volatility="settings", needs_site=True)
+def timezone_of_session(site: CallSite, local: int) -> int:
+    """``local AT LOCAL``"""
+    return local if is_infinite(local) else checked_stamp(to_utc(local, site.context.timezone))
+
+
+@per_value("timezone", (TIMESTAMPTZ,), TIMESTAMP, volatility="settings", needs_site=True)
+def timezone_of_session_zoned(site: CallSite, stamp: int) -> int:
+    """``stamp AT LOCAL``"""
+    return stamp if is_infinite(stamp) else checked_stamp(to_local(stamp, site.context.timezone))

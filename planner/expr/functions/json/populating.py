@@ -26,7 +26,8 @@ def _register(tree: Tree) -> None:
         return populated_row(tree, tree.load(value), type_, base, style_of(site))
 
     for args in ((ANYELEMENT, tree.type), (ANYELEMENT, tree.type, BOOL)):
-        per_value(name, args, ANYELEMENT, strict=False, needs_site=True, volatility="settings")(populate)
+        add = per_value(name, args, ANYELEMENT, strict=False, needs_site=True, volatility="settings", makes_row=True)
+        add(populate)
 
 
 for _tree in TREES:

@@ -15,7 +15,7 @@ _UNSEEDED: Final = RandomNumbers()
 _EXACT: Final = Context(prec=200_000, Emin=-999_999, Emax=999_999, traps=[])
 
 
-def _numbers(site: CallSite) -> RandomNumbers:
+def numbers(site: CallSite) -> RandomNumbers:
     """The session's numbers; those of nobody where no session runs the function."""
     session = site.context.session
     return _UNSEEDED if session is None else session.random_numbers()
@@ -23,14 +23,14 @@ def _numbers(site: CallSite) -> RandomNumbers:
 
 @per_value("random", (), FLOAT8, volatility="volatile", needs_site=True)
 def random(site: CallSite) -> float:
-    return _numbers(site).fraction()
+    return numbers(site).fraction()
 
 
 @per_value("random", (INT4, INT4), INT4, volatility="volatile", needs_site=True)
 @per_value("random", (INT8, INT8), INT8, volatility="volatile", needs_site=True)
 def random_between(site: CallSite, low: int, high: int) -> int:
     _check_bounds(low, high)
-    return _numbers(site).whole(low, high)
+    return numbers(site).whole(low, high)
 
 
 @per_value("random", (NUMERIC, NUMERIC), NUMERIC, volatility="volatile", needs_site=True)
@@ -41,7 +41,7 @@ def random_numeric(site: CallSite, low: Decimal, high: Decimal) -> Decimal:
     _check_bounds(low, high)
     places = max(-int(bound.as_tuple().exponent) for bound in (low, high))
     ends = (int(bound.scaleb(places, _EXACT)) for bound in (low, high))
-    return Decimal(_numbers(site).whole(*ends)).scaleb(-places, _EXACT)
+    return Decimal(numbers(site).whole(*ends)).scaleb(-places, _EXACT)
 
 
 def _check_bounds(low: object, high: object) -> None:
@@ -53,7 +53,7 @@ def _check_bounds(low: object, high: object) -> None:
 @per_value("random_normal", (FLOAT8,), FLOAT8, volatility="volatile", needs_site=True)
 @per_value("random_normal", (FLOAT8, FLOAT8), FLOAT8, volatility="volatile", needs_site=True)
 def random_normal(site: CallSite, mean: float = 0.0, deviation: float = 1.0) -> float:
-    return mean + deviation * _numbers(site).normal()
+    return mean + deviation * numbers(site).normal()
 
 
 @per_value("setseed", (FLOAT8,), VOID, volatility="volatile", needs_site=True)
@@ -61,5 +61,5 @@ def setseed(site: CallSite, seed: float) -> int:
     if not -1 <= seed <= 1:
         shown = "NaN" if math.isnan(seed) else f"{seed:g}"
         raise SqlError("22023", f"setseed parameter {shown} is out of allowed range [-1,1]")
-    _numbers(site).seed(seed)
+    numbers(site).seed(seed)
     return 0

@@ -42,6 +42,17 @@ def unicode_assigned(value: str) -> bool:
     return all(unicodedata.category(letter) != "Cn" for letter in value)
 
 
+@per_value("unicode_version", (), TEXT)
+def unicode_version() -> str:
+    """The version of Unicode's data that all functions here use."""
+    return unicodedata.unidata_version
+
+
+@per_value("icu_unicode_version", (), TEXT)
+def icu_unicode_version() -> None:
+    """NULL: there is no ICU."""
+
+
 @per_value("unistr", (TEXT,), TEXT)
 def unistr(value: str) -> str:
     """Replaces escapes; two that are halves of a surrogate pair give one letter."""

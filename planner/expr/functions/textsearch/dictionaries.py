@@ -9,6 +9,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from planner.expr.functions.text.string import lower
 from planner.expr.functions.textsearch.tokens import Token, tokens
 from storage.types.textsearch.configuration import ENGLISH, SIMPLE
 from storage.types.textsearch.lexemes import MOST_POSITION
@@ -46,7 +47,7 @@ def _stemmed(word: str) -> str:
 
 def lexeme(token: Token, configuration: int) -> str | None:
     """The lexeme of a token; None for a stop word."""
-    word = token.text.lower()
+    word = lower(token.text)
     if configuration != ENGLISH or not token.is_word:
         return word
     return None if word in _STOP else _stemmed(word)
