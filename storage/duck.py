@@ -1,9 +1,9 @@
 """The DuckDB door: one file with the catalog, the dictionary and the rows of tables and views, as words.
 
 Each relation has ``base_<id>`` (words, diff: the rows as of the relation's ``since``) and ``updates_<id>`` (words,
-epoch, diff: later changes). ``apply`` advances everything in one transaction. The *high water* is the epoch up to which
-the store is complete. SQL text contains only ids and generated column names; values are passed through Arrow or as
-parameters.
+epoch, diff: later changes). A view's error rows are a relation too (``errors_of``). ``apply`` advances everything in
+one transaction. The *high water* is the epoch up to which the store is complete. SQL text contains only ids and
+generated column names; values are passed through Arrow or as parameters.
 
 DuckDB only stores, sums and groups int64 columns. It never evaluates a user's expression, since its semantics are not
 Postgres's. Its own write-ahead log may silently lose flipped bytes, so ours is cut only after ``checkpoint`` has
@@ -30,15 +30,18 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import row_width
 from storage import undo
+from storage.arrow_words import binary_of, column_words, matrix_words, table_of
 from storage.files import FatalStorageError
 from storage.readable import readable_view
 from storage.record import NO_ENTRIES, Entries, SequenceMark
 from storage.row_file import slices
-from storage.stored import History, StoredRelation, WriteBatch
+from storage.stored import NO_WORDS, History, StoredRelation, WriteBatch, errors_of
 
 __all__ = ["History", "Store", "StoredRelation", "WriteBatch"]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+WITHOUT_ERRORS: Final = 1
+"""The format before this one: it lacks the views' error rows, until ``upgrade`` adds them."""
 _FILE: Final = "store.duckdb"
 _FOLD_AT_LEAST: Final = 100_000
 _PART: Final = 1 << 16
@@ -91,6 +94,7 @@ class Store:
         self._writing = threading.RLock()
         self._gate = threading.Condition()
         self._readers = 0
+        self.format = FORMAT
         self._connect()
 
     @classmethod
@@ -162,7 +166,7 @@ class Store:
         _, offsets, data = values.buffers()
         ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
         content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        return Entries(_column(table, "id"), content[ends[0] : ends[-1]], ends - ends[0])
+        return Entries(column_words(table, "id"), content[ends[0] : ends[-1]], ends - ends[0])
 
     def rows(self, relation: int, epoch: int | None = None) -> tuple[Words, Words]:
         """The rows at an epoch (by default the high water): int64[n, width], distinct, unordered; diffs int64[n] != 0.
@@ -170,16 +174,19 @@ class Store:
         Raises 22023 for an epoch outside [since, high water].
         """
         with self._reading() as cursor:
-            kept, epoch = self._readable(cursor, relation, epoch)
-            words = _words(kept.width)
-            table = cursor.sql(
-                f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM "
-                f"(SELECT * FROM base_{relation} UNION ALL "
-                f"SELECT {_columns(words)} diff FROM updates_{relation} WHERE epoch <= ?) "
-                f"{_grouped(words)} HAVING sum(diff) <> 0",
-                params=[epoch],
-            ).to_arrow_table()
-        return _matrix(table, words), _column(table, "diff")
+            return self._rows(cursor, relation, epoch)
+
+    def _rows(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[Words, Words]:
+        kept, epoch = self._readable(cursor, relation, epoch)
+        words = _words(kept.width)
+        table = cursor.sql(
+            f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM "
+            f"(SELECT * FROM base_{relation} UNION ALL "
+            f"SELECT {_columns(words)} diff FROM updates_{relation} WHERE epoch <= ?) "
+            f"{_grouped(words)} HAVING sum(diff) <> 0",
+            params=[epoch],
+        ).to_arrow_table()
+        return matrix_words(table, words), column_words(table, "diff")
 
     def words(self, relation: int) -> Iterator[Words]:
         """All stored words of a relation, history included, in chunks; nothing if it is not kept."""
@@ -206,7 +213,7 @@ class Store:
             table = cursor.sql(
                 f"SELECT * FROM updates_{relation} WHERE epoch > ? AND epoch <= ? ORDER BY epoch", params=[after, upto]
             ).to_arrow_table()
-        return History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
+        return History(matrix_words(table, words), column_words(table, "epoch"), column_words(table, "diff"))
 
     def changes(self, relation: int, after: int | None, upto: int, order: Sequence[str] = ()) -> Iterator[History]:
         """The updates with after < epoch <= upto, or with ``after`` None the rows at ``upto``, in chunks.
@@ -234,7 +241,7 @@ class Store:
             ordered = f" ORDER BY {sorting}" if order or after is not None else ""
             for batch in cursor.sql(f"{query} HAVING sum(diff) <> 0{ordered}", params=given).to_arrow_reader(_PART):
                 table = pa.Table.from_batches([batch])
-                yield History(_matrix(table, words), _column(table, "epoch"), _column(table, "diff"))
+                yield History(matrix_words(table, words), column_words(table, "epoch"), column_words(table, "diff"))
 
     def create_relation(self, relation: int, width: int) -> None:
         """Keeps a relation with rows of ``width`` words. A no-op if it is kept already."""
@@ -244,6 +251,30 @@ class Store:
     def drop_relation(self, relation: int) -> None:
         """Drops a relation and its history. A no-op if it is not kept."""
         self._transact(lambda: self._drop(relation))
+
+    def errors(self, view: int, epoch: int) -> Words:
+        """The ids of a view's error rows at an epoch. Raises 22023 if they are not known that far back."""
+        with self._reading() as cursor:
+            if not cursor.execute("SELECT 1 FROM relations WHERE id = ?", [errors_of(view)]).fetchall():
+                return NO_WORDS
+            rows, _ = self._rows(cursor, errors_of(view), epoch)
+        return np.ascontiguousarray(rows[:, 0])
+
+    def upgrade(self, errors: Mapping[int, Words]) -> None:
+        """Brings a store of the format before up to this one. ``errors``: the error rows of each view at the high
+        water; they are not known at any earlier epoch."""
+
+        def work() -> None:
+            for view, ids in errors.items():
+                relation = errors_of(view)
+                self._create(relation, 1)
+                self._insert(f"base_{relation}", {"w0": ids, "diff": np.ones(len(ids), np.int64)})
+                self._fold(relation, self._high_water, whole=False)
+            self._connection.execute("UPDATE state SET format = ?", [FORMAT])
+
+        if self.format != FORMAT:
+            self._transact(work)
+            self.format = FORMAT
 
     def apply(self, batch: WriteBatch) -> bool:
         """Applies a batch in one transaction. False if the store has it already.
@@ -327,10 +358,13 @@ class Store:
         found, secret, high_water, sequence = _one(
             self._connection, "SELECT format, secret, high_water, log_sequence FROM state"
         )
-        if found != FORMAT:
+        if found not in (FORMAT, WITHOUT_ERRORS):
             raise SqlError("XX001", f"{self._path} has format {found}; this server reads format {FORMAT}",
                            hint="Start the server version that wrote it.")  # fmt: skip
-        self._secret, self._high_water, self._log_sequence = bytes(secret), int(high_water), int(sequence)
+        self.format = int(found)
+        self._secret: bytes = bytes(secret)
+        self._high_water: int = int(high_water)
+        self._log_sequence: int = int(sequence)
         rows = self._connection.execute("SELECT id, width, since, folded FROM relations").fetchall()
         self._relations = {int(row[0]): _Kept(*map(int, row[1:])) for row in rows}
 
@@ -406,14 +440,16 @@ class Store:
             if id_ not in batch.dropped:
                 self._create(id_, history.rows.shape[1])
                 self._insert_updates(id_, history)
+        for id_, epoch in batch.emptied:
+            self._empty(id_, epoch)
         for id_ in batch.dropped:
             self._drop(id_)
         if len(batch.leaving):
-            self._connection.register("leaving", _table({"id": batch.leaving}))
+            self._connection.register("leaving", table_of({"id": batch.leaving}))
             self._connection.execute("DELETE FROM dictionary WHERE id IN (SELECT id FROM leaving)")
             self._connection.unregister("leaving")
         if len(batch.entries.ids):
-            self._insert("dictionary", {"id": batch.entries.ids, "value": _binary(batch.entries)})
+            self._insert("dictionary", {"id": batch.entries.ids, "value": binary_of(batch.entries)})
         if batch.loads:
             self._connection.executemany("DELETE FROM loads WHERE epoch = ?", [[epoch] for epoch in batch.loads])
             known = [[text, epoch] for epoch, text in batch.loads.items() if text is not None]
@@ -441,8 +477,21 @@ class Store:
                 columns = {f"w{i}": some[:, i] for i in range(some.shape[1])}
                 self._insert(f"updates_{relation}", columns | {"epoch": epochs[part], "diff": diffs[part]})
 
+    def _empty(self, relation: int, epoch: int) -> None:
+        """Retracts, at an epoch, what a relation had before it."""
+        if relation not in self._relations or epoch <= self._high_water:
+            return
+        words = _words(self._relations[relation].width)
+        listed = _columns(words)
+        self._connection.execute(
+            f"INSERT INTO updates_{relation} SELECT {listed} ?::BIGINT AS epoch, (-sum(diff))::BIGINT AS diff FROM "
+            f"(SELECT * FROM base_{relation} UNION ALL "
+            f"SELECT {listed} diff FROM updates_{relation} WHERE epoch < ?) {_grouped(words)} HAVING sum(diff) <> 0",
+            [epoch, epoch],
+        )
+
     def _insert(self, table: str, columns: Mapping[str, Words | pa.Array]) -> None:
-        self._connection.register("incoming", _table(columns))
+        self._connection.register("incoming", table_of(columns))
         self._connection.execute(f"INSERT INTO {table} SELECT * FROM incoming")
         self._connection.unregister("incoming")
 
@@ -548,32 +597,3 @@ def _columns(names: Sequence[str]) -> str:
 
 def _grouped(words: Sequence[str]) -> str:
     return f"GROUP BY {', '.join(words)}" if words else ""
-
-
-def _table(columns: Mapping[str, Words | pa.Array]) -> pa.Table:
-    """A table of words and Arrow arrays. ``pa.table`` would first import pandas where that is installed."""
-    arrays = [
-        column
-        if isinstance(column, pa.Array)
-        else pa.Array.from_buffers(pa.int64(), len(column), [None, pa.py_buffer(np.ascontiguousarray(column))])
-        for column in columns.values()
-    ]
-    return pa.Table.from_arrays(arrays, names=list(columns))
-
-
-def _column(table: pa.Table, name: str) -> Words:
-    return np.asarray(table.column(name).to_numpy(), np.int64)
-
-
-def _matrix(table: pa.Table, words: Sequence[str]) -> Words:
-    rows = np.empty((table.num_rows, len(words)), np.int64)
-    for i, word in enumerate(words):
-        rows[:, i] = table.column(word).to_numpy()
-    return rows
-
-
-def _binary(entries: Entries) -> pa.Array:
-    offsets = np.ascontiguousarray(entries.offsets, np.int64)
-    data = np.ascontiguousarray(entries.data)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(entries.ids), buffers)

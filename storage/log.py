@@ -56,13 +56,15 @@ class _Group:
 
 @dataclass(slots=True)
 class _Segment:
-    """A file of the log, with records ``first`` … ``last`` (first - 1 if it has none)."""
+    """A file of the log, with records ``first`` … ``last`` (first - 1 if it has none). ``newest``: the first record of
+    the last group that was found in it; 0 if none was."""
 
     path: Path
     first: int
     last: int
     size: int
     ended: bool = False
+    newest: int = 0
 
 
 class CommitLog:
@@ -80,6 +82,8 @@ class CommitLog:
         self._disk = threading.Lock()
         self._waiting: list[bytes] = []
         self._appended = self._durable = segments[-1].last if segments else 0
+        self.last_group = max((segment.newest for segment in segments), default=0)
+        """The first record of the last group found when the log was opened; 0 if there was none."""
         self._file: AppendFile | None = files.append(segments[-1].path) if segments else None
         self._failure: BaseException | None = None
         self._started: tuple[_Segment, int, int] | None = None
@@ -393,4 +397,5 @@ def _check_groups(disk: Files, segment: _Segment, data: bytes, limit: int) -> No
             disk.truncate(segment.path, segment.size)
             return
         segment.ended = group.count == 0
+        segment.newest = group.first if group.count else segment.newest
         segment.last, segment.size = segment.last + group.count, group.end

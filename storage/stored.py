@@ -34,6 +34,19 @@ def history_of(parts: Sequence[tuple[int, RelationUpdate]]) -> History:
 
 NO_WORDS: Final = np.zeros(0, np.int64)
 
+_ERRORS: Final = 1 << 60
+"""Added to a view's id: more relations than there can be."""
+
+
+def errors_of(view: int) -> int:
+    """The store's relation of a view's error rows, each of one word. It exists if the view has ever had one."""
+    return view + _ERRORS
+
+
+def owner_of(relation: int) -> int:
+    """The view of a relation of error rows; any other relation itself."""
+    return relation - _ERRORS if relation >= _ERRORS else relation
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
@@ -53,7 +66,9 @@ class WriteBatch:
     ``loads``: what is known from now on of a commit's loads, by epoch; None: nothing any more. ``sequences``: the
     positions of those that moved; the last one of each counts. ``leaving``: ids of dictionary entries to delete before
     ``entries`` are added; no update of this batch or an earlier one names them, unless they come again. ``files``: row
-    files that are no longer needed once this is in the store. ``filed``: the number of updates in them.
+    files that are no longer needed once this is in the store. ``filed``: the number of updates in them. ``emptied``:
+    (relation, epoch), by epoch: what the relation had before that epoch leaves it then, before its updates of that
+    epoch.
     """
 
     high_water: int
@@ -68,6 +83,7 @@ class WriteBatch:
     leaving: Words = field(default_factory=lambda: NO_WORDS)
     files: tuple[Path, ...] = ()
     filed: int = 0
+    emptied: tuple[tuple[int, int], ...] = ()
 
     @property
     def size(self) -> int:
@@ -105,6 +121,7 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
         np.concatenate([batch.leaving for batch in batches]),
         tuple(file for batch in batches for file in batch.files),
         sum(batch.filed for batch in batches),
+        tuple(emptied for batch in batches for emptied in batch.emptied),
     )
 
 

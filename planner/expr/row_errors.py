@@ -1,4 +1,7 @@
-"""Errors as data: an error row is one word, the dictionary id of a JSON text with the error and the failed row."""
+"""Errors as data: an error row is one word, the dictionary id of a JSON text with the error and the failed row.
+
+In the store, a view that is down as a whole has one error row of its own, which says ``down``.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,16 @@ def encode_error(error: SqlError, row: str | None = None) -> bytes:
     return json.dumps({k: v for k, v in fields.items() if v is not None}, ensure_ascii=False).encode()
 
 
+def encode_failure(error: SqlError) -> bytes:
+    """The bytes of the error row of a view that is down."""
+    return json.dumps({**json.loads(encode_error(error)), "down": True}, ensure_ascii=False).encode()
+
+
+def failure_among(texts: Sequence[bytes]) -> SqlError | None:
+    """Why a view was down, if one of these error rows says so."""
+    return next((decode_error(text)[0] for text in texts if "down" in json.loads(text)), None)
+
+
 def decode_error(data: bytes) -> tuple[SqlError, str | None]:
     """The inverse of ``encode_error``."""
     fields = json.loads(data)
@@ -37,7 +50,12 @@ def error_words(errors: Sequence[SqlError], rows: Sequence[str | None], dictiona
 
 def first_error(words: Words, dictionary: Dictionary) -> SqlError:
     """The error that a reader gets: the least error row by text, so that the choice is deterministic."""
-    error, row = decode_error(min(dictionary.lookup(np.ascontiguousarray(words[:, 0]))))
+    return least_error(dictionary.lookup(np.ascontiguousarray(words[:, 0])))
+
+
+def least_error(texts: Sequence[bytes]) -> SqlError:
+    """The same of the error rows' bytes."""
+    error, row = decode_error(min(texts))
     if error.detail is None and row not in (None, "()"):
         error.detail = f"Failing row contains {row}."
     return error

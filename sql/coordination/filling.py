@@ -21,7 +21,7 @@ from planner.render.dataflow import Installed, Renderer
 from sql.catalog.catalog import Relation
 from sql.coordination.prepared import StaleError
 from sql.engine.engine import Engine
-from storage.stored import History
+from storage.stored import History, errors_of
 
 
 class HydrationPhase(Enum):
@@ -115,12 +115,13 @@ class Filling(ABC):
                 self._contents.setdefault(relation, []).append(changes)
 
     def _outputs(self) -> list[tuple[int, NodeId]]:
-        """(relation, Output node) of the view, and of the state of its locked joins."""
+        """(relation in the store, Output node) of the view, of its error rows, and of the state of its locked joins."""
         assert self._installed is not None
         assert self._renderer is not None
-        view = self._installed.relation
+        view, errors = self._installed.relation, self._installed.errors
         locks = self._renderer.stored[view].locks
-        return [(view, self._installed.output), *((name, lock.output) for name, lock in locks.items())]
+        failing = [] if errors is None else [(errors_of(view), errors)]
+        return [(view, self._installed.output), *failing, *((name, lock.output) for name, lock in locks.items())]
 
     def advance(self) -> int:
         """Receive the commits since the last call; the number of updates."""

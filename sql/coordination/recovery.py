@@ -2,6 +2,7 @@
 
 Tables are restored from the store as of its high water. Views are computed anew over them; the store already has their
 contents, so these first changes are discarded. Then the log's records are replayed as the commits that they were.
+Views that were down stay so until then, as they did in these commits; at the end each is tried again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ivm.budget import NO_BUDGET, Budget
+from ivm.rows import Words
 from sql.catalog.catalog import FED, Catalog, Relation, RelationKind, is_temporary
 from sql.catalog.stored_form import catalog_from_json
 from sql.ddl.create import drop_temporary
@@ -21,6 +23,7 @@ from sql.system.own import OWN_RELATIONS
 from sql.system.relations import system_relations
 from storage.checkpoint import Recovered
 from storage.dictionary import Dictionary
+from storage.duck import WITHOUT_ERRORS
 from storage.record import CommitRecord, opened
 
 ReportProgress = Callable[[str], None]
@@ -48,6 +51,8 @@ def restore(
     _restore_stored(engine, persistence, progress)
     persistence.start()
     for sequence, record in found.tail:
+        if sequence == persistence.log.last_group:  # only of that one the store may not know which views it took down
+            engine.flush_replayed(sequence - 1)
         clock.restore(record.epoch)
         engine.entries.load(record.entries)
         engine.load_marks(record.sequences)
@@ -57,8 +62,17 @@ def restore(
     engine.loads.restore(found.loads, {relation.oid for relation in engine.catalog.relations.values()})
     engine.republish()
     engine.next_moment = engine.dataflow.next_moment
+    _retry_views(engine)
     _drop_temporary(engine)
     return engine
+
+
+def _retry_views(engine: Engine) -> None:
+    """Try views again that were down; what has changed since the last commit is a commit of its own."""
+    engine.failing.revive_all()
+    if engine.failing.history.differs:
+        engine.admit(CommitRecord(engine.clock.advance(engine.dataflow.moment)), engine.catalog, [])
+        engine.flush()
 
 
 def _drop_temporary(engine: Engine) -> None:
@@ -81,6 +95,7 @@ def _base_epoch(found: Recovered, clock: EpochClock) -> int:
 def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportProgress) -> None:
     stored = engine.catalog.stored()
     tables = [r for r in stored if r.kind in FED]
+    engine.failures |= engine.failing.history.restore(persistence.store)
     for relation in stored:
         if relation.kind in FED:
             engine.add_table(relation)
@@ -103,14 +118,20 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportPr
             engine.locks.load(view, persistence.recovered.rows)
             engine.unstepped = True
             engine.settle_watched()
+    if persistence.store.format == WITHOUT_ERRORS:
+        persistence.store.upgrade({view: _error_ids(engine, view) for view in engine.error_outputs})
     engine.drain()
     engine.republish()
+
+
+def _error_ids(engine: Engine, view: int) -> Words:
+    return engine.dataflow.publish()[engine.error_outputs[view]].rows_at(engine.timeline.last)[0][:, 0]
 
 
 def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool = False) -> None:
     """Install a materialized view's dataflow from its definition, not yet hydrated. ``waiting``: as in
     ``Engine.install``."""
-    if engine.failing.down(view, catalog):
+    if view.id in engine.failures or engine.failing.down(view, catalog):
         return
     engine.install(engine.plan_view(view, catalog), view.id, waiting)
     engine.add_indexes(view)

@@ -112,7 +112,7 @@ class Refill(Filling):
         writer = Writer.begin(engine)
         view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)
         writer.catalog = writer.catalog.with_relation(view, engine.next_version())
-        engine.failing.filled(view.id)
+        engine.failing.filled(view.id, view.created)
         engine.adopt(self._renderer, view.id, self._histories(view.created))
         engine.add_indexes(view)
         engine.hydrate()

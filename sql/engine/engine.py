@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from ivm.errors import SqlError
+from ivm.graph import NodeId
 from ivm.moments import NEVER
 from ivm.rows import Words
 from sql.catalog.catalog import Catalog, Relation
@@ -31,7 +33,7 @@ from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
 from storage.record import CommitRecord, RelationUpdate, SequenceMark
-from storage.stored import History, WriteBatch, history_of
+from storage.stored import History, WriteBatch, errors_of, history_of, owner_of
 
 MOMENTS_AT_ONCE: Final = 256
 """The most moments that are commits of their own each time the clock is looked at. If more have come, after a
@@ -219,34 +221,50 @@ class Engine(EngineState):
     def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
-        self.published = self.root()
+        failing = self.failing
+        if self.failures or failing.history.down:
+            noted = failing.note(group.records[0].epoch, delta.epoch, delta.changes)
+            self._hand_over(group, delta, sequence)
+            self._publish_noted(noted)
+        else:
+            self.published = self.root()
+            self._hand_over(group, delta, sequence)
         self.next_moment = self.dataflow.next_moment
-        self._hand_over(group, delta, sequence)
-        if self.failures:
-            self.failing.heal(delta.changes)
         for listener in list(self.listeners):
             listener(delta, self.published)
+
+    def _publish_noted(self, noted: bool) -> None:
+        """Publish a group with views that are down. ``noted``: it took one down or brought one back. The store knows
+        that before anybody sees it: a replay of the log, which steps many commits at once, would find other epochs."""
+        if noted and self.persistence is not None:
+            with suppress(SqlError):  # it is tried again
+                self.persistence.flush()
+        self.published = self.root()
 
     def _hand_over(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         entries, leaving = self.entries.to_store()
         if self.persistence is None:
+            self.failing.history.take()
             self.compact_to(delta.epoch)
             return
-        stored = {i: h for i, h in delta.changes.items() if i in self.catalog.relations or i in self.locks}
+        stored = {i: h for i, h in delta.changes.items() if owner_of(i) in self.catalog.relations or i in self.locks}
         before = (group.before or self.catalog).relations
         changed = group.before is not None
         known = self.catalog.relations
-        back = {i: known[i] for i in self.failing.revived if i in known}
-        revived = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
-        changed |= bool(revived)
-        self.failing.revived.clear()
+        back = {i: known[i] for i in self.failing.anew if i in known}
+        anew = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
+        changed |= bool(anew)
+        self.failing.anew.clear()
+        noted, emptied, again = self.failing.history.take()
+        stored |= noted
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
         batch = WriteBatch(
             delta.epoch, sequence, stored, entries, catalog_to_json(self.catalog) if changed else None,
-            created_relations(before, known) + self.locks.created(before, known) + revived,
+            created_relations(before, known) + self.locks.created(before, known) + anew + again,
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
             leaving=leaving, files=tuple(file.path for file in files), filed=sum(file.size for file in files),
+            emptied=emptied,
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)
@@ -260,18 +278,28 @@ class Engine(EngineState):
                 if update.relation in self.catalog.relations:
                     tables.setdefault(update.relation, []).append((record.epoch, update))
         changes = {relation: history_of(parts) for relation, parts in tables.items()}
+        down = self.failing.history.down
         for relation, output in self.outputs.items():
             version = self.head.get(output)
-            if relation in self.failures or (version is not None and version is self._drained.get(relation)):
-                continue
-            self._drained[relation] = version
-            drained = self.dataflow.changes(output)
-            if len(drained.rows):
-                changes[relation] = History(drained.rows, self._epochs(relation, drained.times), drained.diffs)
-        for name, view, found in self.locks.changes():
+            if version is None or version is not self._drained.get(relation):
+                self._drain(changes, relation, relation, output)
+        for view, output in self.error_outputs.items():
+            version = self.head.get(output)
+            if version is None or version is not self._drained.get(errors_of(view)):
+                self._drain(changes, errors_of(view), view, output)
+        for name, view, found in self.locks.changes(down):
             changes[name] = History(found.rows, self._epochs(view, found.times), found.diffs)
         adopted, self._adopted = self._adopted, {}
         return preceded(changes, adopted)
+
+    def _drain(self, changes: dict[int, History], relation: int, view: int, output: NodeId) -> None:
+        """Add what has changed in an Output of a view, unless that is or was down (``DownHistory``)."""
+        if view in self.failures or view in self.failing.history.down:
+            return
+        self._drained[relation] = self.head.get(output)
+        drained = self.dataflow.changes(output)
+        if len(drained.rows):
+            changes[relation] = History(drained.rows, self._epochs(view, drained.times), drained.diffs)
 
     def _epochs(self, relation: int, times: Words) -> Words:
         """The epochs of a view's changes. Its initial rows get the epoch at which it was created."""

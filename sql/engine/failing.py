@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
 from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.definition import definition_rel
+from sql.engine.down_history import DownHistory
 from sql.engine.state import EngineState
 from storage.stored import History
 
@@ -31,12 +31,14 @@ REVIVE_SECONDS: Final = 5.0
 class Failing:
     """Takes views down and rebuilds them; ``EngineState.failures`` has those that are down.
 
-    ``revived``: the views rebuilt since the last batch for the store, which deletes their old rows.
+    ``history``: what the store is told of that. ``anew``: the views filled beside the engine since the last batch for
+    the store, which deletes their old rows.
     """
 
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
-        self.revived: list[int] = []
+        self.history = DownHistory(engine)
+        self.anew: list[int] = []
         self.broken = False
         """Whether a tentative step has broken views, so that ``restore`` must be called."""
         self._inputs: dict[int, frozenset[int]] = {}
@@ -107,11 +109,12 @@ class Failing:
                 return set(found)
             found |= more
 
-    def filled(self, relation: int) -> None:
-        """A view that was down has been filled beside the engine; its old rows leave the store."""
+    def filled(self, relation: int, epoch: int) -> None:
+        """A view that was down has been filled beside the engine as of ``epoch``; its old rows leave the store."""
         self.forget(relation)
         self._engine.counts.forget(relation)
-        self.revived.append(relation)
+        self.history.filled(relation, epoch)
+        self.anew.append(relation)
 
     def retry(self, relation: int) -> None:
         """Rebuild one view that is down. All commits must be published."""
@@ -135,23 +138,35 @@ class Failing:
             self._engine.failures[view.id] = self._engine.failures[below[0]]
         return bool(below)
 
-    def heal(self, changes: Mapping[int, History]) -> None:
-        """After a commit with these changes: try to rebuild views that may have failed on rows now deleted."""
-        self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
+    def note(self, first: int, last: int, changes: Mapping[int, History]) -> bool:
+        """After the step of a group of commits, from epoch ``first`` to ``last``, with these changes: try to rebuild
+        views that may have failed on rows now deleted, and note for the store what is down or back. Whether anything
+        is to be told."""
+        self.history.went_down(first)
+        if self._engine.failures:
+            self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
+        noted = self.history.differs or bool(self.history.emptied)
+        self.history.went_down(last)
+        self.history.came_back(last)
+        return noted
 
     def let_go(self) -> None:
         """Nothing holds history any more: retry the views whose rebuilding was blocked by that."""
-        if self._held_back and self._engine.failures and not self._engine.dataflow.held:
-            self._revive(None)
+        if self._held_back and self._engine.failures and not self._engine.dataflow.held and self._revive(None):
+            self._engine.published = self._engine.root()
+
+    def revive_all(self) -> None:
+        """After a start: retry the views that were down before it, with the time of a commit's step for each."""
+        self._revive(None, self._engine.watch.seconds)
 
     def forget(self, relation: int) -> None:
         """A view has been dropped."""
         self._engine.failures.pop(relation, None)
         self._inputs.pop(relation, None)
 
-    def _revive(self, gone: Collection[int] | None) -> None:
+    def _revive(self, gone: Collection[int] | None, seconds: float = REVIVE_SECONDS) -> bool:
         """Rebuild the views that read one of ``gone`` or a rebuilt view; None: all views. Those that fail again stay
-        down.
+        down. Whether any is back, in ``head``.
 
         History in memory is forgotten first: hydrating over it would enter the same loop at the epochs that contained
         it.
@@ -165,10 +180,9 @@ class Failing:
                 continue
             if inputs & self._engine.failures.keys():
                 continue
-            if self._revive_one(relation):
+            if self._revive_one(relation, seconds):
                 back.add(relation)
-        if back:
-            engine.published = engine.root()
+        return bool(back)
 
     def _reads(self, relation: int) -> frozenset[int]:
         found = self._inputs.get(relation)
@@ -177,24 +191,25 @@ class Failing:
             found = self._inputs[relation] = frozenset(gets(definition_rel(catalog.relations[relation], catalog)))
         return found
 
-    def _revive_one(self, relation: int) -> bool:
+    def _revive_one(self, relation: int, seconds: float = REVIVE_SECONDS) -> bool:
         """Rebuild a view; it stays down if it fails again."""
         engine = self._engine
         engine.forget_before(engine.timeline.last)
-        failure = self._make_anew(engine.catalog.relations[relation], engine.catalog)
+        failure = self._make_anew(engine.catalog.relations[relation], engine.catalog, seconds)
         if failure is None:
-            self._came_back(relation)
+            self.forget(relation)
+            engine.counts.forget(relation)
             return True
         self._take_down(relation, failure)
         return False
 
-    def _make_anew(self, view: Relation, catalog: Catalog) -> SqlError | None:
+    def _make_anew(self, view: Relation, catalog: Catalog, seconds: float = REVIVE_SECONDS) -> SqlError | None:
         """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it
         is then freed again."""
         engine = self._engine
         self._free([view])
         try:
-            with engine.watch.over(REVIVE_SECONDS):
+            with engine.watch.over(seconds):
                 engine.settle()
                 engine.install(engine.plan_view(view, catalog), view.id, waiting=True)
                 engine.add_indexes(view)
@@ -210,14 +225,6 @@ class Failing:
         self._free([view])
         engine.settle()
         return failure.with_traceback(None)
-
-    def _came_back(self, relation: int) -> None:
-        engine = self._engine
-        self.forget(relation)
-        engine.counts.forget(relation)
-        self.revived.append(relation)
-        view = replace(engine.catalog.relations[relation], created=engine.timeline.epoch(engine.timeline.last))
-        engine.catalog = engine.catalog.with_relation(view, engine.next_version())
 
     # -- tentative steps -----------------------------------------------------------------------------------------
 
@@ -260,4 +267,6 @@ class Failing:
                 self._take_down(view.id, failure)
             elif view.id in engine.catalog.relations:
                 engine.count(view.id, engine.dataflow.changes(engine.outputs[view.id]).diffs)
+                if view.id in engine.error_outputs:
+                    engine.dataflow.changes(engine.error_outputs[view.id])
                 engine.locks.drain(view)

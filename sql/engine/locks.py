@@ -3,7 +3,7 @@ back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 
 import numpy as np
 
@@ -43,9 +43,10 @@ class Locks:
         for name in self._renderer.stored[view].locks:
             del self._outputs[name]
 
-    def changes(self) -> list[tuple[int, int, Changes]]:
-        """(name, view, the matches added and retracted since the last call)."""
-        drained = [(name, view, self._dataflow.changes(output)) for name, (view, output) in self._outputs.items()]
+    def changes(self, without: Container[int] = ()) -> list[tuple[int, int, Changes]]:
+        """(name, view, the matches added and retracted since the last call), except those of some views."""
+        wanted = ((name, view, output) for name, (view, output) in self._outputs.items() if view not in without)
+        drained = [(name, view, self._dataflow.changes(output)) for name, view, output in wanted]
         return [found for found in drained if len(found[2].rows)]
 
     def created(self, before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[StoredRelation, ...]:

@@ -22,7 +22,7 @@ from storage.files import Files, lock_folder
 from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
 from storage.row_file import FOLDER
-from storage.stored import StoredRelation, WriteBatch
+from storage.stored import StoredRelation, WriteBatch, errors_of, owner_of
 
 DEFAULT_RETAIN: Final = 3_600_000_000
 """The default of RETAIN HISTORY, in µs."""
@@ -151,6 +151,7 @@ class Persistence:
             os.close(self.lock)
 
     def _retention(self, relation: int, high_water: int) -> int:
+        relation = owner_of(relation)
         known = self.catalog.by_id(relation)
         retain = DEFAULT_RETAIN if known is None or known.retain == 0 else known.retain
         now = high_water if self.clock is None else self.clock.now()
@@ -185,7 +186,7 @@ def created_relations(before: Mapping[int, Relation], after: Mapping[int, Relati
 def dropped_relations(before: Mapping[int, Relation], after: Mapping[int, Relation]) -> tuple[int, ...]:
     """The relations that a change of the catalog removes from the store."""
     gone = [r for i, r in before.items() if i not in after and _is_stored(r)]
-    return tuple(i for r in gone for i in (r.id, *r.locks))
+    return tuple(i for r in gone for i in (r.id, errors_of(r.id), *r.locks))
 
 
 def stored_relation(relation: Relation) -> StoredRelation:

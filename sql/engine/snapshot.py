@@ -193,6 +193,7 @@ class HistorySnapshot:
     catalog: Catalog
     system: SystemRows
     at: int = 0
+    ignore_errors: bool = False
 
     def version(self, relation: int) -> Version | None:
         return None
@@ -204,7 +205,10 @@ class HistorySnapshot:
         return ()
 
     def errors(self, relation: int) -> tuple[Words, Words] | None:
-        return None
+        if self.ignore_errors:
+            return None
+        ids = self.store.errors(relation, self.epoch)
+        return (ids.reshape(-1, 1), np.ones(len(ids), np.int64)) if len(ids) else None
 
     def rows(self, relation: int) -> tuple[Words, Words] | None:
         return _system_rows(self.catalog, self.system, relation) or self.store.rows(relation, self.epoch)

@@ -34,7 +34,7 @@ from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.step_times import StepTimes
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
-from storage.stored import History
+from storage.stored import History, errors_of
 
 
 class TooLongHereError(Exception):
@@ -71,12 +71,14 @@ class EngineState:
         self.since = 0
         """Ordinals below it cannot be distinguished in memory."""
         self.outputs: dict[int, NodeId] = {}
+        self.error_outputs: dict[int, NodeId] = {}
+        """The Outputs of the error rows of views that may fail."""
         self.locks = Locks(self.dataflow, self.renderer)
         self._adopted: dict[int, History] = {}
         """The initial contents of views that were hydrated beside the engine. The next group hands them to the
         store."""
         self._drained: dict[int, Version | None] = {}
-        """Each view's Output when its changes were last drained."""
+        """Each Output, by its relation in the store, when its changes were last drained."""
         self._stored: dict[int, Stored] | None = None
         """A copy of ``renderer.stored`` for readers; None if it has changed since."""
         self.counts = Counts()
@@ -174,8 +176,12 @@ class EngineState:
     def _added(self, relation: int) -> None:
         """The renderer has a view's dataflow now."""
         self.outputs[relation] = self.renderer.output(relation)
+        errors = self.renderer.errors(relation)
+        if errors is not None:
+            self.error_outputs[relation] = errors
         self.locks.add(relation)
         self._drained.pop(relation, None)
+        self._drained.pop(errors_of(relation), None)
         self.counts.start(relation)
         self._stored = None
         self.unstepped = True
@@ -206,8 +212,10 @@ class EngineState:
             return
         self.locks.forget(relation)
         self.outputs.pop(relation, None)
+        self.error_outputs.pop(relation, None)
         self._drained.pop(relation, None)
-        for stored in (relation, *self.renderer.stored[relation].locks):
+        self._drained.pop(errors_of(relation), None)
+        for stored in (relation, errors_of(relation), *self.renderer.stored[relation].locks):
             self._adopted.pop(stored, None)
         self.counts.forget(relation)
         self._stored = None
@@ -235,6 +243,8 @@ class EngineState:
         """Forget the views' changes so far, because the store has them."""
         for relation, output in self.outputs.items():
             self.count(relation, self.dataflow.changes(output).diffs)
+        for output in self.error_outputs.values():
+            self.dataflow.changes(output)
         self.locks.changes()
 
     def count(self, relation: int, diffs: Words) -> None:

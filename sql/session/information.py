@@ -17,6 +17,7 @@ from sql.engine.snapshot import Published
 from sql.engine.writer import Writer
 from sql.session.modes import set_variable
 from sql.session.own_relations import own_rows
+from sql.session.read_points import ReadPoint, present
 from sql.session.sequences import SequenceFunctions
 from sql.session.state import SessionState
 from sql.system import relations as system
@@ -150,13 +151,17 @@ def output_style(session: SessionState) -> TextStyle:
     return replace(text_style(session), float_digits=int(session.settings.get("extra_float_digits")))
 
 
-def system_words(relation: int, information: SystemInformation, published: Published, dictionary: Dictionary) -> Words:
-    """The rows of a system relation, encoded with the query's dictionary."""
+def system_words(
+    relation: int, information: SystemInformation, published: Published, dictionary: Dictionary,
+    at: ReadPoint | None = None,
+) -> Words:  # fmt: skip
+    """The rows of a system relation, encoded with the query's dictionary. ``at``: the read point of AS OF."""
     known = published.catalog.by_id(relation)
     assert known is not None, "a system relation"
     if known in OWN_RELATIONS:
-        path = information.session.path(published.catalog)
-        datums = list(own_rows(known, information.session.coordinator, path, published, dictionary))
+        session = information.session
+        path, at = session.path(published.catalog), at or present(published)
+        datums = list(own_rows(known, session.coordinator, path, published, dictionary, at))
     elif known.sequence is not None:
         datums = [information.sequence_state(known)]
     else:

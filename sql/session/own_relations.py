@@ -11,7 +11,7 @@ from ivm.rows import Words
 from ivm.trace.trace import Version
 from ivm.workers import workers
 from planner.expr.row_errors import decode_error
-from sql.catalog.catalog import Relation
+from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
@@ -20,19 +20,26 @@ from sql.coordination.scattered import ScatteredViews
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
 from sql.session.load_relations import load_rows, reject_rows
+from sql.session.read_points import ReadPoint
 from sql.session.sink_relations import sink_rows
 from sql.session.source_relations import source_rows
+from sql.session.view_errors import errors_then, store_at
 from storage.dictionary import Dictionary
+from storage.duck import Store
 
 
 def own_rows(
-    relation: Relation, coordinator: Coordinator, path: SearchPath, published: Published, dictionary: Dictionary
-) -> Iterable[Datums]:
-    """The rows of one of ``OWN_RELATIONS``, as datums in column order. ``path``: where the reader looks up names."""
+    relation: Relation, coordinator: Coordinator, path: SearchPath, published: Published, dictionary: Dictionary,
+    at: ReadPoint,
+) -> Iterable[Datums]:  # fmt: skip
+    """The rows of one of ``OWN_RELATIONS``, as datums in column order. ``path``: where the reader looks up names.
+    ``at``: which past view_errors tells of; all others tell of the present."""
     engine, names = coordinator.engine, SearchPathReader(published.catalog, path)
     match relation.name:
         case "view_errors":
-            return view_errors(published, coordinator.scattered, dictionary, names)
+            if at.history:
+                return past_view_errors(store_at(at.epoch, engine.persistence), at, dictionary, names)
+            return view_errors(published, at.ordinal, coordinator.scattered, dictionary, names)
         case "dictionary":
             return [dictionary_row(coordinator)]
         case "steps":
@@ -106,23 +113,37 @@ def spark_jobs(scattered: ScatteredViews, names: SearchPathReader) -> Iterable[D
 
 
 def view_errors(
-    published: Published, scattered: ScatteredViews, dictionary: Dictionary, names: SearchPathReader
+    published: Published, ordinal: int, scattered: ScatteredViews, dictionary: Dictionary, names: SearchPathReader
 ) -> Iterable[tuple[object, ...]]:
     """freshet.view_errors: each error row of each materialized view, and the views that are down."""
     for relation in sorted(published.catalog.relations.values(), key=lambda r: r.name):
         failure = published.failures.get(relation.id) or scattered.broken.get(relation.id)
         if failure is not None:
             yield names.shown(relation), failure.sqlstate, failure.message, None
-        for data in sorted(dictionary.lookup(_standing_errors(relation, published, scattered))):
-            error, row = decode_error(data)
-            yield names.shown(relation), error.sqlstate, error.message, row
+        for data in sorted(dictionary.lookup(_standing_errors(relation, published, ordinal, scattered))):
+            yield names.shown(relation), *_error_columns(data)
 
 
-def _standing_errors(relation: Relation, published: Published, scattered: ScatteredViews) -> Words:
+def past_view_errors(
+    store: Store, at: ReadPoint, dictionary: Dictionary, names: SearchPathReader
+) -> Iterable[tuple[object, ...]]:
+    """freshet.view_errors at an epoch that the store remembers, of the views that there are now and were then."""
+    for relation in sorted(at.published.catalog.relations.values(), key=lambda r: r.name):
+        if relation.kind is RelationKind.MATERIALIZED_VIEW and relation.created <= at.epoch:
+            for data in sorted(errors_then(store, at.epoch, relation, dictionary)):
+                yield names.shown(relation), *_error_columns(data)
+
+
+def _error_columns(data: bytes) -> tuple[object, ...]:
+    error, row = decode_error(data)
+    return error.sqlstate, error.message, row
+
+
+def _standing_errors(relation: Relation, published: Published, ordinal: int, scattered: ScatteredViews) -> Words:
     """The ids of a relation's error rows; for a view that Spark maintains, as of its last job."""
     if relation.id in scattered.views and (served := scattered.views[relation.id].served) is not None:
         return _error_ids(served.errors, served.upper)
-    return _error_ids(published.errors(relation.id), published.ordinal)
+    return _error_ids(published.errors(relation.id), ordinal)
 
 
 def _error_ids(version: Version | None, ordinal: int) -> Words:

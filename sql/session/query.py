@@ -17,6 +17,7 @@ from planner.peek.order_limit import finish, rows_wanted
 from planner.peek.run import run
 from planner.physical.nodes import Map, Node, Plan
 from planner.physical.row_programs import MapFilter
+from sql.catalog.catalog import RelationKind
 from sql.engine.counts import count_row
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.persist import Persistence
@@ -24,7 +25,7 @@ from sql.engine.served import Served, ServedHistory, ServedSnapshot
 from sql.engine.snapshot import HistorySnapshot, MemorySnapshot, SystemRows, first_of
 from sql.session.information import SystemInformation, system_words
 from sql.session.read_points import ReadPoint
-from sql.session.view_errors import standing_error
+from sql.session.view_errors import BrokenView, broken_then, broken_view, store_at
 
 SMALL: Final = 2000
 """The most rows for which a query runs on the event loop, where changing threads would cost more."""
@@ -71,20 +72,34 @@ class Reading:
         rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.budget), wanted)
         return finish(rows, self.finishing, self.context)
 
-    def broken(self) -> list[tuple[int, SqlError]]:
-        """The inputs that are views with errors at this read point, each with the error that reading it raises."""
-        published = self.read_point.published
-        found = []
+    def broken(self) -> list[BrokenView]:
+        """The inputs that are views with errors at this read point, each with the error that reading it raises. 22023:
+        it is not known that far back. Reads the store, if the read point is there."""
+        found, published = [], self.read_point.published
         for relation in sorted(self.inputs):
-            failure = published.failures.get(relation)
             served = self.served.get(relation)
             if served is not None:
-                failure = first_of(served.errors, self.read_point.ordinal, self.context.dictionary)
-            elif failure is None and not self.read_point.history:
-                failure = standing_error(published, relation, self.read_point.ordinal, self.context.dictionary)
-            if failure is not None:
-                found.append((relation, failure))
+                error = first_of(served.errors, self.read_point.ordinal, self.context.dictionary)
+                broken = None if error is None else BrokenView(relation, error)
+            elif self.read_point.history:
+                broken = self._broken_then(relation)
+            else:
+                broken = broken_view(published, self.read_point.ordinal, relation, self.context.dictionary)
+            if broken is not None:
+                found.append(broken)
         return found
+
+    def _broken_then(self, relation: int) -> BrokenView | None:
+        store = store_at(self.read_point.epoch, self.persistence)
+        known = self.read_point.published.catalog.by_id(relation)
+        if known is None or known.kind is not RelationKind.MATERIALIZED_VIEW:
+            return None
+        try:
+            return broken_then(store, self.read_point.epoch, known, self.context.dictionary)
+        except SqlError as error:
+            if error.sqlstate != "22023" or not self.ignore_errors:
+                raise
+            return None
 
     def _size(self) -> int:
         versions = [self.read_point.published.version(i) for i in self.inputs]
@@ -95,7 +110,7 @@ class Reading:
         published = self.read_point.published
 
         def rows(relation: int) -> Words:
-            return system_words(relation, self.information, published, self.context.dictionary)
+            return system_words(relation, self.information, published, self.context.dictionary, self.read_point)
 
         if self.pending is not None:
             at, pending = self.read_point.ordinal, self.pending
@@ -110,13 +125,11 @@ def snapshot_of(
     """The snapshot of a read point. ``served``: the views that Spark maintains."""
     published = read_point.published
     if read_point.history:
-        assert persistence is not None, "history is kept in the store"
-        if read_point.epoch > persistence.applied_epoch:
-            persistence.flush()
+        store, epoch, catalog = store_at(read_point.epoch, persistence), read_point.epoch, published.catalog
         if served:
-            store, catalog = persistence.store, published.catalog
-            return ServedHistory(store, read_point.epoch, catalog, system, served=served, by=read_point.ordinal)
-        return HistorySnapshot(persistence.store, read_point.epoch, published.catalog, system)
+            by = read_point.ordinal
+            return ServedHistory(store, epoch, catalog, system, ignore_errors=ignore_errors, served=served, by=by)
+        return HistorySnapshot(store, epoch, catalog, system, ignore_errors=ignore_errors)
     if served:
         return ServedSnapshot(published, read_point.ordinal, system, ignore_errors, served)
     return MemorySnapshot(published, read_point.ordinal, system, ignore_errors)

@@ -17,6 +17,7 @@ from sql.coordination.jobs import Jobs
 from sql.engine.clock import POSTGRES_EPOCH
 from sql.engine.persist import DEFAULT_RETAIN
 from sql.engine.snapshot import Published
+from sql.system.own import VIEW_ERRORS
 
 MILLISECONDS: Final = range(10**11, 10**14)
 """Integers that are milliseconds since 1970 for the years 1973 to 5138."""
@@ -53,9 +54,16 @@ async def read_point_of(
     if epoch < oldest:
         raise _too_old(epoch, oldest, published.epoch)
     ordinal = jobs.engine.timeline.ordinal(epoch)
-    if ordinal is not None and ordinal >= published.since:
+    if ordinal is not None and ordinal >= published.since and not _down_since(published, inputs, ordinal):
         return ReadPoint(published, ordinal, epoch)
     return ReadPoint(published, 0, epoch, history=True)
+
+
+def _down_since(published: Published, inputs: Iterable[int], ordinal: int) -> bool:
+    """Whether a view is down, so that only the store has what it was at an earlier ordinal."""
+    if ordinal >= published.ordinal or not published.failures:
+        return False
+    return any(i in published.failures or i == VIEW_ERRORS.id for i in inputs)
 
 
 def _too_old(epoch: int, oldest: int, newest: int) -> SqlError:

@@ -24,7 +24,7 @@ from sql.session.query import Reading
 from sql.session.read_points import ReadPoint, epoch_of, present, read_point_of
 from sql.session.request import Request
 from sql.session.state import SessionState
-from sql.session.view_errors import in_view
+from sql.session.view_errors import BrokenView, in_view
 from sql.statements.queries import Query
 from sql.statements.results import Notice, RowsResult
 from storage.dictionary import Dictionary
@@ -104,7 +104,9 @@ class Reads:
             plan, prepared.inputs, statement.finishing, read_point, context, information,
             session.coordinator.engine.persistence, session.coordinator.budget, ignore, count, pending, served,
         )  # fmt: skip
-        self._check_views(reading)
+        broken = await self._broken_then(reading) if read_point.history else reading.broken()
+        if broken:
+            self._check_views(reading, broken)
         return reading
 
     async def served(
@@ -171,16 +173,19 @@ class Reads:
         cancel = threading.Event()
         return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
 
-    def _check_views(self, reading: Reading) -> None:
+    async def _broken_then(self, reading: Reading) -> list[BrokenView]:
+        return await self._session.coordinator.read(reading.broken, threading.Event())
+
+    def _check_views(self, reading: Reading, broken: list[BrokenView]) -> None:
         """Raise the error of a view, with its SQLSTATE, or (ignore_view_errors) warn."""
-        for relation, error in reading.broken():
-            published = reading.read_point.published
-            if not reading.ignore_errors or relation in published.failures:
-                raise in_view(error, published.catalog, relation)
-            known = published.catalog.by_id(relation)
+        for view in broken:
+            catalog = reading.read_point.published.catalog
+            if not reading.ignore_errors or view.down:
+                raise in_view(view.error, catalog, view.relation)
+            known = catalog.by_id(view.relation)
             name = "" if known is None else known.name
             self._session.notices.append(
-                Notice("WARNING", "01000", f"materialized view {name} has errors: {error.message}",
+                Notice("WARNING", "01000", f"materialized view {name} has errors: {view.error.message}",
                        hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
             )  # fmt: skip
 

@@ -20,7 +20,7 @@ from ivm.words import BOOL, INT8
 from planner.expr.scalar import Column
 from planner.logical.nodes import Get, Project, Rel
 from planner.logical.traversal import gets
-from sql.catalog.catalog import Catalog, RelationKind
+from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
@@ -29,12 +29,13 @@ from sql.engine.served import Served
 from sql.engine.snapshot import Published, first_of, plan_maintained
 from sql.session.change_queue import ChangeQueue
 from sql.session.read_points import oldest_epoch, read_point_of
-from sql.session.view_errors import in_view, standing_error
+from sql.session.view_errors import broken_then, in_view, standing_error
 from sql.settings.maintainable import check_maintainable
 from sql.settings.settings import Settings
 from sql.statements.queries import OutputColumn
 from sql.statements.results import Notice
 from sql.statements.statements import Subscribe
+from storage.duck import Store
 from storage.stored import History
 
 HEARTBEAT_SECONDS: Final = 1.0
@@ -140,6 +141,7 @@ class Subscription:
         def read() -> tuple[tuple[Words, Words], History]:
             persistence.flush()
             at = max(start, persistence.store.since(self._relation))
+            self._check_then(persistence.store, at, known)
             return (
                 persistence.store.rows(self._relation, at),
                 persistence.store.range_updates(self._relation, at, published.epoch),
@@ -148,6 +150,14 @@ class Subscription:
         snapshot, history = await asyncio.to_thread(read)
         self._queue.start(*snapshot, as_of, history)
         return published.epoch
+
+    def _check_then(self, store: Store, epoch: int, known: Relation) -> None:
+        """Raise the error that a view had at an epoch that the store remembers."""
+        if known.kind is not RelationKind.MATERIALIZED_VIEW:
+            return
+        broken = broken_then(store, epoch, known, self.dictionary)
+        if broken is not None and (broken.down or not self._ignore_errors):
+            raise in_view(broken.error, self._coordinator.engine.catalog, known.id)
 
     async def _follow(self, view: ScatteredView, as_of: int | None) -> None:
         """Follow a view that Spark maintains: its rows now, or at ``as_of``; then each job's changes."""

@@ -35,3 +35,4 @@ _RELATIONS: Final = """
 """In the form of ``tables_pg_catalog``."""
 
 OWN_RELATIONS: Final = tuple(d.relation for d in defined("freshet", _RELATIONS))
+VIEW_ERRORS: Final = next(r for r in OWN_RELATIONS if r.name == "view_errors")
