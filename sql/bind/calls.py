@@ -108,7 +108,7 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routine_resolution.Routi
         raise _only_aggregates(node)
     if overload.routine.returns_set:
         return set_returning_routine(b, node, call)
-    return routines.routine_value(b, call)
+    return routines.routine_value(b.env, call)
 
 
 def _merge_action(b: Binder, node: nodes.Apply) -> Scalar:

@@ -8,14 +8,26 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
 from planner.expr.comparison import Comparison
 from planner.expr.functions.compare import PATTERN_ORDER
-from planner.expr.scalar import And, Call, Coalesce, Column, Literal, Or, Parameter, Quantified, Scalar, ScalarSubquery
+from planner.expr.scalar import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Literal,
+    Or,
+    Parameter,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+)
 from planner.logical.levels import lift
 from planner.logical.nodes import Project, Rel, TableFunction, Values, schema
 from planner.logical.traversal import conjunction
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.environment import Binder
-from sql.bind.operators import equal, negate, operator
+from sql.bind.operators import applied, check_repeatable, equal, negate, operator
 from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
@@ -55,9 +67,14 @@ def distinct_test(b: Binder, node: nodes.DistinctTest) -> Scalar:
 
 
 def _distinct(b: Binder, left: Scalar, right: Scalar, negated: bool, at: int) -> Scalar:
-    comparison = equal(b.env, left, right, at)
-    assert isinstance(comparison, Call)
-    return Call("is not distinct from" if negated else "is distinct from", comparison.args, BOOL, False)
+    found = applied(b.env, "=", [left, right], at)
+    if not found.own:
+        return Call("is not distinct from" if negated else "is distinct from", found.args, BOOL, False)
+    check_repeatable("IS DISTINCT FROM", found.args, at)
+    nulls = tuple(_test("is null", a) for a in found.args)
+    arms = ((And(nulls), Literal(True, BOOL)), (Or(nulls), Literal(False, BOOL)))
+    same = Case(arms, to_boolean(b.env, found.expr, "IS DISTINCT FROM", at), BOOL)
+    return same if negated else negate(same)
 
 
 def in_list(b: Binder, node: nodes.InList) -> Scalar:
@@ -102,7 +119,7 @@ def between(b: Binder, node: nodes.Between) -> Scalar:
 def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     """``x op ANY|ALL (query or array)``. Raises 42809, 42601."""
     if isinstance(node.operand, nodes.Query):
-        return _quantified_query(b, node.expr, node.symbol, node.operand, node.every, node.at)
+        return _quantified_query(b, node.expr, node.symbol, node.operand, node.every, node.at, node.schema)
     left = b.bind(node.expr)
     if isinstance(node.operand, nodes.ArrayExpr) and not any(
         isinstance(i, nodes.ArrayExpr) for i in node.operand.items
@@ -121,8 +138,8 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     assert element is not None
     rel = TableFunction(Values(((),), ()), *table_functions.unnest(lift(array)))
     item = Column(0, element, True)
-    comparison = operator(b.env, node.symbol, [_lifted(left), item], node.at)
-    return Quantified(rel, _yes_no(comparison, "array", node.at), node.every)
+    comparison = operator(b.env, node.symbol, [_lifted(left), item], node.at, node.schema)
+    return Quantified(rel, _yes_no(comparison, node.at), node.every)
 
 
 def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Scalar, ...]:
@@ -131,7 +148,8 @@ def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Sca
     common = try_common_type([i.type for i in items]) if items else None
     if common is not None and any(i.type.kind is not Kind.UNKNOWN for i in items):
         items = [cast(b.env, i, common, "implicit", node.at) for i in items]
-    return tuple(operator(b.env, node.symbol, [left, item], node.at) for item in items)
+    tests = (operator(b.env, node.symbol, [left, item], node.at, node.schema) for item in items)
+    return tuple(_yes_no(test, node.at) for test in tests)
 
 
 def _array_operand(b: Binder, array: Scalar, left: Scalar, node: nodes.Quantifier) -> Scalar:
@@ -147,12 +165,16 @@ def _lifted(expr: Scalar) -> Scalar:
     return expr if isinstance(expr, Literal | Parameter) else lift(expr)
 
 
-def _quantified_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int) -> Scalar:
-    rel, comparison = _with_query(b, expr, symbol, query, at)
-    return Quantified(rel, _yes_no(comparison, "subquery", at), every)
+def _quantified_query(
+    b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, every: bool, at: int, schema_name: str | None = None
+) -> Scalar:
+    rel, comparison = _with_query(b, expr, symbol, query, at, schema_name)
+    return Quantified(rel, comparison, every)
 
 
-def _with_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, at: int) -> tuple[Rel, Scalar]:
+def _with_query(
+    b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, at: int, schema_name: str | None
+) -> tuple[Rel, Scalar]:
     """A query, and the comparison of an expression or a row with one of its rows, in which it is an outer one. Raises
     42601."""
     table = b.query(query)
@@ -163,13 +185,12 @@ def _with_query(b: Binder, expr: nodes.Expr, symbol: str, query: nodes.Query, at
         raise SqlError("42601", f"subquery has too {'few' if few else 'many'} columns", position=at + 1)
     left = [_lifted(b.bind(i)) for i in items]
     right: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(columns)]
-    return table.rel, _compare(b, symbol, left, right, at)
+    return table.rel, _compare(b, symbol, left, right, at, schema_name)
 
 
-def _yes_no(comparison: Scalar, what: str, at: int) -> Scalar:
+def _yes_no(comparison: Scalar, at: int) -> Scalar:
     if comparison.type.kind is not Kind.BOOL:
-        message = f"op ANY/ALL ({what}) requires operator to yield boolean"
-        raise SqlError("42809", message, position=at + 1)
+        raise SqlError("42809", "op ANY/ALL (array) requires operator to yield boolean", position=at + 1)
     return comparison
 
 
@@ -184,38 +205,46 @@ def _same_length(left: Sequence[Scalar], right: Sequence[Scalar], at: int) -> No
         raise SqlError("42601", "unequal number of entries in row expressions", position=at + 1)
 
 
-def compare_rows(b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int) -> Scalar:
+def compare_rows(
+    b: Binder, symbol: str, left: nodes.Expr, right: nodes.Expr, at: int, schema_name: str | None = None
+) -> Scalar:
     """A comparison whose left side is written as a row. Raises 42601, 0A000."""
     if isinstance(right, nodes.Subquery) and isinstance(left, nodes.RowExpr):
-        rel, comparison = _with_query(b, left, symbol, right.query, at)
+        rel, comparison = _with_query(b, left, symbol, right.query, at, schema_name)
         return ScalarSubquery(Project(rel, (comparison,)), comparison.type)
     if not isinstance(right, nodes.RowExpr):
-        return operator(b.env, symbol, [b.bind(left), b.bind(right)], at)
+        return operator(b.env, symbol, [b.bind(left), b.bind(right)], at, schema_name)
     first, second = _row_items(b, left, at), _row_items(b, right, at)
     _same_length(first, second, at)
-    return _compare(b, symbol, first, second, at)
+    return _compare(b, symbol, first, second, at, schema_name)
 
 
-def _compare(b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int) -> Scalar:
+def _compare(
+    b: Binder, symbol: str, left: list[Scalar], right: list[Scalar], at: int, schema_name: str | None
+) -> Scalar:
     """Rows compared as in Postgres: = and <> by element, the others by the first elements that differ."""
     if not left:
         raise SqlError("0A000", "cannot compare rows of zero length", position=at + 1)
-    if len(left) == 1:
-        return operator(b.env, symbol, [left[0], right[0]], at)
     pairs = list(zip(left, right, strict=True))
-    if symbol == "=":
-        return And(tuple(operator(b.env, "=", [x, y], at) for x, y in pairs))
-    if symbol == "<>":
-        return Or(tuple(operator(b.env, "<>", [x, y], at) for x, y in pairs))
-    if symbol not in _ROW_COMPARISONS:
-        types = f"{type_name(left[0].type)} {symbol} {type_name(right[0].type)}"
+    tests = [applied(b.env, symbol, [x, y], at, schema_name) for x, y in pairs]
+    for test in tests:
+        if test.expr.type.kind is not Kind.BOOL:
+            message = f"row comparison operator must yield type boolean, not type {type_name(test.expr.type)}"
+            raise SqlError("42804", message, position=at + 1)
+    if len(left) == 1:
+        return tests[0].expr
+    if symbol not in _ROW_COMPARISONS or any(test.own for test in tests):
         raise SqlError(
-            "0A000", f"could not determine interpretation of row comparison operator {symbol} ({types})",
+            "0A000", f"could not determine interpretation of row comparison operator {symbol}",
             hint="Row comparison operators must be associated with btree operator families.", position=at + 1,
         )  # fmt: skip
+    if symbol == "=":
+        return And(tuple(test.expr for test in tests))
+    if symbol == "<>":
+        return Or(tuple(test.expr for test in tests))
     strict = symbol.replace("=", "")
-    result = operator(b.env, symbol, list(pairs[-1]), at)
+    result = tests[-1].expr
     for x, y in reversed(pairs[:-1]):
-        tie = And((operator(b.env, "=", [x, y], at), result))
-        result = Or((operator(b.env, strict, [x, y], at), tie))
+        tie = And((operator(b.env, "=", [x, y], at, "pg_catalog"), result))
+        result = Or((operator(b.env, strict, [x, y], at, "pg_catalog"), tie))
     return result

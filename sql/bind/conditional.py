@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ivm.errors import SqlError
-from ivm.words import UNKNOWN, Kind
+from ivm.words import BOOL, UNKNOWN, Kind
 from planner.expr.functions.library import overloads
-from planner.expr.scalar import Call, Case, Coalesce, Literal, Scalar
+from planner.expr.scalar import And, Call, Case, Coalesce, Literal, Scalar
 from sql.bind.coerce import cast, common_type, resolve_unknown, to_boolean
 from sql.bind.environment import Binder
-from sql.bind.operators import equal, operator
+from sql.bind.operators import applied, check_repeatable, equal, operator
 from sql.bind.positions import position
 from sql.syntax.nodes import queries as nodes
 
@@ -48,7 +48,7 @@ def _case(b: Binder, node: nodes.CaseExpr) -> Scalar:
         if operand is None:
             conditions.append(to_boolean(b.env, bound, "CASE/WHEN", position(when)))
         else:
-            conditions.append(equal(b.env, operand, bound, when.at))
+            conditions.append(to_boolean(b.env, equal(b.env, operand, bound, when.at), "CASE/WHEN", position(when)))
     results = [b.bind(result) for _, result in node.arms]
     otherwise = Literal(None, UNKNOWN) if node.otherwise is None else b.bind(node.otherwise)
     at_otherwise = node.at if node.otherwise is None else node.otherwise.at
@@ -73,10 +73,15 @@ def nullif(b: Binder, node: nodes.Apply) -> Scalar:
     if len(node.args) != 2:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
     left, right = b.bind(node.args[0]), b.bind(node.args[1])
-    comparison = equal(b.env, left, right, node.at)
-    assert isinstance(comparison, Call)
+    found = applied(b.env, "=", [left, right], node.at)
+    comparison = found.expr
+    if comparison.type.kind is not Kind.BOOL:
+        raise SqlError("42804", "NULLIF requires = operator to yield boolean", position=node.at + 1)
+    if found.own:  # it is not asked about NULLs
+        check_repeatable("NULLIF", found.args, node.at)
+        comparison = And((*(Call("is not null", (a,), BOOL, False) for a in found.args), comparison))
     # Postgres compares a date with a timestamp as they are
-    value = left if left.type.kind in _TIMES else comparison.args[0]
+    value = left if left.type.kind in _TIMES else found.args[0]
     return Case(((comparison, Literal(None, value.type)),), value, value.type, True)
 
 
@@ -94,6 +99,6 @@ def extreme(b: Binder, node: nodes.Apply) -> Scalar:
     result = unified[0]
     symbol = ">=" if name == "greatest" else "<="
     for item in unified[1:]:
-        better = operator(b.env, symbol, [result, item], node.at)
+        better = operator(b.env, symbol, [result, item], node.at, "pg_catalog")
         result = Case(((better, result),), Coalesce((item, result), type_), type_, nullable)
     return result

@@ -7,11 +7,12 @@ from typing import Final
 from sql.bind.dml import bind_change
 from sql.bind.environment import EntryPoints, Environment, Parameters
 from sql.bind.expression import ExpressionBinder
+from sql.bind.operator_calls import call_operator
 from sql.bind.query import bind_query
 from sql.catalog.catalog import Catalog, CatalogReader
 from sql.catalog.search_path import SearchPathReader
 
-ENTRY_POINTS: Final = EntryPoints(ExpressionBinder, bind_query, bind_change)
+ENTRY_POINTS: Final = EntryPoints(ExpressionBinder, bind_query, bind_change, call_operator)
 
 
 def environment_of(catalog: CatalogReader) -> Environment:

@@ -150,6 +150,7 @@ class EntryPoints:
     binder: Callable[[Environment, NameScope, str], Binder]
     query: Callable[[Environment, nodes.Query, NameScope | None], BoundQuery]
     change: Callable[[Environment, nodes.Change], DataChange]
+    operator: Callable[[Environment, Relation, Sequence[Scalar], int], Scalar]
 
 
 @dataclass(slots=True)
@@ -193,6 +194,10 @@ class Environment:
     def bind_change(self, node: nodes.Change) -> DataChange:
         """A data-modifying statement in WITH."""
         return self.entry_points.change(self, node)
+
+    def call_operator(self, relation: Relation, args: Sequence[Scalar], at: int) -> Scalar:
+        """A user's operator applied to operands of its types."""
+        return self.entry_points.operator(self, relation, args, at)
 
     def with_ctes(self, ctes: Mapping[str, CteBinding | None]) -> Environment:
         """The same with these CTEs in scope instead."""

@@ -246,7 +246,7 @@ class ExpressionBinder:
 
     def _operator(self, expr: nodes.Operator) -> Scalar:
         if len(expr.args) == 2 and isinstance(expr.args[0], nodes.RowExpr):
-            return comparisons.compare_rows(self, expr.symbol, expr.args[0], expr.args[1], expr.at)
+            return comparisons.compare_rows(self, expr.symbol, expr.args[0], expr.args[1], expr.at, expr.schema)
         args = [self.bind(a) for a in expr.args]
         if expr.symbol == "at time zone":
             return apply_function(self.env, "timezone", [args[1], args[0]], expr.at)
@@ -256,4 +256,4 @@ class ExpressionBinder:
         if len(args) == 3:
             pattern = apply_function(self.env, "like_escape", args[1:], expr.at)
             return operator(self.env, expr.symbol, [args[0], pattern], expr.at)
-        return operator(self.env, expr.symbol, args, expr.at)
+        return operator(self.env, expr.symbol, args, expr.at, expr.schema)

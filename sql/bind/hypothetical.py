@@ -72,14 +72,14 @@ def _count(node: nodes.Apply, condition: nodes.Expr | None, distinct: nodes.Expr
 
 
 def _plus_one(count: nodes.Expr, at: int) -> nodes.Expr:
-    return nodes.Operator("+", (count, nodes.Number("1", at)), at)
+    return nodes.Operator("+", (count, nodes.Number("1", at)), at, "pg_catalog")
 
 
 def _ratio(part: nodes.Expr, whole: nodes.Expr, at: int) -> nodes.Expr:
     """A quotient of counts; NULL if the divisor is 0."""
     double = nodes.TypeName("float8", (), False, at)
     divisor = nodes.Apply(("nullif",), (whole, nodes.Number("0", at)), at)
-    return nodes.Operator("/", (nodes.Cast(part, double, at), nodes.Cast(divisor, double, at)), at)
+    return nodes.Operator("/", (nodes.Cast(part, double, at), nodes.Cast(divisor, double, at)), at, "pg_catalog")
 
 
 def _before(node: nodes.Apply) -> nodes.Expr:
@@ -106,7 +106,7 @@ def _key_before(item: nodes.OrderItem, value: nodes.Expr) -> nodes.Expr:
     """Whether a row's key sorts before the value, NULLs as the ORDER BY item places them."""
     at = item.at
     nulls_first = item.descending if item.nulls_first is None else item.nulls_first
-    compared = nodes.Operator(">" if item.descending else "<", (item.expr, value), at)
+    compared = nodes.Operator(">" if item.descending else "<", (item.expr, value), at, "pg_catalog")
     nulls = nodes.AndExpr(
         (nodes.IsTest(item.expr, "null", not nulls_first, at), nodes.IsTest(value, "null", nulls_first, at)), at
     )

@@ -14,7 +14,7 @@ from sql.syntax.nodes import queries as nodes
 def lookup(env: Environment, ref: nodes.TableName) -> Relation:
     """The relation of this name. Raises 42P01; 42809 for a sink."""
     relation = env.catalog.resolve(ref.schema_name, ref.name)
-    if relation is None or relation.kind is RelationKind.FUNCTION:
+    if relation is None or relation.signed:
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
         message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
         raise SqlError("42P01", message, hint=hint, position=ref.at + 1)

@@ -33,7 +33,7 @@ from sql.bind.inserted import (
 )  # fmt: skip
 from sql.bind.joins import TRUE, join
 from sql.bind.namespace import Namespace, Range, Visible, shift
-from sql.bind.operators import equal, negate
+from sql.bind.operators import negate, operator
 from sql.bind.returning import check_steady, returning, target_rows
 from sql.bind.scope import MERGE_ACTION, NameScope
 from sql.bind.target import Target
@@ -80,7 +80,7 @@ def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
     joined = _joined(env, node, (rel, names), source, width)
     decided = Project(joined.rel, (*rel_columns(joined.rel), _action(env, node, joined)))
     number = Column(len(schema(decided)) - 1, INT4, False)
-    nothing = equal(env, number, Literal(0, INT4), 0)
+    nothing = operator(env, "=", [number, Literal(0, INT4)], 0, "pg_catalog")
     chosen = Filter(decided, negate(nothing))
     changed = _changed_rows(env, target, node, joined, number)
     layout = rel_columns(chosen)
@@ -161,7 +161,7 @@ def _changed_rows(
     arms: list[list[tuple[Scalar, Scalar]]] = [[] for _ in old]
     for n, when in enumerate(node.whens, 1):
         binder = ExpressionBinder(env, _scope(joined, when.match), "MERGE WHEN")
-        chosen = equal(env, number, Literal(n, INT4), 0)
+        chosen = operator(env, "=", [number, Literal(n, INT4)], 0, "pg_catalog")
         match when.action:
             case nodes.MergeUpdate():
                 new = new_values(binder, target, when.action.assignments)

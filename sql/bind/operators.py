@@ -2,35 +2,145 @@
 
 from __future__ import annotations
 
-from ivm.errors import SqlError
-from ivm.words import BOOL, Kind
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, Kind, SqlType
 from planner.expr.functions.library import overloads
+from planner.expr.functions.table import ArgumentType, Function
 from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments, resolve_unknown
 from sql.bind.comparable import check_comparison
 from sql.bind.environment import Environment
-from sql.bind.overloads import no_operator, not_resolved, resolve_operator, result_type
+from sql.bind.overloads import (
+    Resolution,
+    no_operator,
+    not_resolved,
+    resolve_operator,
+    resolve_operator_uncached,
+    result_type,
+)
 from sql.bind.rows import check_comparable
+from sql.bind.volatile import is_volatile
+from sql.bind.walk import has_subquery
+from sql.catalog.catalog import Operators, Relation
+from sql.catalog.operators import Operator
 
 
-def operator(env: Environment, symbol: str, args: list[Scalar], at: int) -> Scalar:
-    """An operator applied to one or two operands. Raises 42883, 42725, 42804, worded as in Postgres."""
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An operator applied. ``args``: the operands, cast to what it takes; ``own``: it is a user's."""
+
+    expr: Scalar
+    args: tuple[Scalar, ...]
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A user's operator as a candidate of resolution (an ``Overload``)."""
+
+    relation: Relation
+
+    @property
+    def operator(self) -> Operator:
+        assert self.relation.operator is not None, "an operator"
+        return self.relation.operator
+
+    @property
+    def key(self) -> str:
+        return f"operator {self.relation.id}"
+
+    @property
+    def name(self) -> str:
+        return self.operator.symbol
+
+    @property
+    def args(self) -> tuple[ArgumentType, ...]:
+        return self.operator.args
+
+
+def operator(env: Environment, symbol: str, args: list[Scalar], at: int, schema_name: str | None = None) -> Scalar:
+    """An operator applied to one or two operands. ``schema_name``: of ``OPERATOR(schema.op)``. Raises 42883, 42725,
+    42804, 3F000, worded as in Postgres."""
+    return applied(env, symbol, args, at, schema_name).expr
+
+
+def applied(env: Environment, symbol: str, args: list[Scalar], at: int, schema_name: str | None = None) -> Applied:
+    """The same, with what the operator was found to be."""
     args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
     types = tuple(a.type for a in args)
+    own = env.catalog.operators(schema_name, symbol)
+    shown = symbol if schema_name is None else f"{schema_name}.{symbol}"
+    choice: Resolution[Any] | None
     try:
-        choice = resolve_operator(overloads(symbol), types)
+        if schema_name in (None, "pg_catalog") and own == ((), ()):
+            choice = resolve_operator(overloads(symbol), types)
+        else:
+            choice = resolve_operator_uncached(_candidates(env, symbol, own, at, schema_name), types)
     except SqlError as error:
-        raise not_resolved(error, no_operator(symbol, types, at, ambiguous=True)) from None
+        if error.sqlstate == "3F000":
+            raise
+        raise not_resolved(error, no_operator(shown, types, at, ambiguous=True)) from None
     if choice is None:
-        raise no_operator(symbol, types, at)
+        raise no_operator(shown, types, at)
+    if isinstance(choice.overload, _Own):
+        return _own(env, choice, args, at)
+    return _builtin(env, choice, args, at)
+
+
+def _candidates(
+    env: Environment, symbol: str, own: Operators, at: int, schema_name: str | None
+) -> list[_Own | Function]:
+    """The operators that a name may mean; of those with equal types, the one that the search path has first."""
+    before, after = [_Own(r) for r in own[0]], [_Own(r) for r in own[1]]
+    if schema_name in (None, "pg_catalog"):
+        first: dict[tuple[ArgumentType, ...], _Own | Function] = {}
+        candidates: list[_Own | Function] = [*before, *overloads(symbol), *after]
+        for candidate in candidates:
+            first.setdefault(candidate.args, candidate)
+        return list(first.values())
+    try:
+        env.catalog.home(schema_name, False)
+    except SqlError as error:
+        raise _placed(error, at) from None
+    return [*before, *after]
+
+
+def _placed(error: SqlError, at: int) -> SqlError:
+    """The error at this offset."""
+    return SqlError(error.sqlstate, error.message, error.detail, error.hint, at + 1)
+
+
+def _own(env: Environment, choice: Resolution[_Own], args: Sequence[Scalar], at: int) -> Applied:
+    found = choice.overload
+    if found.operator.shell:
+        error = no_operator(found.name, [a.type for a in args], at)
+        message = error.message.replace("operator does not exist:", "operator is only a shell:", 1)
+        raise SqlError("42883", message, position=at + 1)
+    operands = cast_arguments(env, args, choice.args, at)
+    return Applied(env.call_operator(found.relation, operands, at), operands, own=True)
+
+
+def _builtin(env: Environment, choice: Resolution[Function], args: Sequence[Scalar], at: int) -> Applied:
     function = choice.overload
+    types: tuple[SqlType, ...] = tuple(a.type for a in args)
     if len(args) == 2:
         check_comparable(types[0], types[1], at)
     if function.comparison is not None:
         check_comparison(types[0], function.comparison, at)
     cast_args = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
-    return Call(function.key, cast_args, result_type(function.result, choice), nullable)
+    return Applied(Call(function.key, cast_args, result_type(function.result, choice), nullable), cast_args)
+
+
+def check_repeatable(what: str, args: Sequence[Scalar], at: int) -> None:
+    """Raises 0A000 for operands of a user's operator that may not be computed more than once."""
+    if any(is_volatile(a) or has_subquery(a) for a in args):
+        hint = "Compute them in a subquery in FROM."
+        raise unsupported(f"{what} by an operator of one's own over volatile values or subqueries", hint, at + 1)
 
 
 def equal(env: Environment, left: Scalar, right: Scalar, at: int) -> Scalar:

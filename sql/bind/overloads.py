@@ -81,8 +81,8 @@ def resolve(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resol
 
 
 def resolve_operator(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
-    """The same for an operator: an untyped operand is first assumed to have the other operand's type."""
-    return _cached(overloads, types, _search_operator)
+    """The same for a built-in operator: an untyped operand is first assumed to have the other operand's type."""
+    return _cached(overloads, types, resolve_operator_uncached)
 
 
 def resolve_call(
@@ -123,7 +123,10 @@ def resolve_uncached(overloads: Sequence[OverloadT], types: tuple[SqlType, ...])
     return _chosen(candidates, types, _exact(candidates, types))
 
 
-def _search_operator(overloads: Sequence[OverloadT], types: tuple[SqlType, ...]) -> Resolution[OverloadT] | None:
+def resolve_operator_uncached(
+    overloads: Sequence[OverloadT], types: tuple[SqlType, ...]
+) -> Resolution[OverloadT] | None:
+    """``resolve_operator`` where there are users' operators among the overloads."""
     candidates = _candidates(overloads, types)
     return _chosen(candidates, types, _exact(candidates, types) or _exact_for_one(candidates, types))
 
@@ -408,9 +411,10 @@ def no_operator(symbol: str, types: Sequence[SqlType], at: int, *, ambiguous: bo
             hint="Could not choose a best candidate operator. You might need to add explicit type casts.",
             position=at + 1,
         )  # fmt: skip
-    plural = "type" if len(names) == 1 else "types"
+    number = "types. You might need to add explicit type casts."
+    if len(names) == 1:
+        number = "type. You might need to add an explicit type cast."
     return SqlError(
-        "42883", f"operator does not exist: {shown}",
-        hint=f"No operator matches the given name and argument {plural}. You might need to add explicit type casts.",
+        "42883", f"operator does not exist: {shown}", hint=f"No operator matches the given name and argument {number}",
         position=at + 1,
     )  # fmt: skip

@@ -97,11 +97,12 @@ def alter_routine(env: Environment, node: nodes_routines.AlterRoutineStatement) 
     return AlterFunction(old, new, f"ALTER {node.kind.upper()}", node.owner)
 
 
-def comment(env: Environment, node: nodes_routines.CommentStatement) -> Comment:
-    """COMMENT ON; functions are looked up here. Raises 42883, 42725, 42809."""
-    routine = None
+def comment(env: Environment, node: nodes_routines.CommentStatement, operator: Relation | None) -> Comment:
+    """COMMENT ON; functions are looked up here. ``operator``: the one commented on. Raises 42883, 42725, 42809."""
+    routine = operator
     if node.kind in ("function", "procedure", "aggregate", "routine"):
-        statement = nodes_routines.DropFunctionStatement(((node.name, node.types),), False, False, node.kind)
+        types = None if node.types is None else tuple(t for t in node.types if t is not None)
+        statement = nodes_routines.DropFunctionStatement(((node.name, types),), False, False, node.kind)
         routine = drop_function(env, statement).functions[0]
     return Comment(node.kind, node.name.schema_name, node.name.name, node.text, node.part, routine)
 

@@ -234,6 +234,14 @@ def _filled(env: Environment, choice: Resolution[_Form], given: Sequence[Scalar]
     return RoutineCall(overload, args, whole.args, _columns(overload, whole, at))
 
 
+def exact_call(env: Environment, overload: RoutineOverload, args: Sequence[Scalar], at: int) -> RoutineCall:
+    """The call of a routine with one argument for each that it declares."""
+    env.catalog.by_id(overload.relation.id)  # a recording catalog notes the dependency
+    whole = _whole(overload, args, at)
+    given = tuple(cast(env, e, t, "implicit", at) for e, t in zip(args, whole.args, strict=True))
+    return RoutineCall(overload, given, whole.args, _columns(overload, whole, at))
+
+
 def _last(form: _Form, given: Sequence[Scalar], choice: Resolution[_Form]) -> list[tuple[Scalar, SqlType, int]]:
     if not form.spread:
         return []

@@ -39,14 +39,14 @@ from sql.syntax.nodes import queries as nodes
 _TRUE: Final = Literal(True, BOOL)
 
 
-def routine_value(b: Binder, call: RoutineCall) -> Scalar:
+def routine_value(env: Environment, call: RoutineCall) -> Scalar:
     """A call as an expression; a row where the function has several columns."""
     routine = call.routine
     if routine.interpreted:
-        return interpreted_value(b.env, call)
+        return interpreted_value(env, call)
     if routine.language == "python":
         return python_value(call)
-    rel = call_body(b.env, call)
+    rel = call_body(env, call)
     if call.is_row:
         rel = _as_row(rel, call)
     type_ = schema(rel.rel)[0].type
@@ -112,7 +112,7 @@ def routine_rows(
         if call.routine.language == "python":
             return TableFunction(UNIT, *python_rows(call)), names
         return lateral(call_body(b.env, call).rel, call.routine, call.args), names
-    value = routine_value(b, call)
+    value = routine_value(b.env, call)
     if not call.is_row:
         return Project(UNIT, (value,)), names
     fields_ = (Call(FIELD, (Column(0, value.type), Literal(i, INT4)), c.type) for i, c in enumerate(call.columns))

@@ -93,10 +93,12 @@ def _with_ties(env: Environment, query: nodes.Query, bound: BoundQuery) -> Bound
     numbers = (Numbering.RANK, Numbering.ROW_NUMBER)
     rank, number = (Column(len(columns) + i, INT8, False) for i in range(2))
     zero = Literal(0, INT8)
-    last = limit if offset is None else operator(env, "+", [limit, offset], at)
-    conditions = [operator(env, "<=", [rank, last], at), operator(env, ">", [limit, zero], at)]
+    last = limit if offset is None else operator(env, "+", [limit, offset], at, "pg_catalog")
+    conditions = [
+        operator(env, "<=", [rank, last], at, "pg_catalog"), operator(env, ">", [limit, zero], at, "pg_catalog")
+    ]  # fmt: skip
     if offset is not None:
-        conditions.append(operator(env, ">", [number, offset], at))
+        conditions.append(operator(env, ">", [number, offset], at, "pg_catalog"))
     kept = numbers[:1] if offset is None else numbers
     numbered = TopK(bound.rel, (), bound.order, None, None, kept)
     rel = Project(Filter(numbered, And(tuple(conditions))), own_columns(columns))

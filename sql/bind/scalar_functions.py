@@ -65,7 +65,7 @@ def _as_operator(env: Environment, name: str, args: list[Scalar], at: int) -> Sc
     pairs = list(zip(args, types, strict=True))
     if not all(a.type.kind is Kind.UNKNOWN or castable(a.type, t, "implicit") for a, t in pairs):
         return None
-    return operator(env, symbol, [cast(env, a, t, "implicit", at) for a, t in pairs], at)
+    return operator(env, symbol, [cast(env, a, t, "implicit", at) for a, t in pairs], at, "pg_catalog")
 
 
 def _as_range(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar | None:

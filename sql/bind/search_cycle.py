@@ -67,8 +67,8 @@ class Added:
         if self.cte.cycle is not None and self.marks is not None:
             mark, path = before
             row = self._row(own, self.cte.cycle.columns)
-            rel = Filter(rel, operator(self.env, "<>", [mark, self.marks[0]], self.cte.cycle.at))
-            seen = operator(self.env, "@>", [path, _array(row)], self.cte.cycle.at)
+            rel = Filter(rel, operator(self.env, "<>", [mark, self.marks[0]], self.cte.cycle.at, "pg_catalog"))
+            seen = operator(self.env, "@>", [path, _array(row)], self.cte.cycle.at, "pg_catalog")
             value = Case(((seen, self.marks[0]),), self.marks[1], self.marks[0].type)
             added += [value, self._appended(path, row)]
         return Project(rel, (*own, *added))
@@ -83,7 +83,7 @@ class Added:
         return make_row([depth, *row.args], ["*DEPTH*", *(name for name, _ in row.type.fields)])
 
     def _appended(self, array: Scalar, row: Scalar) -> Scalar:
-        return operator(self.env, "||", [array, _array(row)], self.cte.at)
+        return operator(self.env, "||", [array, _array(row)], self.cte.at, "pg_catalog")
 
     def reading(self, right: nodes.QueryBody) -> nodes.QueryBody:
         """The recursive term with these columns of the row that it reads. Raises 42601, 0A000."""

@@ -29,6 +29,7 @@ from sql.bind import (
     ddl,
     dml,
     domain_definitions,
+    operator_definitions,
     procedures,
     routine_definitions,
     vectors,
@@ -53,6 +54,7 @@ from sql.statements import statements as bound
 from sql.statements.subqueries import reads_subqueries
 from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes import domains as nodes_domains
+from sql.syntax.nodes import operators as nodes_operators
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
 from sql.syntax.nodes import statements as nodes_statements
@@ -149,9 +151,16 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_routines.DropFunctionStatement():
             return routine_definitions.drop_function(env, tree)
         case nodes_routines.CommentStatement():
-            return routine_definitions.comment(env, tree)
+            operator = operator_definitions.commented(env, tree) if tree.kind == "operator" else None
+            return routine_definitions.comment(env, tree, operator)
         case CreateTriggerStatement():
             return create_trigger(env, tree)
+        case nodes_operators.CreateOperatorStatement():
+            return operator_definitions.create_operator(env, tree)
+        case nodes_operators.AlterOperatorStatement():
+            return operator_definitions.alter_operator(env, tree)
+        case nodes_operators.DropOperatorStatement():
+            return operator_definitions.drop_operator(env, tree)
         case nodes_types.CreateCompositeStatement():
             return composite_types.create_composite(env, tree)
         case nodes_domains.CreateDomainStatement():

@@ -89,7 +89,7 @@ class _Windows:
         return nodes.Apply(("pg_catalog", name), args, self.at)
 
     def _operator(self, symbol: str, *args: nodes.Expr) -> nodes.Expr:
-        return nodes.Operator(symbol, args, self.at)
+        return nodes.Operator(symbol, args, self.at, "pg_catalog")
 
     def _cast(self, expr: nodes.Expr, type_: str) -> nodes.Expr:
         return nodes.Cast(expr, nodes.TypeName(type_, (), False, self.at), self.at)

@@ -15,6 +15,7 @@ from sql.catalog.composite import defined_type, mentions, retyped, with_field_do
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
+from sql.catalog.operators import Operator
 from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Routine
 from sql.catalog.triggers import Trigger
@@ -31,6 +32,8 @@ class RelationKind(Enum):
     """A user's type. The columns are those of a composite type."""
     FUNCTION = "f"
     """A user's function: a relation with the columns that it returns, named by its signature."""
+    OPERATOR = "p"
+    """A user's operator, a relation without columns, named by its symbol and types."""
     SOURCE = "o"
     """A source, which fills a table from outside. Its rows record its progress."""
     SINK = "k"
@@ -47,6 +50,7 @@ LABELS: Final = {
     RelationKind.SYSTEM: "view",
     RelationKind.SEQUENCE: "sequence",
     RelationKind.FUNCTION: "function",
+    RelationKind.OPERATOR: "operator",
     RelationKind.TYPE: "type",
     RelationKind.SOURCE: "source",
     RelationKind.SINK: "sink",
@@ -196,6 +200,12 @@ class Relation:
     triggers: tuple[Trigger, ...] = ()
     multirange: str | None = None
     domain: bool = False
+    operator: Operator | None = None
+
+    @property
+    def signed(self) -> bool:
+        """Whether its name is a signature: a function or an operator."""
+        return self.routine is not None or self.operator is not None
 
     @property
     def own_type(self) -> SqlType:
@@ -256,6 +266,11 @@ class Relation:
         return tuple(i for i in self.all_indexes if i.unique)
 
 
+Operators = tuple[tuple[Relation, ...], tuple[Relation, ...]]
+"""Users' operators in the order of the search path: those in schemas before pg_catalog, and those in others."""
+NO_OPERATORS: Final[Operators] = ((), ())
+
+
 class CatalogReader(Protocol):
     """The interface through which the binder reads the catalog."""
 
@@ -270,6 +285,10 @@ class CatalogReader(Protocol):
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         """The users' functions with that name, in the schema or along the search path."""
+        ...
+
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        """The users' operators with that symbol, in the schema or along the search path."""
         ...
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
@@ -311,6 +330,7 @@ class Catalog:
     next_id: int = FIRST_USER_ID
     version: int = 0
     routines: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
+    operators: Mapping[str, tuple[Relation, ...]] = field(default_factory=dict)
     types: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system: Mapping[tuple[str, str], Relation] = field(default_factory=dict)
     system_ids: Mapping[int, Relation] = field(default_factory=dict)
@@ -450,12 +470,16 @@ class Catalog:
         types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
         types.update({(r.schema_name, r.multirange): r for r in types.values() if r.multirange is not None})
         routines: dict[str, tuple[Relation, ...]] = {}
+        operators: dict[str, tuple[Relation, ...]] = {}
         for relation in relations.values():
             if relation.routine is not None:
                 routines[relation.routine.name] = (*routines.get(relation.routine.name, ()), relation)
+            if relation.operator is not None:
+                operators[relation.operator.symbol] = (*operators.get(relation.operator.symbol, ()), relation)
         return replace(
-            self, relations=relations, names=names, types=types, routines=routines, next_id=next_id, version=version
-        )
+            self, relations=relations, names=names, types=types, routines=routines, operators=operators,
+            next_id=next_id, version=version,
+        )  # fmt: skip
 
 
 def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:

@@ -13,16 +13,17 @@ TYPE: Final = 1247
 FUNCTION: Final = 1255
 CONSTRAINT: Final = 2606
 NAMESPACE: Final = 2615
+OPERATOR: Final = 2617
 TRIGGER: Final = 2620
 DATABASE: Final = 1262
 """The oids of the system catalogs in which objects have their own oids: the first part of a comment's key."""
 CATALOGS: Final = {
     "pg_class": CLASS, "pg_type": TYPE, "pg_proc": FUNCTION, "pg_constraint": CONSTRAINT, "pg_namespace": NAMESPACE,
-    "pg_database": DATABASE, "pg_trigger": TRIGGER,
+    "pg_database": DATABASE, "pg_operator": OPERATOR, "pg_trigger": TRIGGER,
 }  # fmt: skip
 DATABASE_OID: Final = 5
 """The oid of the only database."""
-_OWN: Final = {RelationKind.TYPE: TYPE, RelationKind.FUNCTION: FUNCTION}
+_OWN: Final = {RelationKind.TYPE: TYPE, RelationKind.FUNCTION: FUNCTION, RelationKind.OPERATOR: OPERATOR}
 
 
 def own_catalog(relation: Relation) -> int:

@@ -47,6 +47,8 @@ class Rows(Protocol):
     @property
     def routine(self) -> Any: ...
     @property
+    def operator(self) -> Any: ...
+    @property
     def enum(self) -> Any: ...
     @property
     def multirange(self) -> str | None: ...
@@ -132,6 +134,9 @@ def _with_type(relations: dict[int, RowsT], new: RowsT) -> dict[int, RowsT]:
         if relation.routine is not None:
             routine = relation.routine.renewed(lambda t: renewed(t, type_))
             found[relation.id] = replace(found[relation.id], routine=routine)  # type: ignore[type-var]
+        if relation.operator is not None:
+            operator = relation.operator.renewed(lambda t: renewed(t, type_))
+            found[relation.id] = replace(found[relation.id], operator=operator)  # type: ignore[type-var]
     return found
 
 

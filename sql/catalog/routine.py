@@ -129,8 +129,8 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
     """The inverse of ``routine_from_json``."""
     return {
         "name": routine.name,
-        "arguments": [[a.name, _to_json(a.type), a.default, a.mode] for a in routine.declared],
-        "result": _to_json(routine.result),
+        "arguments": [[a.name, argument_to_json(a.type), a.default, a.mode] for a in routine.declared],
+        "result": argument_to_json(routine.result),
         "flags": [routine.returns_set, routine.table, routine.volatility, routine.strict, routine.expression,
                   routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record,
                   routine.trigger],
@@ -141,27 +141,33 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
 
 def _fold_to_json(fold: Fold) -> list[object]:
     final = None if fold.final is None else list(fold.final)
-    return [list(fold.transition), _to_json(fold.state), fold.initial, final, fold.final_extra]
+    return [list(fold.transition), argument_to_json(fold.state), fold.initial, final, fold.final_extra]
 
 
 def _fold_from_json(data: Sequence[Any], types: Types) -> Fold:
     transition, state, initial, final, extra = data
-    return Fold(tuple(transition), _from_json(state, types), initial, None if final is None else tuple(final), extra)
+    return Fold(
+        tuple(transition), argument_from_json(state, types), initial, None if final is None else tuple(final), extra
+    )
 
 
 def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
     """The inverse of ``routine_to_json``."""
-    declared = tuple(Argument(name, _from_json(type_, types), *rest) for name, type_, *rest in data["arguments"])
+    declared = tuple(
+        Argument(name, argument_from_json(type_, types), *rest) for name, type_, *rest in data["arguments"]
+    )
     fold = _fold_from_json(data["fold"], types) if data.get("fold") else None
-    made = Routine(data["name"], declared, _from_json(data["result"], types), *data["flags"])
+    made = Routine(data["name"], declared, argument_from_json(data["result"], types), *data["flags"])
     return replace(made, fold=fold, vectorised=data.get("vectorised", False))
 
 
-def _to_json(type_: ArgumentType) -> object:
+def argument_to_json(type_: ArgumentType) -> object:
+    """The inverse of ``argument_from_json``."""
     return type_.value if isinstance(type_, Polymorphic) else type_to_json(type_)
 
 
-def _from_json(data: Any, types: Types) -> ArgumentType:
+def argument_from_json(data: Any, types: Types) -> ArgumentType:
+    """The inverse of ``argument_to_json``."""
     return Polymorphic(data) if isinstance(data, str) else type_from_json(data, types)
 
 

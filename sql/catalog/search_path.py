@@ -11,10 +11,13 @@ from ivm.errors import SqlError
 from planner.identifiers import quoted
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
+    LABELS,
+    NO_OPERATORS,
     PUBLIC,
     ROWED,
     Catalog,
     CatalogReader,
+    Operators,
     Relation,
     RelationKind,
     RelationReference,
@@ -107,6 +110,18 @@ class SearchPathReader:
                     first.setdefault(relation.name, relation)
         return tuple(first.values())
 
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        found = self.catalog.operators.get(symbol)
+        if not found:
+            return NO_OPERATORS
+        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        first: dict[str, Relation] = {}
+        for relation in (r for place in places for r in found if r.schema_name == place):
+            first.setdefault(relation.name, relation)
+        system = places.index("pg_catalog") if "pg_catalog" in places else 0
+        before = tuple(r for r in first.values() if places.index(r.schema_name) < system)
+        return before, tuple(r for r in first.values() if r not in before)
+
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         places = self.path.places if schema_name is None else (self.schema(schema_name),)
         return next((t for t in (self.catalog.type(place, name) for place in places) if t is not None), None)
@@ -134,6 +149,14 @@ class SearchPathReader:
         """Whether the unqualified name resolves to this relation."""
         found = self.resolve(None, relation.name)
         return found is not None and found.id == relation.id
+
+    def described(self, relation: Relation) -> str:
+        """The object as messages about its dependencies name it, such as ``function f(integer)``."""
+        if not relation.signed:
+            return f"{LABELS[relation.kind]} {self.shown(relation)}"
+        kind = LABELS[relation.kind]
+        place = "" if relation.schema_name in self.path.places else f"{quoted(relation.schema_name)}."
+        return f"{kind} {place}{relation.name.removeprefix(f'{kind} ')}"
 
     def shown(self, relation: Relation) -> str:
         """The relation's name as SQL text, qualified by its schema if necessary."""
@@ -166,6 +189,11 @@ class Pinned:
         needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
         found = [r for r in needed if r.routine is not None and r.routine.name == name]
         return tuple(r for r in found if schema_name in (None, r.schema_name))
+
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
+        found = [r for r in needed if r.operator is not None and r.operator.symbol == symbol]
+        return tuple(r for r in found if schema_name in (None, r.schema_name)), ()
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         for reference in self.view.references:
@@ -212,6 +240,9 @@ class Recorder:
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return self.catalog.routines(schema_name, name)
+
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        return self.catalog.operators(schema_name, symbol)
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         found = self.catalog.type(schema_name, name)

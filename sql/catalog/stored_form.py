@@ -26,6 +26,7 @@ from sql.catalog.composite import StoredTypes
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import Check, ForeignKey, Index
+from sql.catalog.operators import operator_from_json, operator_to_json
 from sql.catalog.partitioning import PartitionBound, Partitioning
 from sql.catalog.routine import Types, routine_from_json, routine_to_json, type_from_json, type_to_json
 from sql.catalog.triggers import Trigger
@@ -78,6 +79,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "references": [_reference_to_json(r) for r in relation.references],
         "sequence": _sequence_to_json(relation.sequence) if relation.sequence else None,
         "routine": routine_to_json(relation.routine) if relation.routine else None,
+        "operator": operator_to_json(relation.operator) if relation.operator else None,
         "enum": enum_to_json(relation.enum) if relation.enum else None,
         "checks": [astuple(c) for c in relation.checks],
         "foreign_keys": [astuple(k) for k in relation.foreign_keys],
@@ -118,6 +120,7 @@ def _relation_from_json(
         foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
         triggers=tuple(Trigger(*t) for t in data.get("triggers", ())),
         routine=routine_from_json(data["routine"], types) if "routine" in data else None,
+        operator=operator_from_json(data["operator"], types) if "operator" in data else None,
         enum=enums.get(data["id"]),
         partitioning=Partitioning(**data["partitioning"]) if "partitioning" in data else None,
         bound=PartitionBound(**data["bound"]) if "bound" in data else None,

@@ -49,8 +49,13 @@ def check_unused(catalog: Catalog, gone: Collection[int]) -> None:
 def signature_types(catalog: Catalog, function: Relation) -> tuple[int, ...]:
     """The ids of the relations that define the types of a function's arguments and results."""
     assert function.routine is not None, "a function"
-    found: set[int] = set()
     given = (*(a.type for a in function.routine.declared), function.routine.result, *(c.type for c in function.columns))
+    return types_inside(catalog, given)
+
+
+def types_inside(catalog: Catalog, given: Iterable[object]) -> tuple[int, ...]:
+    """The ids of the relations that define these types, and those inside of them; polymorphic ones have none."""
+    found: set[int] = set()
     for type_ in given:
         for part in parts(type_) if isinstance(type_, SqlType) else ():
             named = part.enum or part.named

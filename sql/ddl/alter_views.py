@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
 from planner.logical.nodes import schema
-from sql.catalog.catalog import LABELS, Relation, RelationKind
+from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses
@@ -93,4 +93,4 @@ class Views:
             self.writer.redefine(settled(view, table, names_in(view, table), self.writer.catalog))
 
     def _described(self, relation: Relation) -> str:
-        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
+        return self.names.described(relation)

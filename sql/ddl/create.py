@@ -375,13 +375,12 @@ class Definer:
         if parent is not None:
             return f"{self._described(view)} depends on {self._described(parent)}"
         direct = [r.relation for r in view.references if r.relation in known]
-        needed = known[(direct or [i for i in view.dependencies if i in known])[0]]
+        found = [known[i] for i in direct or view.dependencies if i in known]
+        needed = next((r for r in found if r.operator is not None), found[0])  # rather than the function behind it
         return f"{self._described(view)} depends on {self._described(needed)}"
 
     def _described(self, relation: Relation) -> str:
-        if relation.routine is not None:
-            return f"function {relation.name}"
-        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
+        return self.names.described(relation)
 
     def say(self, message: str) -> None:
         """Send a notice to the client."""

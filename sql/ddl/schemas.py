@@ -32,7 +32,7 @@ def alter_schema(writer: Writer, statement: AlterSchema, user: str) -> None:
         detail = 'The prefix "pg_" is reserved for system schemas.'
         raise SqlError("42939", f'unacceptable schema name "{new}"', detail)
     inside = catalog.inside([name])
-    if any(r.kind in (RelationKind.FUNCTION, RelationKind.TYPE) for r in inside):
+    if any(r.kind in (RelationKind.FUNCTION, RelationKind.OPERATOR, RelationKind.TYPE) for r in inside):
         _check_names(list(catalog.relations.values()), name)
     schemas = {new if n == name else n: oid for n, oid in catalog.schemas.items()}
     writer.catalog = replace(catalog, schemas=schemas, version=writer.engine.next_version())

@@ -120,7 +120,7 @@ class SinkDefiner:
 
     def _source(self, schema_name: str | None, name: str) -> Relation:
         found = self.names.resolve(schema_name, name)
-        if found is None or found.kind is RelationKind.FUNCTION:
+        if found is None or found.signed:
             shown = name if schema_name is None else f"{schema_name}.{name}"
             raise SqlError("42P01", f'relation "{shown}" does not exist')
         check_source(found)

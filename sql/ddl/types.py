@@ -309,6 +309,4 @@ class TypeDefiner:
             name = quoted(relation.name)
             visible = found is not None and found.id == relation.id
             return f"type {name if visible else f'{quoted(relation.schema_name)}.{name}'}"
-        if relation.routine is not None:
-            return f"function {relation.name}"
-        return f"{LABELS[relation.kind]} {self.names.shown(relation)}"
+        return self.names.described(relation)

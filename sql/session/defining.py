@@ -20,6 +20,7 @@ from sql.ddl.comments import comment_on
 from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
+from sql.ddl.operators import alter_operator, create_operator
 from sql.ddl.rename import Renamer
 from sql.ddl.routines import alter_function, create_function
 from sql.ddl.schemas import alter_schema
@@ -42,7 +43,14 @@ from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
-from sql.statements.routines import AlterFunction, CreateFunction, DropFunction
+from sql.statements.routines import (
+    AlterFunction,
+    AlterOperator,
+    CreateFunction,
+    CreateOperator,
+    DropFunction,
+    RoutineStatement,
+)
 from sql.statements.sinks import SinkStatement
 from sql.statements.statements import Insert
 from sql.statements.triggers import TriggerStatement
@@ -124,6 +132,8 @@ class Definitions:
             alter = partial(self._alter, definer, request=request)
             alone, contexts = not self._session.in_block, partial(self._context, writer, request)
             return TypeDefiner(writer, notify, definer.names, alone, alter, contexts).run(statement)
+        if isinstance(statement, RoutineStatement):
+            return self._define_routine(definer, statement)
         if isinstance(statement, TriggerStatement):
             return TriggerDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, SinkStatement):
@@ -143,15 +153,6 @@ class Definitions:
             case definitions.CreateSequence():
                 definer.create_sequence(statement)
                 return "CREATE SEQUENCE"
-            case CreateFunction():
-                create_function(definer, statement)
-                return statement.tag
-            case AlterFunction():
-                alter_function(definer, statement, self._session.user)
-                return statement.tag
-            case DropFunction():
-                definer.drop_function(statement)
-                return statement.tag
             case definitions.AlterSequence():
                 definer.alter_sequence(statement)
                 return "ALTER SEQUENCE"
@@ -193,6 +194,25 @@ class Definitions:
             case definitions.DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
+
+    def _define_routine(self, definer: Definer, statement: RoutineStatement) -> str:
+        """Run one definition of a function or an operator; its tag."""
+        match statement:
+            case CreateFunction():
+                create_function(definer, statement)
+                return statement.tag
+            case AlterFunction():
+                alter_function(definer, statement, self._session.user)
+                return statement.tag
+            case CreateOperator():
+                create_operator(definer, statement)
+                return "CREATE OPERATOR"
+            case AlterOperator():
+                alter_operator(definer, statement, self._session.user)
+                return "ALTER OPERATOR"
+            case DropFunction():
+                definer.drop_function(statement)
+                return statement.tag
 
     def changer(self, writer: Writer, request: Request) -> Changer:
         return Changer(writer, self._session.coordinator.keys, self._reads.writing(writer, request)[0])

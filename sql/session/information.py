@@ -49,7 +49,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return self.session.database
 
     def relations(self) -> Iterable[Relation]:
-        others = (RelationKind.FUNCTION, RelationKind.TYPE, RelationKind.SINK)
+        others = (RelationKind.FUNCTION, RelationKind.OPERATOR, RelationKind.TYPE, RelationKind.SINK)
         return (*OWN_RELATIONS, *(r for r in self.catalog.relations.values() if r.kind not in others))
 
     def types(self) -> Iterable[Relation]:
@@ -58,6 +58,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def routines(self) -> Iterable[Relation]:
         return tuple(r for functions in self.catalog.routines.values() for r in functions)
+
+    def operators(self) -> Iterable[Relation]:
+        return tuple(r for operators in self.catalog.operators.values() for r in operators)
 
     def schemas(self) -> Mapping[str, int]:
         return {**INTERNAL_SCHEMAS, **self.catalog.schemas}

@@ -1,4 +1,4 @@
-"""Bound statements about user-defined functions and aggregates."""
+"""Bound statements about user-defined functions, aggregates and operators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class DropFunction:
-    """``missing``: the notices of IF EXISTS for functions that do not exist."""
+    """DROP of functions, or of operators. ``missing``: the notices of IF EXISTS for those that do not exist."""
 
     functions: tuple[Relation, ...]
     missing: tuple[str, ...] = ()
@@ -48,6 +48,26 @@ class AlterFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateOperator:
+    """``relation``: complete but for its id and the operators it is linked to: ``commutator`` and ``negator``, each the
+    schema, if given, and the symbol. ``warnings``: to send."""
+
+    relation: Relation
+    commutator: tuple[str | None, str] | None = None
+    negator: tuple[str | None, str] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlterOperator:
+    """``owner``: of OWNER TO."""
+
+    old: Relation
+    new: Relation
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CallProcedure:
     """CALL. ``args``: expressions without columns, one for each parameter that a call gives; ``columns``: of the row
     that it returns, None without OUT parameters; ``outputs``: what the call gives for each of these."""
@@ -59,4 +79,4 @@ class CallProcedure:
     outputs: tuple[Scalar, ...] = ()
 
 
-RoutineStatement = CreateFunction | AlterFunction | DropFunction
+RoutineStatement = CreateFunction | AlterFunction | DropFunction | CreateOperator | AlterOperator

@@ -36,10 +36,10 @@ def rows(state: SystemState, row: Row) -> Iterator[Datums]:
         routine = relation.routine
         assert routine is not None, "a function"
         names = tuple(a.name or "" for a in routine.declared)
-        types = tuple(map(_oid, routine.types))
+        types = tuple(map(argument_oid, routine.types))
         modes, every = None, None
         if any(a.mode != "in" for a in routine.declared):
-            every = tuple(_oid(a.type) for a in routine.declared)
+            every = tuple(argument_oid(a.type) for a in routine.declared)
             modes = tuple(_MODES[a.mode] for a in routine.declared)
         defaults = ", ".join(a.default for a in routine.arguments if a.default is not None)
         yield row(
@@ -68,25 +68,26 @@ def aggregates(state: SystemState, row: Row, builtin: Mapping[str, int]) -> Iter
         fold = routine.fold
         yield row(
             aggfnoid=relation.id, aggkind="n", aggfinalmodify="r", aggmfinalmodify="r",
-            aggtransfn=0 if fold is None else _named_oid(state, fold.transition, builtin),
-            aggfinalfn=0 if fold is None or fold.final is None else _named_oid(state, fold.final, builtin),
+            aggtransfn=0 if fold is None else function_oid(state, fold.transition, builtin),
+            aggfinalfn=0 if fold is None or fold.final is None else function_oid(state, fold.final, builtin),
             aggfinalextra=fold is not None and fold.final_extra,
-            aggtranstype=_result_oid(routine) if fold is None else _oid(fold.state),
+            aggtranstype=_result_oid(routine) if fold is None else argument_oid(fold.state),
             agginitval=None if fold is None else fold.initial,
         )  # fmt: skip
 
 
-def _named_oid(state: SystemState, name: tuple[str, ...], builtin: Mapping[str, int]) -> int:
+def function_oid(state: SystemState, name: tuple[str, ...], builtin: Mapping[str, int]) -> int:
     """The oid of a function of this name, a user's first."""
     own = (r.id for r in state.routines() if r.routine is not None and r.routine.name == name[-1])
     return next(own, builtin.get(name[-1], 0))
 
 
 def _result_oid(routine: Routine) -> int:
-    return _oid(routine.result)
+    return argument_oid(routine.result)
 
 
-def _oid(type_: ArgumentType) -> int:
+def argument_oid(type_: ArgumentType) -> int:
+    """The oid of a declared type."""
     if isinstance(type_, Polymorphic):
         return _POLYMORPHIC[type_]
     return _RECORD if type_.kind is Kind.RECORD and type_.named is None else type_oid(type_)

@@ -93,6 +93,10 @@ class SystemState(Protocol):
         """User-defined functions."""
         ...
 
+    def operators(self) -> Iterable[Relation]:
+        """User-defined operators."""
+        ...
+
     def schemas(self) -> Mapping[str, int]:
         """All schemas with their oids."""
         ...

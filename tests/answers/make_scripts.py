@@ -1,4 +1,4 @@
-"""Asks a real PostgreSQL 15 for what scripts give: plpgsql.sql → plpgsql.json, triggers.sql → triggers.json.
+"""Asks a real PostgreSQL 15 for what scripts give: operators.sql → operators.json, …
 
 ``python -m tests.answers.make_scripts 'host=127.0.0.1 port=5499 user=postgres dbname=oracle'``: an empty database.
 
@@ -19,7 +19,7 @@ from psycopg.pq import DiagnosticField as Field
 from tests.answers.make_queries import SETTINGS
 
 HERE = Path(__file__).parent
-SCRIPTS = ("plpgsql", "triggers")
+SCRIPTS = ("operators", "plpgsql", "triggers")
 FIELDS = (Field.SQLSTATE, Field.MESSAGE_PRIMARY, Field.MESSAGE_DETAIL, Field.MESSAGE_HINT, Field.CONTEXT)
 
 

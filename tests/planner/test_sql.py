@@ -16,7 +16,7 @@ from planner.peek.order_limit import finish
 from planner.peek.run import run
 from planner.transform.pipeline import optimize
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import NO_OPERATORS, Operators, Relation, RelationKind, TableColumn
 from sql.parse import StatementText
 from sql.statements.queries import Query
 from tests.support.planner_bench import Row, World, decode
@@ -119,6 +119,9 @@ def bound(text: str) -> Query:
 
         def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
             return ()
+
+        def operators(self, schema_name: str | None, symbol: str) -> Operators:
+            return NO_OPERATORS
 
         def type(self, schema_name: str | None, name: str) -> Relation | None:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import NO_OPERATORS, Operators, Relation, RelationKind, TableColumn
 from sql.parse import split
 from sql.statements.definitions import CreateTable, CreateView
 from sql.statements.queries import Query
@@ -30,6 +30,9 @@ class FakeCatalog:
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return ()
+
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        return NO_OPERATORS
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         return None

@@ -99,8 +99,8 @@ class OperatorGrammar(TypeGrammar):
                 self.index += 1
                 return nodes.NotExpr(self._climb(NOT), token.start)
             if token.value == "operator" and self.is_symbol("(", 1):
-                symbol = self.operator_symbol()
-                return nodes.Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start)
+                schema, symbol = self.operator_symbol()
+                return nodes.Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start, schema)
         return self.operand()
 
     def _infix(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
@@ -142,39 +142,44 @@ class OperatorGrammar(TypeGrammar):
 
     def _binary(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         at = self.token.start
-        symbol = self.operator_symbol()
+        schema, symbol = self.operator_symbol()
         if not restricted and self.is_one_of("any", "some", "all"):
-            return self._quantified(left, symbol, at)
+            return self._quantified(left, symbol, at, schema)
         right = self._climb(precedence + 1, restricted)
         if precedence == COMPARE and self._precedence(restricted) == COMPARE:
             raise self.error()
-        return nodes.Operator(symbol, (left, right), at)
+        return nodes.Operator(symbol, (left, right), at, schema)
 
-    def operator_symbol(self) -> str:
-        """An operator, or ``OPERATOR(schema.op)``."""
+    def operator_symbol(self) -> tuple[str | None, str]:
+        """An operator, or ``OPERATOR(schema.op)``: its schema and its symbol."""
         if not self.accept("operator"):
-            return self._bare_symbol()
+            return None, self._bare_symbol()
         self.expect_symbol("(")
-        while self.token.kind in (TokenKind.WORD, TokenKind.QUOTED):
-            self.index += 1
-            self.expect_symbol(".")
-        symbol = self._bare_symbol()
+        found = self.qualified_symbol()
         self.expect_symbol(")")
-        return symbol
+        return found
+
+    def qualified_symbol(self) -> tuple[str | None, str]:
+        """``[schema.]op`` (gram.y's any_operator)."""
+        schema = None
+        while self.token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+            schema = self.name()
+            self.expect_symbol(".")
+        return schema, self._bare_symbol()
 
     def _bare_symbol(self) -> str:
         if self.token.kind is not TokenKind.SYMBOL or _SYMBOLS.get(self.token.value, OTHER) == 0:
             raise self.error()
         return self.advance().value
 
-    def _quantified(self, left: nodes.Expr, symbol: str, at: int) -> nodes.Expr:
+    def _quantified(self, left: nodes.Expr, symbol: str, at: int, schema: str | None = None) -> nodes.Expr:
         every = self.advance().value == "all"
         operand = self.parenthesised()
         if isinstance(operand, tuple):
             if len(operand) > 1:
                 raise self.error(self.ahead(-1))
-            return nodes.Quantifier(left, symbol, every, operand[0], at)
-        return nodes.Quantifier(left, symbol, every, operand, at)
+            return nodes.Quantifier(left, symbol, every, operand[0], at, schema)
+        return nodes.Quantifier(left, symbol, every, operand, at, schema)
 
     def _is_test(self, left: nodes.Expr, restricted: bool) -> nodes.Expr:
         token = self.advance()

@@ -25,7 +25,7 @@ class WindowGrammar(OperatorGrammar):
         using = None
         if self.accept("using"):
             operator_at = self.token.start
-            symbol = self.operator_symbol()
+            _, symbol = self.operator_symbol()
             descending = symbol in (">", "~>~")
             using = None if symbol in ("<", ">") else (symbol, operator_at)
         else:

@@ -1,4 +1,4 @@
-"""The leaves of the syntax tree: constants and parameters. ``queries`` has them too, beside all other expressions."""
+"""The leaves of the syntax tree: constants, parameters, types. ``queries`` has them too, with all other expressions."""
 
 from __future__ import annotations
 
@@ -40,3 +40,22 @@ class Boolean:
 class Param:
     index: int
     at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """DEFAULT in VALUES of an INSERT or in SET."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """A type as written: its folded name, modifiers, if it is an array; the ``column`` of the table, for ``%TYPE``."""
+
+    name: str
+    args: tuple[int, ...]
+    array: bool
+    at: int
+    schema: str | None = None
+    column: str | None = None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.nodes.constants import Bits, Boolean, Null, Number, Param, String
+from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
 from sql.syntax.nodes.json_calls import JsonCall, JsonTable
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
-__all__ = ["Bits", "Boolean", "JsonCall", "JsonTable", "Null", "Number", "Param", "String"]
+__all__ = ["Bits", "Boolean", "Default", "JsonCall", "JsonTable", "Null", "Number", "Param", "String", "TypeName"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +32,13 @@ class Star:
 
 
 @dataclass(frozen=True, slots=True)
-class TypeName:
-    """A type as written: its folded name, modifiers, if it is an array; the ``column`` of the table, for ``%TYPE``."""
-
-    name: str
-    args: tuple[int, ...]
-    array: bool
-    at: int
-    schema: str | None = None
-    column: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Operator:
-    """A prefix (one argument) or infix operator."""
+    """A prefix (one argument) or infix operator. ``schema``: as in ``OPERATOR(schema.+)``."""
 
     symbol: str
     args: tuple[Expr, ...]
     at: int
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +178,7 @@ class Quantifier:
     every: bool
     operand: Expr | Query
     at: int
+    schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +251,6 @@ class AllFields:
 class Collate:
     expr: Expr
     collation: tuple[str, ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Default:
-    """DEFAULT in VALUES of an INSERT or in SET."""
-
     at: int
 
 

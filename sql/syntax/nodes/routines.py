@@ -43,12 +43,12 @@ class CreateFunctionStatement:
 @dataclass(frozen=True, slots=True)
 class CommentStatement:
     """COMMENT ON. ``kind`` as written; ``part``: a column or a constraint of the named relation; ``types``: of a
-    function's arguments, if given. ``text`` None: the comment goes."""
+    function's arguments, if given, or of an operator's. ``text`` None: the comment goes."""
 
     kind: str
     name: TableName
     part: str
-    types: tuple[TypeName, ...] | None
+    types: tuple[TypeName | None, ...] | None
     text: str | None
 
 

@@ -8,6 +8,7 @@ from ivm.errors import unsupported
 from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.nodes.queries import TableName
 from sql.syntax.nodes.routines import CommentStatement
+from sql.syntax.utility.operators import operator_signature
 from sql.syntax.utility.routines import signature
 
 RELATIONS: Final = ("table", "view", "index", "sequence", "type", "domain", "source", "sink")
@@ -31,6 +32,9 @@ def comment_statement(cursor: DefinitionGrammar) -> CommentStatement:
     if kind in _ROUTINES:
         name, types = signature(cursor, kind == "aggregate")
         return CommentStatement(kind, name, "", types, _text(cursor))
+    if kind == "operator" and not cursor.is_one_of("class", "family"):
+        name, operands = operator_signature(cursor)
+        return CommentStatement(kind, name, "", operands, _text(cursor))
     if kind == "constraint":
         part = cursor.name()
         cursor.expect("on")

@@ -19,6 +19,7 @@ from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.domains import domain_statement
+from sql.syntax.utility.operators import operator_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
@@ -81,9 +82,9 @@ class StatementGrammar(AlterGrammar):
         routine = routine_statement(self) or routine_change(self)
         if routine is not None:
             return routine
-        trigger = trigger_statement(self)
-        if trigger is not None:
-            return trigger
+        own = operator_statement(self) or trigger_statement(self)
+        if own is not None:
+            return own
         typed = type_statement(self) or domain_statement(self)
         if typed is not None:
             return typed

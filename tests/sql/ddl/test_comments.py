@@ -41,7 +41,7 @@ MISTAKES = (
     ("TYPE missing", "42704", 'type "missing" does not exist'),
     ("ROLE somebody", "42704", 'role "somebody" does not exist'),
     ("DATABASE other", "3D000", 'database "other" does not exist'),
-    ("OPERATOR + (int, int)", "0A000", "COMMENT ON OPERATOR is not supported"),
+    ("OPERATOR + (int, int)", "0A000", "a comment on a built-in operator is not supported"),
 )
 
 

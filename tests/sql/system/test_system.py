@@ -38,6 +38,9 @@ class State:
     def routines(self) -> list[Relation]:
         return []
 
+    def operators(self) -> list[Relation]:
+        return []
+
     def relations(self) -> list[Relation]:
         return [TABLE, VIEW, MATERIALIZED, ERRORS]
 
