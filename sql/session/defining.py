@@ -33,6 +33,8 @@ from sql.engine.clock import timestamp_now
 from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
+from sql.parse import StatementText
+from sql.session.preparing import prepare_over
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -187,6 +189,7 @@ class Definitions:
                 return "COMMENT"
             case definitions.CreateSchema():
                 definer.create_schema(statement, self._session.user)
+                self._create_elements(writer, statement, request, notify)
                 return "CREATE SCHEMA"
             case definitions.AlterSchema():
                 alter_schema(writer, statement, self._session.user)
@@ -194,6 +197,25 @@ class Definitions:
             case definitions.DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
+
+    def _create_elements(
+        self, writer: Writer, statement: definitions.CreateSchema, request: Request, notify: Notify
+    ) -> None:
+        """Create the objects that CREATE SCHEMA names, each over the catalog that those before it have left. Raises
+        42P15 and what their statements raise."""
+        session, name = self._session, statement.name or self._session.user
+        before, session.creating = session.creating, name
+        try:
+            for element in statement.elements:
+                if element.schema_name not in (None, name):
+                    shown = f"({element.schema_name}) different from the one being created ({name})"
+                    raise SqlError("42P15", f"CREATE specifies a schema {shown}")
+                prepared = prepare_over(session, StatementText(element.text, element.at), writer.catalog)
+                made = prepared.bound.statement
+                assert isinstance(made, definitions.Definition), "the grammar takes only these"
+                self.define_now(writer, made, prepared, request, notify)
+        finally:
+            session.creating = before
 
     def _define_routine(self, definer: Definer, statement: RoutineStatement) -> str:
         """Run one definition of a function or an operator; its tag."""

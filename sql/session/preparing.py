@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import BYTEA, INT8, TEXT, SqlType
+from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import Prepared
 from sql.parse import StatementText, parse
 from sql.session.portal import NamedStatement
@@ -29,7 +30,13 @@ def prepare(session: SessionState, statement: StatementText, types: tuple[SqlTyp
         tree = parse(statement)
         if not (isinstance(tree, Utility) and ends_failed_block(tree.statement)):
             raise aborted()
-    catalog = session.catalog
+    return prepare_over(session, statement, session.catalog, types)
+
+
+def prepare_over(
+    session: SessionState, statement: StatementText, catalog: Catalog, types: tuple[SqlType | None, ...] = ()
+) -> Prepared:
+    """The same over a catalog other than that of the session's transaction."""
     cache = session.coordinator.statements
     try:
         return cache.prepare(statement, catalog, session.path(catalog), types, session.settings)

@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
+from planner.identifiers import quoted
 from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
@@ -86,6 +87,8 @@ class SessionState:
         """Runs the routines that are interpreted."""
         self._started = timestamp_now()
         self._path: tuple[str, int, SearchPath] | None = None
+        self.creating: str | None = None
+        """The schema that CREATE SCHEMA makes objects in, which comes first in the search path."""
 
     # Transactions.
 
@@ -139,6 +142,8 @@ class SessionState:
     def path(self, catalog: Catalog) -> SearchPath:
         """The search path now."""
         setting = self.settings.get("search_path")
+        if self.creating is not None:
+            setting = f"{quoted(self.creating)}, {setting}"
         if self._path is None or self._path[:2] != (setting, catalog.version):
             self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
         return self._path[2]

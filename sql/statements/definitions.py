@@ -133,12 +133,25 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemaElement:
+    """A statement inside of CREATE SCHEMA: its text, that text's offset, its place in the order in which they run, and
+    the schema that it names."""
+
+    text: str
+    at: int
+    order: int
+    schema_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSchema:
-    """``name`` None: the role's name. ``owner`` None: the current role."""
+    """``name`` None: the role's name. ``owner`` None: the current role. ``elements``: in the order in which they
+    run."""
 
     name: str | None
     owner: str | None = None
     if_not_exists: bool = False
+    elements: tuple[SchemaElement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

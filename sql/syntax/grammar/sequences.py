@@ -11,9 +11,10 @@ from sql.syntax.lexing.lexer import TokenKind
 
 
 def sequence_options(cursor: TokenCursor) -> SequenceOptions:
-    """The options up to the end or a closing parenthesis. Raises 42601 for an unknown or repeated one."""
+    """The options up to the end, a closing parenthesis, or the next element of CREATE SCHEMA. Raises 42601 for an
+    unknown or repeated one."""
     options = SequenceOptions()
-    while not (cursor.at_end() or cursor.is_symbol(")")):
+    while not (cursor.at_end() or cursor.is_symbol(")") or cursor.is_one_of("create", "grant")):
         options = sequence_option(cursor, options)
     return options
 

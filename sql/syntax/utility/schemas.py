@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from ivm.errors import SqlError, unsupported
+from abc import abstractmethod
+
+from ivm.errors import SqlError
 from sql.statements import definitions
 from sql.syntax.lexing.lexer import TokenKind
-from sql.syntax.nodes.statements import Utility
+from sql.syntax.nodes.statements import Statement, Utility
 from sql.syntax.utility.copy import CopyGrammar
+from sql.syntax.utility.schema_elements import schema_elements
 
 _ME = ("current_user", "current_role", "session_user", "user")
 
 
 class SchemaGrammar(CopyGrammar):
     """Statements about schemas."""
+
+    @abstractmethod
+    def statement(self) -> Statement:
+        """The statement that starts here."""
 
     def starts_schema(self) -> bool:
         """Whether CREATE, ALTER or DROP SCHEMA is next."""
@@ -37,14 +44,11 @@ class SchemaGrammar(CopyGrammar):
         if_not_exists = self.accept("if", "not", "exists")
         name = None if self.is_word("authorization") else self.name()
         owner = self._role() if self.accept("authorization") else None
-        if not self.at_end():
+        if if_not_exists and self.is_one_of("create", "grant"):
             what = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements"
-            if if_not_exists and self.is_one_of("create", "grant"):
-                raise SqlError("0A000", what, position=self.token.start + 1)
-            if self.is_one_of("create", "grant"):
-                raise unsupported("CREATE SCHEMA with schema elements", position=self.token.start + 1)
-            raise self.error()
-        return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists)
+            raise SqlError("0A000", what, position=self.token.start + 1)
+        elements = schema_elements(self, self.statement)
+        return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists, elements)
 
     def _role(self) -> str | None:
         """A role's name, None for the current user."""

@@ -486,3 +486,46 @@ def test_a_schema_is_renamed(client: Client) -> None:
     client.run("ALTER SCHEMA two RENAME TO three")
     assert client.rows("SELECT three.f(1)") == [("1",)]
     client.run("DROP SCHEMA three CASCADE")
+
+
+def test_create_schema_with_elements(client: Client) -> None:
+    client.run("CREATE TABLE other (id int PRIMARY KEY)")
+    client.run("CREATE TABLE t (wrong int)")
+    client.run(
+        "CREATE SCHEMA made CREATE VIEW v AS SELECT * FROM t CREATE INDEX i ON made.t (x) CREATE SEQUENCE q START 5"
+        " CREATE TABLE t (x int DEFAULT nextval('q'), y int REFERENCES public.other) CREATE UNIQUE INDEX ON t (y)"
+    )
+    client.run("INSERT INTO made.t VALUES (DEFAULT, NULL)")
+    assert client.rows("TABLE made.v") == [("5", None)]
+    names = "SELECT relname FROM pg_class WHERE relnamespace = 'made'::regnamespace ORDER BY 1"
+    assert client.rows(names) == [("i",), ("q",), ("t",), ("t_y_idx",), ("v",)]
+    assert client.rows("SHOW search_path") == [('"$user", public',)]
+    assert client.rows("SELECT current_schema") == [("public",)]
+    client.run("CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.x := 7; RETURN NEW; END'")
+    client.run(
+        "CREATE SCHEMA fired CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION told()"
+        " CREATE TABLE t (x int)"
+    )
+    client.run("INSERT INTO fired.t VALUES (1)")
+    assert client.rows("TABLE fired.t") == [("7",)]
+
+
+@pytest.mark.parametrize(
+    ("elements", "state", "message"),
+    [
+        ("CREATE TABLE public.t (x int)", "42P15",
+         "CREATE specifies a schema (public) different from the one being created (bad)"),
+        ("CREATE TABLE t (x int) CREATE VIEW v AS SELECT y FROM t", "42703", 'column "y" does not exist'),
+        ("CREATE TABLE t (x int REFERENCES u) CREATE TABLE u (y int PRIMARY KEY)", "42P01",
+         'relation "u" does not exist'),
+        ("CREATE TEMP TABLE t (x int)", "42P16", "cannot create temporary relation in non-temporary schema"),
+        ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "42601",
+         'syntax error at or near "FUNCTION"'),
+        ("DROP TABLE t", "42601", 'syntax error at or near "DROP"'),
+        ("CREATE TABLE t AS SELECT 1", "0A000", "CREATE SCHEMA with elements of this kind is not supported"),
+    ],
+)  # fmt: skip
+def test_wrong_elements(client: Client, elements: str, state: str, message: str) -> None:
+    error = client.error(f"CREATE SCHEMA bad {elements}")
+    assert (error.sqlstate, error.message) == (state, message)
+    assert client.rows("SELECT count(*) FROM pg_namespace WHERE nspname = 'bad'") == [("0",)]
