@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ivm.errors import SqlError, too_deep
 from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
-from sql.syntax.nodes.queries import Expr
+from sql.syntax.nodes.queries import Expr, TypeName
 from sql.syntax.nodes.statements import Statement
 from sql.syntax.utility.statement import StatementGrammar
 
@@ -113,6 +113,14 @@ def moved(error: SqlError, offset: int) -> SqlError:
     if error.position is not None and offset:
         error.position += offset
     return error
+
+
+def parse_type_name(text: str) -> TypeName:
+    """A type's name with its modifiers, as in a cast. Raises 42601."""
+    grammar = StatementGrammar(text, tokenize(text))
+    name = grammar.type_name()
+    grammar.end()
+    return name
 
 
 @lru_cache(maxsize=1024)

@@ -19,6 +19,20 @@ SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
 """Compatible with a PostgreSQL 15: what psql and drivers decide by."""
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectNames:
+    """``text``: pg_describe_object; ``kind`` to ``identity``: pg_identify_object; ``names`` and ``args``:
+    pg_identify_object_as_address. All but the kind are None where there is no such object."""
+
+    text: str | None
+    kind: str
+    schema: str | None
+    name: str | None
+    identity: str | None
+    names: tuple[str, ...] | None
+    args: tuple[str, ...] | None = ()
+
+
 class SessionFunctions(Protocol):
     """What functions about the session and the catalog need; sql/ implements it."""
 
@@ -94,6 +108,34 @@ class SessionFunctions(Protocol):
         """pg_get_constraintdef."""
         ...
 
+    def described_object(self, catalog: int, oid: int, number: int) -> ObjectNames:
+        """The names of an object of a system catalog, or of a relation's column. Raises 0A000."""
+        ...
+
+    def argument_default(self, oid: int, number: int) -> str | None:
+        """pg_get_function_arg_default."""
+        ...
+
+    def partition_ancestors(self, oid: int) -> Sequence[int]:
+        """A partition or partitioned table, and its ancestors."""
+        ...
+
+    def partition_tree(self, oid: int) -> Sequence[tuple[int, int | None, bool, int]]:
+        """pg_partition_tree: oid, parent, whether it is a leaf, and level."""
+        ...
+
+    def keywords(self) -> Sequence[tuple[str, str, bool, str, str]]:
+        """pg_get_keywords."""
+        ...
+
+    def sequence_parameters(self, oid: int) -> tuple[int, int, int, int, bool, int, int]:
+        """pg_sequence_parameters. Raises 42809."""
+        ...
+
+    def base_type(self, oid: int) -> int | None:
+        """The type's oid, or that below a domain; None for no type."""
+        ...
+
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""
         ...
@@ -106,12 +148,33 @@ class SessionFunctions(Protocol):
         """pg_notify."""
         ...
 
-    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
-        """Takes an advisory lock. Raises 55P03 if another session holds it."""
+    def listening_channels(self) -> Sequence[str]: ...
+    def wait(self, seconds: float) -> None:
+        """Makes the running statement wait so long before it ends."""
         ...
 
-    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool: ...
-    def advisory_unlock(self, key: tuple[int, ...]) -> bool: ...
+    def statement_text(self) -> str:
+        """The text of the statement that the client runs."""
+        ...
+
+    def address(self, server: bool) -> tuple[str, int] | None:
+        """The client's host and port, or the server's; None for a client without TCP."""
+        ...
+
+    def input_error(self, context: Context, text: str, type_: str) -> SqlError | None:
+        """What the input function of the type of that name says of a text; None: it takes it. Raises 42704, 42601."""
+        ...
+
+    def type_modifier(self, type_: str) -> int | None:
+        """A type name's modifier, -1 without any; None if there is no such type."""
+        ...
+
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> None:
+        """Takes an advisory lock. Raises 55P03 if another session holds it in a way that excludes this one."""
+        ...
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> bool: ...
+    def advisory_unlock(self, key: tuple[int, ...], shared: bool) -> bool: ...
     def advisory_unlock_all(self) -> None: ...
     def call_routine(
         self, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType, in_from: bool = False
@@ -149,6 +212,12 @@ class Context:
     formats: DateFormats = DEFAULT_FORMATS
     hold: object = None
     cut: Cut | None = None
+
+    def asked(self) -> SessionFunctions:
+        """The session that runs the statement. Raises 0A000 if there is none, as on Spark's executors."""
+        if self.session is None:
+            raise SqlError("0A000", "this function needs a session")
+        return self.session
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, SqlType
+from planner.expr.comparison import Comparison
 from planner.expr.functions.library import overloads
 from planner.expr.functions.table import ArgumentType
 from sql.bind import operator_functions
@@ -128,6 +129,9 @@ def _behind(env: Environment, function: OptionValue, operator: Operator) -> Oper
     raise SqlError("42883", f"function {shown} does not exist")
 
 
+_COMPARISONS: Final = frozenset(comparison.value for comparison in Comparison)
+
+
 def _builtin(name: str, types: tuple[ArgumentType, ...]) -> ArgumentType | None:
     """What the built-in function of this name and just these types gives; None if there is none."""
     for function in overloads(name):
@@ -137,7 +141,7 @@ def _builtin(name: str, types: tuple[ArgumentType, ...]) -> ArgumentType | None:
     if pair != types:
         return None
     fitting = (f for f in overloads(symbol) if f.args == types)
-    return next((f.result for f in fitting), BOOL if symbol in ("=", "<>", "<", "<=", ">", ">=") else None)
+    return next((f.result for f in fitting), BOOL if symbol in _COMPARISONS else None)
 
 
 def _estimator(value: OptionValue, kind: str) -> str:

@@ -63,6 +63,10 @@ class WireSession(Protocol):
 
     @property
     def transaction_status(self) -> Literal["I", "T", "E"]: ...
+    def connected(self, client: tuple[str, int], server: tuple[str, int]) -> None:
+        """The host and port of a client with TCP, and the server's."""
+        ...
+
     @property
     def text_style(self) -> TextStyle:
         """How values are formatted as text: time zone, names for reg* types."""

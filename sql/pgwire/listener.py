@@ -192,11 +192,19 @@ class ClientConnection(asyncio.Protocol):
                 case _:
                     assert_never(opening)
 
+    def _tell_addresses(self, session: WireSession) -> None:
+        assert self._transport is not None
+        ends = [self._transport.get_extra_info(which) for which in ("peername", "sockname")]
+        if all(isinstance(end, tuple) for end in ends):
+            (client, server) = ((end[0].partition("%")[0], end[1]) for end in ends)
+            session.connected(client, server)
+
     async def _converse(self, startup: Startup) -> None:
         opened = open_session(startup)
         session = self._server.session_factory(opened.user, opened.database, opened.parameters)
         self.session = session
         session.signalled = self._signalled
+        self._tell_addresses(session)
         self._server.register(self, session.backend_id)
         out = [AUTHENTICATION_OK]
         if startup.minor > 0 or opened.unknown:

@@ -8,13 +8,15 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
 from ivm.words import SqlType
+from planner.expr.context import Context
 from planner.expr.random_numbers import RandomNumbers
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
-from sql.catalog.search_path import SearchPath
+from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
 from sql.engine.writer import Writer
+from sql.session.inputs import input_error, modifier
 from sql.session.modes import set_variable
 from sql.session.own_relations import own_rows
 from sql.session.read_points import ReadPoint, present
@@ -95,16 +97,36 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
     def notify(self, channel: str, payload: str) -> None:
         self.session.notifications.notify(channel, payload)
 
-    def advisory_lock(self, key: tuple[int, ...], transaction: bool) -> None:
-        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction)
+    def listening_channels(self) -> Sequence[str]:
+        return self.session.coordinator.channels.of(self.session.notifications)
 
-    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool) -> bool:
-        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction)
+    def wait(self, seconds: float) -> None:
+        self.session.pause += seconds
 
-    def advisory_unlock(self, key: tuple[int, ...]) -> bool:
-        released = self.session.coordinator.advisory.give_back(self.session.backend_id, key)
+    def statement_text(self) -> str:
+        return self.session.statement
+
+    def address(self, server: bool) -> tuple[str, int] | None:
+        known = self.session.addresses
+        return None if known is None else known[server]
+
+    def input_error(self, context: Context, text: str, type_: str) -> SqlError | None:
+        return input_error(SearchPathReader(self.catalog, self.path), context, text, type_)
+
+    def type_modifier(self, type_: str) -> int | None:
+        return modifier(SearchPathReader(self.catalog, self.path), type_)
+
+    def advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> None:
+        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction, shared)
+
+    def try_advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> bool:
+        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction, shared)
+
+    def advisory_unlock(self, key: tuple[int, ...], shared: bool) -> bool:
+        released = self.session.coordinator.advisory.give_back(self.session.backend_id, key, shared)
         if not released:
-            self.session.notice("you don't own a lock of type ExclusiveLock", "WARNING", "01000")
+            kind = "ShareLock" if shared else "ExclusiveLock"
+            self.session.notice(f"you don't own a lock of type {kind}", "WARNING", "01000")
         return released
 
     def advisory_unlock_all(self) -> None:

@@ -33,6 +33,14 @@ class Interrupts:
         """Discard an interrupt meant for an earlier statement: a new one begins."""
         self._error = None
 
+    def forgiven(self) -> bool:
+        """Whether the CancelledError that has just been caught was an interrupt, which has then had its effect."""
+        error, self._error = self._error, None
+        task = asyncio.current_task()
+        if error is not None and task is not None:
+            task.uncancel()
+        return error is not None
+
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """In this context, ``interrupt`` ends the current ``await`` with its SqlError."""

@@ -25,7 +25,7 @@ from sql.session.preparing import current, output_columns, prepare, statement_na
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
-from sql.statements.queries import OutputColumn
+from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import CopyInResult, CopyOutResult, EmptyResult, Result, RowsResult
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -65,6 +65,10 @@ class Session:
     def text_style(self) -> TextStyle:
         """The settings of the text forms of values."""
         return output_style(self.state)
+
+    def connected(self, client: tuple[str, int], server: tuple[str, int]) -> None:
+        """Told by the wire of a client with TCP: its host and port, and the server's."""
+        self.state.addresses = client, server
 
     @property
     def copying(self) -> Callable[[], CopyInfo] | None:
@@ -216,11 +220,14 @@ class Session:
         if control is not None:
             return control
         state.interrupts.forget()
+        state.statement, state.pause = prepared.text, 0.0
         with state.interrupts.limited(state.settings.milliseconds("statement_timeout")):
             state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE)
             with state.interrupts.interruptible():
                 try:
                     result = await self._executor.run(prepared, request)
+                    if state.pause:
+                        await state.rest(isinstance(statement, Query))
                 except NegativeCountError:
                     state.coordinator.refills.look()
                     raise

@@ -5,6 +5,7 @@ Everything that runs statements takes this state, and none of it knows ``Session
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,6 +82,12 @@ class SessionState:
         self.interrupts = Interrupts()
         self.numbers = SequenceNumbers()
         self.random_numbers = RandomNumbers()
+        self.statement = ""
+        """The text of the last statement."""
+        self.pause = 0.0
+        """Seconds that the running statement is to wait before it ends (pg_sleep)."""
+        self.addresses: tuple[tuple[str, int], tuple[str, int]] | None = None
+        """The client's host and port, and the server's; None without TCP."""
         self.backend_id = next(_BACKENDS)
         self.notifications = Notifications(coordinator.channels, self.backend_id)
         self.routines: RoutineCaller | None = None
@@ -126,6 +133,15 @@ class SessionState:
     def begin_implicit(self, extent: Extent = Extent.MESSAGE) -> Transaction:
         """The transaction for the next statement; if none is open, a new one of this extent."""
         return self.new_transaction(extent) if self.transaction is None else self.transaction
+
+    async def rest(self, reads: bool) -> None:
+        """Wait as long as the statement asked for. An interrupt ends it, with its error if the statement only
+        ``reads``: what others have changed stands."""
+        try:
+            await asyncio.sleep(self.pause)
+        except asyncio.CancelledError:
+            if reads or not self.interrupts.forgiven():
+                raise
 
     # Names.
 
@@ -179,7 +195,7 @@ class SessionState:
         status = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
         shown = "active" if self.interrupts.running else status[self.transaction_status]
         application = self.settings.get("application_name")
-        return SessionInfo(self.backend_id, self.user, self.database, application, shown, "", self._started)
+        return SessionInfo(self.backend_id, self.user, self.database, application, shown, self.statement, self._started)
 
 
 def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
+from planner.expr.context import ObjectNames
 from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
@@ -16,8 +17,10 @@ from sql.catalog.keys import Index, constraint_oid
 from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions
 from sql.catalog.user_types import type_of_oid, typed
+from sql.syntax.lexing.keywords import keyword_rows
 from sql.system import pg_routines
 from sql.system.information_schema import updatable
+from sql.system.objects import described
 from sql.system.pg_relations import (
     check_definition,
     constraint_definition,
@@ -162,6 +165,52 @@ class SystemFunctions:
             found = known[found.parents[0]]
             result.append(found.oid)
         return result
+
+    def partition_tree(self, oid: int) -> list[tuple[int, int | None, bool, int]]:
+        """pg_partition_tree, level by level."""
+        known, found = self._relations(), self._relations().get(oid)
+        if found is None or (found.bound is None and found.partitioning is None):
+            return []
+        rows, level, depth = [], [found], 0
+        while level:
+            for table in level:
+                parent = table.parents[0] if table.bound is not None else None
+                rows.append((table.oid, parent, table.partitioning is None, depth))
+            parents = {table.oid for table in level}
+            level = [r for r in known.values() if r.bound is not None and parents.intersection(r.parents)]
+            depth += 1
+        return rows
+
+    def described_object(self, catalog: int, oid: int, number: int) -> ObjectNames:
+        return described(self._state, self, catalog, oid, number)
+
+    def routine_visible(self, routine: Relation) -> bool:
+        """Whether the path finds the routine by its name."""
+        return routine.schema_name in self._state.path.places
+
+    def argument_default(self, oid: int, number: int) -> str | None:
+        found = next((r.routine for r in self._state.routines() if r.oid == oid), None)
+        declared = () if found is None else found.declared
+        return declared[number - 1].default if 0 < number <= len(declared) else None
+
+    def keywords(self) -> list[tuple[str, str, bool, str, str]]:
+        return keyword_rows()
+
+    def sequence_parameters(self, oid: int) -> tuple[int, int, int, int, bool, int, int]:
+        found = self._relations().get(oid)
+        if found is None or found.sequence is None:
+            shown = f"relation with OID {oid}" if found is None else f'"{found.name}"'
+            raise SqlError("42809", f"{shown} is not a sequence")
+        own = found.sequence
+        limits = own.start, own.minimum, own.maximum, own.increment
+        return *limits, own.cycle, own.cache, type_oid(own.type)
+
+    def base_type(self, oid: int) -> int | None:
+        domain = next((t for t in self._state.types() if t.domain and t.oid == oid), None)
+        if domain is not None:
+            return type_oid(domain.columns[0].type)
+        known = type_from_oid(oid) is not None or oid in type_names() or self._found_type(oid) is not None
+        return oid if known else None
 
     def description(self, oid: int, number: int, catalog: str | None) -> str | None:
         comments = self._state.comments()

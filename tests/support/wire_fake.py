@@ -61,6 +61,9 @@ class FakeSession:
         self.copied: list[tuple[int, int]] = []
         self.log: list[str] = []
 
+    def connected(self, client: tuple[str, int], server: tuple[str, int]) -> None:
+        self.addresses = client, server
+
     async def simple(self, text: str) -> AsyncIterator[Result]:
         parts = [part.strip() for part in text.rstrip().rstrip(";").split(";")]
         if parts == [""]:

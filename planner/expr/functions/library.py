@@ -53,13 +53,16 @@ from planner.expr.functions.numbers import float as floats
 from planner.expr.functions.system import (
     catalog,
     definitions,
+    inputs,
     locks,
+    objects,
     privileges,
     sequence,
     server,
     session,
     sizes,
     visibility,
+    waiting,
 )
 from planner.expr.functions.table import FUNCTIONS, Function, overloads
 from planner.expr.functions.text import bytes as bytes_
@@ -74,13 +77,12 @@ __all__ = [
 
 FAMILIES: Final = (
     accumulation, aggregate_support, array, array_samples, bits, boolean, bytes_, casts, catalog, clock, compare,
-    concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, integer, json_access,
+    concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, inputs, integer, json_access,
     json_building, json_casts, json_changes, json_constructors, json_containment, json_members, json_populating,
-    jsonpath, locks,
-    network, number_casts, numeric, ordered_set, overlaps, points, privileges, python_calls, randoms, ranges, recursion,
-    regex, regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery,
-    text_casts, textsearch, time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, visibility,
-    zones,
+    jsonpath, locks, network, number_casts, numeric, objects, ordered_set, overlaps, points, privileges, python_calls,
+    randoms, ranges, recursion, regex, regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json,
+    string, subquery, text_casts, textsearch, time_casts, time_operators, timetz, to_char, unicode, uuid, values,
+    variadic, visibility, waiting, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

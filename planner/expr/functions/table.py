@@ -292,10 +292,7 @@ def register(function: Function) -> None:
 
 def session_of(site: CallSite) -> SessionFunctions:
     """The session that runs the statement. Raises 0A000 if there is none, as on Spark's executors."""
-    session = site.context.session
-    if session is None:
-        raise SqlError("0A000", "this function needs a session")
-    return session
+    return site.context.asked()
 
 
 def indices(mask: Mask) -> Words:

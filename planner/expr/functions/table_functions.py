@@ -44,6 +44,7 @@ from planner.expr.functions.expansion import (
 from planner.expr.functions.json import sets as json_sets
 from planner.expr.functions.jsonpath import calls as jsonpath
 from planner.expr.functions.jsonpath import json_table
+from planner.expr.functions.system import inputs, objects
 from planner.expr.functions.table import ANYARRAY, ANYMULTIRANGE
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
@@ -56,7 +57,7 @@ from storage.types.zones import zone_meant
 
 __all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
-FAMILIES: Final = (json_sets, json_table, jsonpath)
+FAMILIES: Final = (inputs, json_sets, json_table, jsonpath, objects)
 """The modules that have added their functions to the table."""
 
 
@@ -201,9 +202,7 @@ def _string_to_table(
 
 
 def _partition_ancestors(context: Context, relation: int) -> Sequence[int]:
-    """Calls an optional hook of the session."""
-    hook = getattr(context.session, "partition_ancestors", None)
-    return () if hook is None else hook(relation)
+    return context.asked().partition_ancestors(relation)
 
 
 def _register() -> None:

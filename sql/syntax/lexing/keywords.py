@@ -45,5 +45,50 @@ NEEDS_AS: Final = frozenset(
 )
 """Cannot be a result column's label without AS."""
 
+UNRESERVED: Final = frozenset(
+    """
+    abort absolute access action add admin after aggregate also alter always asensitive assertion assignment at
+    atomic attach attribute backward before begin breadth by cache call called cascade cascaded catalog chain
+    characteristics checkpoint class close cluster columns comment comments commit committed compression
+    configuration conflict connection constraints content continue conversion copy cost csv cube current cursor
+    cycle data database day deallocate declare defaults deferred definer delete delimiter delimiters depends depth
+    detach dictionary disable discard document domain double drop each enable encoding encrypted enum escape event
+    exclude excluding exclusive execute explain expression extension external family filter finalize first
+    following force forward function functions generated global granted groups handler header hold hour identity if
+    immediate immutable implicit import include including increment index indexes inherit inherits inline input
+    insensitive insert instead invoker isolation key label language large last leakproof level listen load local
+    location lock locked logged mapping match matched materialized maxvalue merge method minute minvalue mode month
+    move name names new next nfc nfd nfkc nfkd no normalized nothing notify nowait nulls object of off oids old
+    operator option options ordinality others over overriding owned owner parallel parameter parser partial
+    partition passing password plans policy preceding prepare prepared preserve prior privileges procedural
+    procedure procedures program publication quote range read reassign recheck recursive ref referencing refresh
+    reindex relative release rename repeatable replace replica reset restart restrict return returns revoke role
+    rollback rollup routine routines rows rule savepoint schema schemas scroll search second security sequence
+    sequences serializable server session set sets share show simple skip snapshot sql stable standalone start
+    statement statistics stdin stdout storage stored strict strip subscription support sysid system tables
+    tablespace temp template temporary text ties transaction transform trigger truncate trusted type types uescape
+    unbounded uncommitted unencrypted unknown unlisten unlogged until update vacuum valid validate validator value
+    varying version view views volatile whitespace within without work wrapper write xml year yes zone
+    """.split()  # noqa: SIM905
+)
+"""Can name anything."""
+
+_CATEGORIES: Final = (
+    (UNRESERVED, "U", "unreserved"),
+    (COLUMN_ONLY, "C", "unreserved (cannot be function or type name)"),
+    (TYPE_OR_FUNCTION, "T", "reserved (can be function or type name)"),
+    (RESERVED, "R", "reserved"),
+)
+
+
+def keyword_rows() -> list[tuple[str, str, bool, str, str]]:
+    """pg_get_keywords(): each word, its category's letter, whether it can be a label without AS, and both in words."""
+    return sorted(
+        (word, letter, word not in NEEDS_AS, text, "requires AS" if word in NEEDS_AS else "can be bare label")
+        for words, letter, text in _CATEGORIES
+        for word in words
+    )
+
+
 NORMAL_FORMS: Final = ("nfc", "nfd", "nfkc", "nfkd")
 """Unicode's, in NORMALIZE and IS NORMALIZED."""

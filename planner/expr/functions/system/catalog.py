@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT
+from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
 from planner.expr.functions.table import CallSite, per_value, session_of
 from storage.types.type_names import format_type, type_from_oid
 
@@ -61,7 +61,10 @@ def col_description(site: CallSite, oid: int, number: int) -> str | None:
 
 
 @per_value("pg_get_ruledef", (OID, BOOL), TEXT, volatility="stable")
+@per_value("pg_get_ruledef", (OID,), TEXT, volatility="stable")
+@per_value("pg_get_statisticsobjdef", (OID,), TEXT, volatility="stable")
 @per_value("pg_get_statisticsobjdef_columns", (OID,), TEXT, volatility="stable")
+@per_value("pg_get_statisticsobjdef_expressions", (OID,), SqlType(Kind.ARRAY, element=TEXT), volatility="stable")
 def no_description(*args: object) -> None:
     """NULL: Freshet keeps no rules or statistics."""
     return

@@ -7,8 +7,9 @@ from planner.expr.functions.table import CallSite, per_value, session_of
 
 
 @per_value("pg_get_viewdef", (OID, BOOL), TEXT, volatility="stable", needs_site=True)
+@per_value("pg_get_viewdef", (OID, INT4), TEXT, volatility="stable", needs_site=True)
 @per_value("pg_get_viewdef", (OID,), TEXT, volatility="stable", needs_site=True)
-def pg_get_viewdef(site: CallSite, oid: int, pretty: bool = False) -> str | None:
+def pg_get_viewdef(site: CallSite, oid: int, pretty: bool | int = False) -> str | None:
     return session_of(site).view_definition(oid)
 
 
@@ -86,3 +87,8 @@ def pg_relation_is_updatable(site: CallSite, oid: int, triggers: bool) -> int:
 def pg_column_is_updatable(site: CallSite, oid: int, number: int, triggers: bool) -> bool:
     columns = session_of(site).updatable(oid)
     return 0 < number <= len(columns) and columns[number - 1]
+
+
+@per_value("pg_get_function_arg_default", (OID, INT4), TEXT, volatility="stable", needs_site=True)
+def pg_get_function_arg_default(site: CallSite, oid: int, number: int) -> str | None:
+    return session_of(site).argument_default(oid, number)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ivm.words import BOOL, INT4, NAME, TEXT, TIMESTAMPTZ
+from typing import Final
+
+from ivm.words import BOOL, FLOAT8, INT4, NAME, TEXT, TIMESTAMPTZ
 from planner.expr.context import SERVER_VERSION
-from planner.expr.functions.table import CallSite, per_value
+from planner.expr.functions.datetime.clock import clock_timestamp
+from planner.expr.functions.table import per_value
 
 
 @per_value("version", (), TEXT, volatility="stable")
@@ -34,7 +37,29 @@ def pg_char_to_encoding(name: str) -> int:
     return {"sqlascii": 0, "utf8": 6, "unicode": 6}.get(plain, -1)
 
 
-@per_value("pg_postmaster_start_time", (), TIMESTAMPTZ, volatility="stable", needs_site=True)
-def pg_postmaster_start_time(site: CallSite) -> int:
-    hook = getattr(site.context.session, "start_time", None)
-    return int(hook()) if callable(hook) else site.context.now
+_STARTED: Final = clock_timestamp()
+
+
+@per_value("pg_postmaster_start_time", (), TIMESTAMPTZ, volatility="stable")
+@per_value("pg_conf_load_time", (), TIMESTAMPTZ, volatility="stable")
+def pg_postmaster_start_time() -> int:
+    """When the server started, and read its only configuration."""
+    return _STARTED
+
+
+@per_value("pg_encoding_max_length", (INT4,), INT4)
+def pg_encoding_max_length(code: int) -> int | None:
+    """The bytes of a character; NULL for an encoding that there is not."""
+    return {0: 1, 6: 4}.get(code)
+
+
+@per_value("pg_jit_available", (), BOOL, volatility="volatile")
+def pg_jit_available() -> bool:
+    """Whether LLVM compiles expressions."""
+    return False
+
+
+@per_value("pg_notification_queue_usage", (), FLOAT8, volatility="volatile")
+def pg_notification_queue_usage() -> float:
+    """0: a notification goes to its listeners at once."""
+    return 0.0

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NAME, TEXT, Kind, SqlType
 from planner.expr.functions.table import CallSite, per_value, session_of
+from storage.types.text import parse_datum
 
+_INET: Final = SqlType(Kind.INET)
 _NAMES: Final = SqlType(Kind.ARRAY, element=NAME)
 
 
 @per_value("current_user", (), NAME, volatility="stable", needs_site=True)
 @per_value("current_role", (), NAME, volatility="stable", needs_site=True)
 @per_value("user", (), NAME, volatility="stable", needs_site=True)
+@per_value("getpgusername", (), NAME, volatility="stable", needs_site=True)
 def current_user(site: CallSite) -> str:
     return session_of(site).current_user()
 
@@ -90,6 +93,42 @@ def pg_trigger_depth(site: CallSite) -> int:
 @per_value("pg_cancel_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
 def pg_cancel_backend(site: CallSite, pid: int) -> bool:
     return session_of(site).signal_backend(pid, terminate=False)
+
+
+@per_value("current_query", (), TEXT, volatility="volatile", needs_site=True)
+def current_query(site: CallSite) -> str:
+    return session_of(site).statement_text()
+
+
+@per_value("system_user", (), TEXT, volatility="stable")
+def system_user() -> None:
+    """NULL: no client is authenticated."""
+
+
+def _address(kind: str, server: bool) -> None:
+    """Adds inet_…_addr and inet_…_port."""
+
+    @per_value(f"inet_{kind}_addr", (), _INET, volatility="stable", needs_site=True)
+    def host(site: CallSite) -> Any:
+        found = session_of(site).address(server)
+        return None if found is None else parse_datum(_INET, found[0])
+
+    @per_value(f"inet_{kind}_port", (), INT4, volatility="stable", needs_site=True)
+    def port(site: CallSite) -> int | None:
+        found = session_of(site).address(server)
+        return None if found is None else found[1]
+
+
+_address("client", False)
+_address("server", True)
+
+
+@per_value("pg_terminate_backend", (INT4, INT8), BOOL, volatility="volatile", needs_site=True)
+def pg_terminate_and_wait(site: CallSite, pid: int, timeout: int) -> bool:
+    """The session ends soon; nothing waits for it here."""
+    if timeout < 0:
+        raise SqlError("22003", '"timeout" must not be negative')
+    return pg_terminate_backend(site, pid)
 
 
 @per_value("pg_terminate_backend", (INT4,), BOOL, volatility="volatile", needs_site=True)
