@@ -37,7 +37,10 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
             or node.name[0] not in (name for name, _ in value.type.fields)
         ):
             raise
-        return rows.field_of(value, nodes.Field(node.args[0], node.name[0], node.at))
+        field = nodes.Field(node.args[0], node.name[0], node.at)
+        if b.env.notes is not None:
+            b.env.notes.instead[id(node)] = node, field
+        return rows.field_of(value, field)
 
 
 def _call(b: Binder, node: nodes.Apply) -> Scalar:
@@ -97,6 +100,8 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routine_resolution.Routi
     if call is None:
         return None
     overload = call.overload
+    if b.env.notes is not None:
+        b.env.notes.routines[id(node)] = node, overload.relation, call.types
     if overload.routine.aggregate and node.over is not None:
         return windows.window_function(b, node, overload.name, overload)
     if overload.routine.aggregate:

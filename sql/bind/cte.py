@@ -126,6 +126,8 @@ def _recursive(env: Environment, cte: nodes.Cte, query: nodes.Query, outer: Name
         base_rel, names = new.base(base_rel), (*names, *new.new)
     binding = next(env.bindings)
     columns = schema(base_rel)
+    if env.notes is not None:
+        env.notes.query(union, [c.type for c in columns])
     while True:
         hidden = 0 if new is None else len(new.new)
         working = CteBinding(cte.name, names, Reference(binding, columns), True, hidden=hidden)

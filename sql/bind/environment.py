@@ -18,6 +18,7 @@ from ivm.words import TEXT, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Literal, Parameter, Scalar, SortKey
 from planner.logical.nodes import Rel
 from sql.bind.bound_query import BoundQuery, NamedRel
+from sql.bind.notes import Notes
 from sql.bind.scope import NameScope
 from sql.bind.variables import Variables
 from sql.catalog.catalog import CatalogReader, Relation
@@ -165,6 +166,7 @@ class Environment:
     ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
     ``domains``: the domains that values are cast to.
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
+    ``notes``: what is found out about the statement's own nodes, if that is asked for.
     ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
 
@@ -182,6 +184,7 @@ class Environment:
     oids: bool = False
     domains: list[str] = field(default_factory=list)
     interpreted: list[str] = field(default_factory=list)
+    notes: Notes | None = None
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
         """A binder for a clause's expressions."""
@@ -220,7 +223,8 @@ class Environment:
     def for_view(self, view: Relation) -> Environment:
         """The environment of a view's definition, which sees its own search path, no CTEs and no parameters."""
         catalog = pinned(self.catalog, view)
-        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=(*self.views, view.id))
+        views = (*self.views, view.id)
+        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=views, notes=None)
 
     def type(self, name: nodes.TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023; 0A000 for a domain, see ``domain``."""

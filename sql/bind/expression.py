@@ -36,6 +36,12 @@ class ExpressionBinder:
 
     def bind(self, expr: nodes.Expr) -> Scalar:
         """The bound expression; an untyped literal or parameter keeps the type UNKNOWN."""
+        bound = self._bound(expr)
+        if self.env.notes is not None:
+            self.env.notes.values[id(expr)] = expr, bound
+        return bound
+
+    def _bound(self, expr: nodes.Expr) -> Scalar:
         match expr:
             case nodes.Name():
                 return self._name(expr)
@@ -123,6 +129,8 @@ class ExpressionBinder:
         try:
             column = find_column(self.scope, expr.parts, expr.at)
             parameters.check_conflict(expr.parts, expr.at)
+            if self.env.notes is not None:
+                self.env.notes.name(self.scope, expr, column)
             return column
         except SqlError as error:
             if error.sqlstate not in ("42703", "42P01"):
@@ -130,12 +138,19 @@ class ExpressionBinder:
             variable = parameters.variable(expr.parts)
             if variable is not None:
                 return variable
-            found = rows.whole_row(self.scope, expr.parts, expr.at) or self._function_of_row(expr)
+            found = self._row(expr.parts, expr.at) or self._function_of_row(expr)
             if found is None and expr.parts[-1] == "tableoid":
                 found = rows.table_oid(self.scope, expr.parts[:-1], expr.at)
             if found is None:
                 raise
             return found
+
+    def _row(self, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+        """A table's whole row; None where no table has the name."""
+        found = rows.whole_row(self.scope, qualifier, at)
+        if self.env.notes is not None:
+            self.env.notes.row(self.scope, qualifier, at)
+        return found
 
     def _function_of_row(self, expr: nodes.Name) -> Scalar | None:
         """``t.f`` as ``f(t)``, for a user's function f, or ``a.f`` of a function's argument; None if it is neither."""
@@ -148,7 +163,13 @@ class ExpressionBinder:
         if rows.whole_row(self.scope, expr.parts[:-1], expr.at) is None:
             return None
         star = nodes.Star(expr.parts[:-1], expr.at)
-        return calls.call(self, nodes.Apply((name,), (star,), expr.at))
+        return self._taken(expr, nodes.Apply((name,), (star,), expr.at))
+
+    def _taken(self, expr: nodes.Expr, call: nodes.Apply) -> Scalar:
+        """A call for which an expression of another form stands."""
+        if self.env.notes is not None:
+            self.env.notes.instead[id(expr)] = expr, call
+        return self.bind(call)
 
     def _field(self, expr: nodes.Field) -> Scalar:
         """``(row).f``, or ``f(row)`` for a user's function f."""
@@ -157,15 +178,13 @@ class ExpressionBinder:
         except SqlError as error:
             if error.sqlstate != "42703" or not routine_resolution.routine_overloads(self.env, (expr.name,)):
                 raise
-        return calls.call(self, nodes.Apply((expr.name,), (expr.expr,), expr.at))
+        return self._taken(expr, nodes.Apply((expr.name,), (expr.expr,), expr.at))
 
     def _whole_row(self, star: nodes.Star) -> Scalar:
         """``t.*`` as a value. Raises 42601, 42P01."""
         if not star.qualifier:
             raise SqlError("42601", 'row expansion via "*" is not supported here', position=star.at + 1)
-        found = rows.whole_row(self.scope, star.qualifier, star.at) or rows.argument(
-            self.env, self.scope, star.qualifier, star.at
-        )
+        found = self._row(star.qualifier, star.at) or rows.argument(self.env, self.scope, star.qualifier, star.at)
         if found is None:
             found = self.env.parameters.variable(star.qualifier)
         if found is None:
@@ -181,7 +200,10 @@ class ExpressionBinder:
                 if fields is not None:
                     bound += [value for _, value in fields]
                     continue
-                bound += [c.expr for c in find_range_columns(self.scope, item)]
+                columns = find_range_columns(self.scope, item)
+                if self.env.notes is not None:
+                    self.env.notes.star(self.scope, item.at, [(c.name, c.expr) for c in columns])
+                bound += [c.expr for c in columns]
             elif isinstance(item, nodes.AllFields):
                 bound += [e for _, e in rows.all_fields(self.typed(item.expr), item.at)]
             else:
@@ -235,6 +257,8 @@ class ExpressionBinder:
         if expr.attempt:
             raise unsupported("TRY_CAST to a domain", position=expr.at + 1)
         self.env.domains.append(domain.name)
+        if self.env.notes is not None:
+            self.env.notes.domains[id(expr)] = expr, domain
         return domain_value(self.env, domain, self._cast_to(expr, domain.columns[0].type))
 
     def _cast_to(self, expr: nodes.Cast, target: SqlType) -> Scalar:

@@ -21,7 +21,7 @@ from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.function_table import function_table
 from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
-from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, using_condition
+from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, merged_sides, using_condition
 from sql.bind.json_tables import json_table
 from sql.bind.lookup import lookup
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
@@ -103,7 +103,10 @@ def _cross(left: Rel, names: Namespace, right: FromItem, at: int) -> FromItem:
 
 def _bind_ref(env: Environment, ref: nodes.TableRef, lateral: NameScope | None, plain: NameScope | None) -> FromItem:
     """One item. ``lateral``: the scope of LATERAL items and functions; ``plain``: that of others, of equal depth."""
-    return _marked(env, _bind_item(env, ref, lateral, plain))
+    rel, namespace = _bind_item(env, ref, lateral, plain)
+    if env.notes is not None:
+        env.notes.item(ref.at, namespace)
+    return _marked(env, (rel, namespace))
 
 
 def _marked(env: Environment, item: FromItem) -> FromItem:
@@ -241,6 +244,9 @@ def _joined(env: Environment, ref: nodes.JoinedTable, lateral: NameScope | None,
         using = tuple(v.name for v in left_names.visible if v.name in right_side)
     if using:
         on, merged = using_condition(env, using, left_names, right_names, kind, last_sign, ref.at)
+        if env.notes is not None:
+            sides = merged_sides(using, left_names, right_names, kind, ref.at)
+            env.notes.join(ref.at, using, left_names, right_names, sides)
     else:
         on, merged = _on(env, ref, left_names, right_names, plain), ()
     rel = as_of_join(word, left[0], right[0], on, kind, ref.at) if word else join(kind, left[0], right[0], on)

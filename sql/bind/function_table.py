@@ -108,6 +108,8 @@ def _routine(
         raise SqlError("42803", message, position=node.at + 1)
     if call is None:
         return None
+    if binder.env.notes is not None:
+        binder.env.notes.routines[id(node)] = node, call.overload.relation, call.types
     columns = [(name, binder.env.type(type_)) for name, type_, _ in definitions]
     rel, names = routines.routine_rows(binder, call, columns, at)
     return rel, names, bool(call.routine.outputs or call.routine.table or call.routine.record)

@@ -108,6 +108,22 @@ def _merged(name: str, a: Visible, b: Visible, kind: JoinKind, at: int) -> Visib
     return Visible(name, Coalesce((_nullable(a.expr), _nullable(b.expr)), a.expr.type))
 
 
+def merged_sides(
+    using: tuple[str, ...], left: Namespace, right: Namespace, kind: JoinKind, at: int
+) -> dict[str, str]:  # fmt: skip
+    """For columns of USING that differ in type: the side whose column is the merged one, "" where that is a
+    cast (buildMergedJoinVar)."""
+    found = {}
+    for name in using:
+        a, b = _side(left, name, "left", at).expr.type, _side(right, name, "right", at).expr.type
+        if a != b:
+            common = common_type([a, b], "JOIN/USING", [at, at])
+            sides = {"left": a} if kind is JoinKind.LEFT else {"right": b} if kind is JoinKind.RIGHT else {}
+            sides = sides or {"left": a, "right": b}
+            found[name] = next((side for side, type_ in sides.items() if type_ == common), "")
+    return found
+
+
 def _nullable(expr: Scalar) -> Scalar:
     return Column(expr.index, expr.type, True) if isinstance(expr, Column) else expr
 

@@ -30,7 +30,8 @@ class Range:
 
     ``relation``: the relation of the catalog, if it is one. ``padded``: an outer join may pad its columns with NULLs;
     ``marker``: a column that is NULL in padded rows only. ``oid``: its tableoid, if the statement uses one. ``row``:
-    the type of its rows, if that has a name and they are no relation's.
+    the type of its rows, if that has a name and they are no relation's. ``at``: the offset of the item of FROM; -1
+    where the range is none.
     """
 
     alias: str
@@ -41,6 +42,7 @@ class Range:
     padded: bool = False
     oid: Visible | None = None
     row: SqlType | None = None
+    at: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) 
             position=at + 1,
         )
     renamed = tuple(replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible))
-    return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed)),))
+    return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed), at=at),))
 
 
 def never_null(columns: tuple[Visible, ...]) -> Column | None:
@@ -133,6 +135,7 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
             r.padded or padded,
             None if r.oid is None else visible(r.oid),
             r.row,
+            r.at,
         )
         for r in namespace.ranges
     )

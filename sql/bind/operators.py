@@ -121,6 +121,8 @@ def _own(env: Environment, choice: Resolution[_Own], args: Sequence[Scalar], at:
         message = error.message.replace("operator does not exist:", "operator is only a shell:", 1)
         raise SqlError("42883", message, position=at + 1)
     operands = cast_arguments(env, args, choice.args, at)
+    if env.notes is not None:
+        env.notes.operators[at, found.name] = found.relation, choice.args
     return Applied(env.call_operator(found.relation, operands, at), operands, own=True)
 
 

@@ -121,6 +121,14 @@ def _body(env: Environment, query: nodes.Query, outer: NameScope | None) -> Boun
     return limited(env, query, bound, outer)
 
 
+def _position(node: nodes.Expr, position: int | None, bound: BoundQuery) -> int:
+    """The output column that an item of ORDER BY names; -1 if it is none."""
+    names = [c.name for c in bound.columns]
+    if position is None and isinstance(node, nodes.Name) and node.parts[-1] in names:
+        return names.index(node.parts[-1])
+    return -1 if position is None else position
+
+
 def _ordered(env: Environment, bound: BoundQuery, order: Sequence[nodes.OrderItem]) -> BoundQuery:
     """ORDER BY over a set operation, VALUES or a parenthesised query, which takes output columns only. Raises 0A000."""
     if not order:
@@ -131,6 +139,8 @@ def _ordered(env: Environment, bound: BoundQuery, order: Sequence[nodes.OrderIte
     keys = []
     for item in order:
         position = ordinal(item.expr, len(visible), "ORDER BY")
+        if env.notes is not None:
+            env.notes.output(item.expr, _position(item.expr, position, bound))
         if position is not None:
             keys.append(sort_key(visible[position].expr, item))
             continue

@@ -261,7 +261,7 @@ def _array(items: list[Scalar], at: int) -> Scalar:
 
 def _default(env: Environment, overload: RoutineOverload, text: str) -> Scalar:
     catalog = pinned(env.catalog, overload.relation)
-    inside = replace(env, catalog=catalog, ctes={}, parameters=Parameters(), top=None)
+    inside = replace(env, catalog=catalog, ctes={}, parameters=Parameters(), top=None, notes=None)
     return inside.binder(NameScope(clause="DEFAULT expressions"), "DEFAULT expressions").bind(parse_expression(text))
 
 

@@ -103,7 +103,10 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
             if argument is not None:
                 result += [TargetExpr(name, expr) for name, expr in rows.all_fields(argument, target.expr.at)]
                 continue
-            result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in _star(scope, target.expr)]
+            columns = _star(scope, target.expr)
+            if env.notes is not None:
+                env.notes.star(scope, target.expr.at, [(v.name, v.expr) for v in columns])
+            result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in columns]
             continue
         if isinstance(target.expr, nodes.AllFields):
             found = rows.all_fields(binder.typed(target.expr.expr), target.expr.at)
@@ -111,7 +114,10 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
             continue
         expr = binder.bind(target.expr)
         table, attribute = _origin(scope, expr)
-        result.append(TargetExpr(target.alias or column_name(env, target.expr), expr, table, attribute))
+        name = target.alias or column_name(env, target.expr)
+        if env.notes is not None:
+            env.notes.titles[target.at] = name
+        result.append(TargetExpr(name, expr, table, attribute))
     return result
 
 
@@ -151,6 +157,8 @@ def _keys(env: Environment, scope: NameScope, targets: list[TargetExpr], node: n
 
     def position(item: nodes.Expr) -> int:
         expr, target = _group_key(env, scope, targets, item)
+        if env.notes is not None and target is not None:
+            env.notes.output(item, target)
         check_equality(expr.type, item.at)
         key = expr, target if scope.several else None
         if key not in found:
@@ -207,8 +215,11 @@ def _output(env: Environment, scope: NameScope, targets: list[TargetExpr], node:
         index = _by_name(targets, node.parts[0], named, node.at)
     if index is not None:
         targets[index].expr = resolve_unknown(env, targets[index].expr, node.at)
-        return index
-    return _placed(targets, ExpressionBinder(env, scope, clause).typed(node))
+    else:
+        index = _placed(targets, ExpressionBinder(env, scope, clause).typed(node))
+    if env.notes is not None:
+        env.notes.output(node, index)
+    return index
 
 
 def _placed(targets: list[TargetExpr], expr: Scalar) -> int:

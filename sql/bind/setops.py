@@ -62,6 +62,8 @@ def _combined(env: Environment, node: nodes.SetQuery, left: BoundQuery, right: B
         convert(env, left.rel, types, "implicit"),
         convert(env, right.rel, types, "implicit"),
     )
+    if env.notes is not None:
+        env.notes.query(node, types)
     columns = tuple(OutputColumn(c.name, t) for c, t in zip(left.columns, types, strict=True))
     return BoundQuery(rel, columns)
 
@@ -79,6 +81,8 @@ def _values_list(env: Environment, node: nodes.ValuesList, outer: NameScope | No
             for exprs, expr in zip(bound, unified, strict=True):
                 exprs[i] = expr
     rel = values_rel(tuple(tuple(row) for row in bound))
+    if env.notes is not None:
+        env.notes.query(node, [c.type for c in schema(rel)])
     columns = tuple(OutputColumn(f"column{i + 1}", c.type) for i, c in enumerate(schema(rel)))
     return BoundQuery(rel, columns)
 

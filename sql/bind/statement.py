@@ -39,6 +39,7 @@ from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import CteBinding, Environment, Parameters
 from sql.bind.expression import ExpressionBinder
 from sql.bind.lookup import lookup
+from sql.bind.notes import Notes
 from sql.bind.query import bind_top
 from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import NameScope, OidNeeded
@@ -84,14 +85,16 @@ def bind_tree(
     catalog: CatalogReader,
     parameter_types: tuple[SqlType | None, ...] = (),
     variables: Variables | None = None,
+    notes: Notes | None = None,
 ) -> bound.BoundStatement:
-    """The same for a parsed statement; the tree may be bound again."""
+    """The same for a parsed statement; the tree may be bound again. ``notes`` get what is found out about its nodes."""
     marked: frozenset[str] = frozenset()
     oids = False
     try:
         while True:
             parameters = Parameters(parameter_types, variables)
-            env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids)
+            own = _own_with(tree)
+            env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=own, oids=oids, notes=notes)
             if variables is not None and variables.tables:
                 env = env.with_ctes({n: CteBinding(n, names, rel) for n, (names, rel) in variables.tables.items()})
             try:

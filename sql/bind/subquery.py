@@ -18,14 +18,22 @@ from sql.syntax.nodes import queries as nodes
 
 def bind_subquery(env: Environment, query: nodes.Query, outer: NameScope | None) -> NamedRel:
     """A query as an unordered relation: its ORDER BY matters to its LIMIT only."""
-    bound = resolve_columns(env, env.bind_query(query, outer))
+    bound = resolved_query(env, query, outer)
     return NamedRel(finished(bound), tuple(c.name for c in bound.columns))
+
+
+def resolved_query(env: Environment, query: nodes.Query, outer: NameScope | None) -> BoundQuery:
+    """A query whose columns of type UNKNOWN are text."""
+    bound = resolve_columns(env, env.bind_query(query, outer))
+    if env.notes is not None:
+        env.notes.query(query, [c.type for c in schema(bound.rel)[: bound.width]])
+    return bound
 
 
 def bind_ordered(env: Environment, query: nodes.Query, outer: NameScope | None) -> tuple[NamedRel, tuple[SortKey, ...]]:
     """A query whose order matters (``ARRAY(query)``, or in FROM): its plan, with hidden columns if it has an order, and
     its order."""
-    bound = resolve_columns(env, env.bind_query(query, outer))
+    bound = resolved_query(env, query, outer)
     rel = sliced(bound) if bound.order else finished(bound)
     return NamedRel(rel, tuple(c.name for c in bound.columns)), bound.order
 

@@ -74,6 +74,15 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
     def path(self) -> SearchPath:
         return self.session.path(self.catalog)
 
+    @property
+    def reader(self) -> SearchPathReader:
+        return SearchPathReader(self.catalog, self.path)
+
+    @property
+    def constants(self) -> TextStyle:
+        settings = self.session.settings
+        return TextStyle(settings.get("timezone"), formats=settings.formats)
+
     def settings(self) -> Sequence[tuple[str, str]]:
         return self.session.settings.all()
 

@@ -223,11 +223,11 @@ class SystemFunctions:
         found = self._relations().get(oid)
         return () if found is None else updatable(found, self._state)
 
-    def view_definition(self, oid: int) -> str | None:
+    def view_definition(self, oid: int, pretty: bool = False, width: int = 0) -> str | None:
         relation = self._relations().get(oid)
         if relation is None or relation.kind not in (RelationKind.VIEW, RelationKind.MATERIALIZED_VIEW):
             return None
-        return view_definition(relation, self._state)
+        return view_definition(relation, self._state, pretty=pretty, width=width)
 
     def index_definition(self, oid: int, column: int) -> str | None:
         """pg_get_indexdef: the whole index, or (``column`` from 1) one column."""

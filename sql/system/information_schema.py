@@ -17,7 +17,7 @@ from sql.catalog.system.definitions import Datums, Row
 from sql.catalog.user_types import type_of_oid
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
-from sql.system.view_text import catalog_of, view_definition
+from sql.system.view_text import view_definition
 from storage.types.type_names import format_type, internal_name, type_oid
 
 _MAX_OCTETS: Final = 1 << 30
@@ -106,7 +106,7 @@ def _updatable(relation: Relation, env: Environment) -> tuple[bool, ...]:
 
 
 def _environment(state: SystemState) -> Environment:
-    return environment_of(catalog_of(state))
+    return environment_of(state.reader)
 
 
 def _yes(value: bool) -> str:

@@ -10,10 +10,11 @@ from ivm.words import SqlType
 from planner.identifiers import quoted
 from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
-from sql.catalog.search_path import SearchPath
+from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.system.definitions import definitions
 from sql.parse import parse_expression
 from sql.syntax.nodes import queries as nodes
+from storage.types.text_style import TextStyle
 
 OWNER: Final = 10
 """The oid of the only role: every user owns everything."""
@@ -108,6 +109,16 @@ class SystemState(Protocol):
     @property
     def path(self) -> SearchPath:
         """The session's search path."""
+        ...
+
+    @property
+    def reader(self) -> SearchPathReader:
+        """The catalog along that path."""
+        ...
+
+    @property
+    def constants(self) -> TextStyle:
+        """How the session sees the constants of definitions."""
         ...
 
     def settings(self) -> Sequence[tuple[str, str]]:

@@ -70,19 +70,21 @@ class CallGrammar(JsonGrammar):
             case "position":
                 needle = self.restricted()
                 self.expect("in")
-                return Apply(("position",), (self.restricted(), needle), at)
+                return Apply(("position",), (self.restricted(), needle), at, keywords=True)
             case "overlay":
-                return Apply(("overlay",), self._overlay(), at)
+                args, keywords = self._overlay()
+                return Apply(("overlay",), args, at, keywords=keywords)
             case "substring":
-                return Apply(("substring",), self._substring(at), at)
+                args, keywords = self._substring(at)
+                return Apply(("substring",), args, at, keywords=keywords)
             case "normalize":
                 text = self.expression()
                 if not self.accept_symbol(","):
-                    return Apply(("normalize",), (text,), at)
+                    return Apply(("normalize",), (text,), at, keywords=True)
                 form = self.token
                 if self.accept_one_of(*NORMAL_FORMS) is None:
                     raise self.error()
-                return Apply(("normalize",), (text, String(form.value, form.start)), at)
+                return Apply(("normalize",), (text, String(form.value, form.start)), at, keywords=True)
             case "trim":
                 return self._trim(at)
             case "grouping":
@@ -100,32 +102,34 @@ class CallGrammar(JsonGrammar):
             raise self.error()
         self.index += 1
         self.expect("from")
-        return Apply(("extract",), (String(field.value, field.start), self.expression()), at)
+        return Apply(("extract",), (String(field.value, field.start), self.expression()), at, keywords=True)
 
-    def _overlay(self) -> tuple[Expr, ...]:
+    def _overlay(self) -> tuple[tuple[Expr, ...], bool]:
+        """The arguments, and whether they are written with keywords."""
         args = [self.expression()]
         if not self.accept("placing"):
-            return (*args, *self._further())
+            return (*args, *self._further()), False
         args.append(self.expression())
         self.expect("from")
         args.append(self.expression())
         if self.accept("for"):
             args.append(self.expression())
-        return tuple(args)
+        return tuple(args), True
 
-    def _substring(self, at: int) -> tuple[Expr, ...]:
+    def _substring(self, at: int) -> tuple[tuple[Expr, ...], bool]:
+        """The same."""
         text = self.expression()
         if self.accept("similar"):
             pattern = self.expression()
             self.expect("escape")
-            return text, pattern, self.expression()
+            return (text, pattern, self.expression()), True
         if self.accept("from"):
             start = self.expression()
-            return (text, start, self.expression()) if self.accept("for") else (text, start)
+            return ((text, start, self.expression()) if self.accept("for") else (text, start)), True
         if self.accept("for"):
             count = self.expression()
-            return text, self.expression() if self.accept("from") else Number("1", at), count
-        return (text, *self._further())
+            return (text, self.expression() if self.accept("from") else Number("1", at), count), True
+        return (text, *self._further()), False
 
     def _further(self) -> tuple[Expr, ...]:
         return self.expressions() if self.accept_symbol(",") else ()
@@ -133,9 +137,9 @@ class CallGrammar(JsonGrammar):
     def _trim(self, at: int) -> Apply:
         name = _TRIMS[self.accept_one_of(*_TRIMS) or "both"]
         if self.accept("from"):
-            return Apply((name,), self.expressions(), at)
+            return Apply((name,), self.expressions(), at, keywords=True)
         args = self.expressions()
-        return Apply((name,), (*self.expressions(), *args) if self.accept("from") else args, at)
+        return Apply((name,), (*self.expressions(), *args) if self.accept("from") else args, at, keywords=True)
 
     def _arguments(self, name: tuple[str, ...], at: int) -> Apply:
         """What stands in the parentheses of an ordinary call."""

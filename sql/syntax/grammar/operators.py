@@ -138,7 +138,7 @@ class OperatorGrammar(TypeGrammar):
                 raise SqlError("42601", message, position=row.at + 1)
         assert isinstance(left, nodes.RowExpr)
         assert isinstance(right, nodes.RowExpr)
-        return nodes.Apply(("overlaps",), (*left.items, *right.items), at)
+        return nodes.Apply(("overlaps",), (*left.items, *right.items), at, keywords=True)
 
     def _binary(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         at = self.token.start
@@ -197,7 +197,7 @@ class OperatorGrammar(TypeGrammar):
         form = self.token
         if self.accept("normalized") or (self.accept_one_of(*NORMAL_FORMS) and self.accept("normalized")):
             name = nodes.String("nfc" if form.value == "normalized" else form.value, form.start)
-            test = nodes.Apply(("is_normalized",), (left, name), token.start)
+            test = nodes.Apply(("is_normalized",), (left, name), token.start, keywords=True)
             return nodes.NotExpr(test, token.start) if negated else test
         if self.accept("json"):
             found = self.json_test(left, token.start)

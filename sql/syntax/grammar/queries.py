@@ -271,11 +271,15 @@ class QueryGrammar(TableGrammar):
         name = self.name()
         columns = self.enclosed(self.name) if self.is_symbol("(") else ()
         self.expect("as")
+        materialized = self._materialized()
+        cte = nodes.Cte(name, columns, self._inner_statement(), at, materialized=materialized)
+        return self._cycle(self._search(cte))
+
+    def _materialized(self) -> bool | None:
         if self.accept("not"):
             self.expect("materialized")
-        else:
-            self.accept("materialized")
-        return self._cycle(self._search(nodes.Cte(name, columns, self._inner_statement(), at)))
+            return False
+        return True if self.accept("materialized") else None
 
     def _search(self, cte: nodes.Cte) -> nodes.Cte:
         at = self.token.start

@@ -65,7 +65,8 @@ class WindowGrammar(OperatorGrammar):
         return nodes.Over(partition, order, at, name, False, frame)
 
     def _frame(self, mode: str) -> nodes.FrameClause:
-        if self.accept("between"):
+        short = not self.accept("between")
+        if not short:
             start = self._bound()
             self.expect("and")
             end = self._bound()
@@ -76,12 +77,12 @@ class WindowGrammar(OperatorGrammar):
                 raise _wrong("frame starting from following row cannot end with current row", start)
             _check(start, end)
         if not self.accept("exclude"):
-            return nodes.FrameClause(mode, start, end)
+            return nodes.FrameClause(mode, start, end, short=short)
         word = self.accept_one_of("current", "no", "group", "ties")
         if word is None:
             raise self.error()
         self.expect(*_EXCLUDED.get(word, ()))
-        return nodes.FrameClause(mode, start, end, word)
+        return nodes.FrameClause(mode, start, end, word, short)
 
     def _bound(self) -> nodes.FrameBound:
         at = self.token.start

@@ -9,10 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
+from sql.syntax.nodes.frames import FrameBound, FrameClause
 from sql.syntax.nodes.json_calls import JsonCall, JsonTable
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
-__all__ = ["Bits", "Boolean", "Default", "JsonCall", "JsonTable", "Null", "Number", "Param", "String", "TypeName"]
+__all__ = [
+    "Bits", "Boolean", "Default", "FrameBound", "FrameClause", "JsonCall", "JsonTable", "Null", "Number", "Param",
+    "String", "TypeName",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +46,6 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameBound:
-    """UNBOUNDED, an offset, or CURRENT ROW (neither). ``following``: on that side of the row; else preceding."""
-
-    at: int
-    following: bool = False
-    unbounded: bool = False
-    offset: Expr | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FrameClause:
-    """``mode``: rows, range or groups. ``exclude``: no, current, group or ties."""
-
-    mode: str
-    start: FrameBound
-    end: FrameBound
-    exclude: str = "no"
-
-
-@dataclass(frozen=True, slots=True)
 class Over:
     """A window: OVER's or one of WINDOW. ``name``: the window that it refers to; ``bare``: OVER name, without
     parentheses."""
@@ -76,7 +60,8 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A function call, with the clauses of an aggregate. ``within``: ``order`` belongs to WITHIN GROUP."""
+    """A function call, with the clauses of an aggregate. ``within``: ``order`` belongs to WITHIN GROUP. ``keywords``:
+    it is written in SQL's own way, as EXTRACT(… FROM …) and OVERLAPS are."""
 
     name: tuple[str, ...]
     args: tuple[Expr, ...]
@@ -93,6 +78,7 @@ class Apply:
     """One for each argument, None for a positional one; () if no argument is named."""
     label: str | None = None
     """The result column's name if it differs from the function's (``date_part`` written as EXTRACT)."""
+    keywords: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +406,7 @@ QueryBody = Select | ValuesList | SetQuery | Query
 @dataclass(frozen=True, slots=True)
 class Cte:
     """``types``: the declared column types of a binding of WITH MUTUALLY RECURSIVE. ``marks``: the values of CYCLE's
-    mark, for a cycle and for none; None: TRUE and FALSE."""
+    mark, for a cycle and for none; None: TRUE and FALSE. ``materialized``: as written, which is only shown again."""
 
     name: str
     columns: tuple[str, ...]
@@ -430,6 +416,7 @@ class Cte:
     search: SearchClause | None = None
     cycle: CycleClause | None = None
     marks: tuple[Expr, Expr] | None = None
+    materialized: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def test_columns_come_under_views(client: Client) -> None:
     assert client.sorted("SELECT * FROM over") == [("1", "1"), ("2", "9")]
     for view in ("joined", "over"):
         assert client.rows(f"VERIFY MATERIALIZED VIEW {view}") == []
-    assert client.rows("SELECT pg_get_viewdef('plain'::regclass)") == [(" SELECT a, b FROM t;",)]
+    assert client.rows("SELECT pg_get_viewdef('plain'::regclass)") == [(" SELECT t.a,\n    t.b\n   FROM t;",)]
     ((shown,),) = client.rows("SELECT pg_get_viewdef('joined'::regclass)")
     assert shown is not None
     assert client.sorted(shown) == client.sorted("SELECT * FROM joined")

@@ -296,14 +296,19 @@ def test_a_view_keeps_what_its_names_meant(client: Client) -> None:
     assert len(client.rows("SELECT * FROM m")) == 4
     assert client.rows("VERIFY MATERIALIZED VIEW m") == []
     assert client.rows("SELECT pg_get_viewdef('v'::regclass)") == [
-        (" SELECT x FROM b.t WHERE x IN (SELECT x FROM b.t);",)
+        (" SELECT t.x\n   FROM b.t\n  WHERE (t.x IN ( SELECT t_1.x\n           FROM b.t t_1));",)
     ]
     client.run("SET search_path = b")
-    assert client.rows("SELECT pg_get_viewdef('v'::regclass)") == [(" SELECT x FROM t WHERE x IN (SELECT x FROM t);",)]
+    assert client.rows("SELECT pg_get_viewdef('v'::regclass)") == [
+        (" SELECT t.x\n   FROM t\n  WHERE (t.x IN ( SELECT t_1.x\n           FROM t t_1));",)
+    ]
     client.run("SET search_path = public")
     assert client.sorted("SELECT * FROM b.v") == [("1",), ("2",)]
     assert client.rows("SELECT definition FROM pg_matviews WHERE matviewname = 'm'") == [
-        (" WITH c AS (SELECT * FROM b.v) SELECT c.x, t.x AS y FROM c, b.t;",)
+        (
+            " WITH c AS (\n         SELECT v.x\n           FROM b.v\n        )\n SELECT c.x,\n    t.x AS y\n"
+            "   FROM c,\n    b.t;",
+        )
     ]
 
 

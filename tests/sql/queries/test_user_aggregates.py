@@ -246,7 +246,7 @@ def test_names_and_overloads(client: Client) -> None:
     assert client.state("SELECT s.pick(DISTINCT true)") == "42809"
     assert client.state("DROP AGGREGATE s.pick(boolean)") == "42809"
     client.run("CREATE VIEW p AS SELECT s.pick(g) FROM t")
-    assert client.rows("SELECT pg_get_viewdef('p'::regclass)") == [(" SELECT s.pick(g) FROM t;",)]
+    assert client.rows("SELECT pg_get_viewdef('p'::regclass)") == [(" SELECT s.pick(t.g) AS pick\n   FROM t;",)]
     assert client.state("DROP SCHEMA s") == "2BP01"
     client.run("DROP SCHEMA s CASCADE")
     assert client.state("SELECT * FROM p") == "42P01"

@@ -7,14 +7,15 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
 from planner.identifiers import split_name
-from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation, RelationKind, TableColumn
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE
-from sql.catalog.search_path import DEFAULT_PATH
+from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, rows, system_relations
 from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
 from storage.dictionary import Dictionary
 from storage.types import codec
+from storage.types.text_style import DEFAULT_STYLE
 
 TABLE = Relation(
     16384, "public", "t", RelationKind.TABLE,
@@ -51,6 +52,12 @@ class State:
         return {(1259, TABLE.oid, 2): "of a column", (1262, 5, 0): "of the database"}
 
     path = DEFAULT_PATH
+    constants = DEFAULT_STYLE
+
+    @property
+    def reader(self) -> SearchPathReader:
+        catalog = Catalog().with_relations({r.id: r for r in self.relations()}, 20000, 1)
+        return SearchPathReader(catalog, self.path)
 
     def settings(self) -> list[tuple[str, str]]:
         return [("TimeZone", "UTC")]
@@ -194,7 +201,7 @@ def test_definitions() -> None:
     assert FUNCTIONS.index_definition(INDEX_BASE + TABLE.id, 2) == '"C d"'
     constraint = records("pg_constraint")[0]["oid"]
     assert FUNCTIONS.constraint_definition(int(str(constraint))) == 'PRIMARY KEY (a, "C d")'
-    assert FUNCTIONS.view_definition(VIEW.id) == " select a from t;"
+    assert FUNCTIONS.view_definition(VIEW.id) == " SELECT t.a\n   FROM t;"
     assert FUNCTIONS.view_definition(TABLE.id) is None
     assert FUNCTIONS.table_is_visible(TABLE.id) is True
     assert FUNCTIONS.table_is_visible(ERRORS.id) is False

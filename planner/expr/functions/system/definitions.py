@@ -10,13 +10,16 @@ from planner.expr.functions.table import CallSite, per_value, session_of
 @per_value("pg_get_viewdef", (OID, INT4), TEXT, volatility="stable", needs_site=True)
 @per_value("pg_get_viewdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_viewdef(site: CallSite, oid: int, pretty: bool | int = False) -> str | None:
-    return session_of(site).view_definition(oid)
+    """A number in place of ``pretty`` asks for pretty text with several columns on a line, up to that width."""
+    if isinstance(pretty, bool):
+        return session_of(site).view_definition(oid, pretty)
+    return session_of(site).view_definition(oid, True, pretty)
 
 
 @per_value("pg_get_viewdef", (TEXT, BOOL), TEXT, volatility="stable", needs_site=True)
 @per_value("pg_get_viewdef", (TEXT,), TEXT, volatility="stable", needs_site=True)
 def viewdef_of_name(site: CallSite, name: str, pretty: bool = False) -> str | None:
-    return session_of(site).view_definition(session_of(site).reg_in(REGCLASS, name))
+    return session_of(site).view_definition(session_of(site).reg_in(REGCLASS, name), pretty)
 
 
 @per_value("pg_get_expr", (TEXT, OID, BOOL), TEXT, volatility="stable")
