@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.between import between
 from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, address
 from ivm.kernels.read import collect, lookup
 from ivm.rows import Words
@@ -60,6 +61,19 @@ class Version:
         sought = Block.of(keys, np.zeros(count, np.int64), np.ones((count, 1), np.int64))
         block = Block(self.width, 1, 64)
         while not lookup(self.desc, sought.d, block.d, at):
+            block.reset()
+            block.grow()
+        block.sync()
+        rows, index, diffs = sorted_block(block, self.order_address).arrays()
+        return rows, diffs[:, 0], index
+
+    def between(self, lows: Words, highs: Words, at: int) -> tuple[Words, Words, Words]:
+        """As ``lookup``, of all keys from each of ``lows`` to its counterpart in ``highs``, as words compare; the index
+        is that of the range, and a row is found in each range that has it."""
+        count = len(lows)
+        first, last = (Block.of(k, np.zeros(count, np.int64), np.ones((count, 1), np.int64)) for k in (lows, highs))
+        block = Block(self.width, 1, 64)
+        while not between(self.desc, first.d, last.d, block.d, at):
             block.reset()
             block.grow()
         block.sync()

@@ -10,7 +10,7 @@ from ivm.words import SqlType
 from planner.expr.scalar import Scalar
 from sql.bind import ddl
 from sql.bind.coerce import assign
-from sql.bind.constraints import foreign_key
+from sql.bind.constraints import exclusion, foreign_key
 from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
@@ -27,7 +27,13 @@ from sql.parse import parse_expression
 from sql.statements import definitions
 from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes import queries as nodes
-from sql.syntax.nodes.constraints import CheckConstraint, Constraint, ForeignKeyConstraint, KeyConstraint
+from sql.syntax.nodes.constraints import (
+    CheckConstraint,
+    Constraint,
+    ExcludeConstraint,
+    ForeignKeyConstraint,
+    KeyConstraint,
+)
 from storage.types.type_names import format_type
 
 SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "cmin", "xmax", "cmax", "tableoid"})
@@ -124,7 +130,7 @@ def _changes(
         own = [c for c in change.column.constraints if not (isinstance(c, KeyConstraint) and c.primary)]
         if own and change.if_not_exists:
             raise unsupported("ADD COLUMN IF NOT EXISTS with UNIQUE, CHECK or REFERENCES", position=own[0].at + 1)
-        changes += [_add_constraint(env, c) for c in own]
+        changes += [_add_constraint(env, table, c) for c in own]
     return changes
 
 
@@ -137,7 +143,7 @@ def _change(
         case nodes_alter.AddPrimaryKey():
             return _add_key(change)
         case nodes_alter.AddConstraint():
-            return _add_constraint(env, change.constraint)
+            return _add_constraint(env, table, change.constraint)
         case definitions.DropConstraint():
             return change
         case nodes_alter.AddColumn():
@@ -175,9 +181,14 @@ def _add_key(change: nodes_alter.AddPrimaryKey) -> definitions.AddPrimaryKey:
 
 
 def _add_constraint(
-    env: Environment, node: Constraint
-) -> definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey:
+    env: Environment, table: Relation, node: Constraint
+) -> definitions.AddUnique | definitions.AddExclusion | definitions.AddCheck | definitions.NewForeignKey:
     match node:
+        case ExcludeConstraint():
+            if table.partitioning is not None:
+                message = "exclusion constraints are not supported on partitioned tables"
+                raise SqlError("0A000", message, position=node.at + 1)
+            return exclusion(node)
         case KeyConstraint():
             columns = tuple(name for name, _ in node.columns)
             included = tuple(name for name, _ in node.included)

@@ -15,6 +15,7 @@ from sql.bind.comparable import check_index
 from sql.bind.domains import domain_value, with_checked_fields
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
+from sql.bind.exclusion import exclusion_index
 from sql.bind.expression import ExpressionBinder
 from sql.bind.index_terms import bind_part, bind_predicate, used_columns
 from sql.bind.lookup import lookup
@@ -25,10 +26,16 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.composite import has_domains
 from sql.catalog.keys import Check, Index
 from sql.parse import parse_expression
-from sql.statements.definitions import CreateIndex, NewForeignKey
+from sql.statements.definitions import AddExclusion, CreateIndex, NewForeignKey
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import statements as nodes_statements
-from sql.syntax.nodes.constraints import CheckConstraint, CreateIndexStatement, ForeignKeyConstraint, KeyConstraint
+from sql.syntax.nodes.constraints import (
+    CheckConstraint,
+    CreateIndexStatement,
+    ExcludeConstraint,
+    ForeignKeyConstraint,
+    KeyConstraint,
+)
 
 _CHECK: Final = "check constraints"
 
@@ -50,6 +57,7 @@ def bind_constraints(
     table, names = node.table.name, [c.name for c in columns]
     primary: Index | None = None
     unique: list[Index] = []
+    excluding: list[Index] = []
     checks: list[Check] = []
     foreign: list[NewForeignKey] = []
     for constraint in node.constraints:
@@ -66,9 +74,31 @@ def bind_constraints(
                     unique.append(index)
             case CheckConstraint():
                 checks.append(_check(env, table, columns, constraint))
+            case ExcludeConstraint():
+                if node.partitioning is not None:
+                    message = "exclusion constraints are not supported on partitioned tables"
+                    raise SqlError("0A000", message, position=constraint.at + 1)
+                excluding.append(exclusion_index(table, columns, exclusion(constraint)))
             case ForeignKeyConstraint():
                 foreign.append(replace(foreign_key(env, constraint, node.table), valid=True))
-    return Constraints(primary, _merged(primary, unique), tuple(checks), tuple(foreign))
+    return Constraints(primary, (*_merged(primary, unique), *excluding), tuple(checks), tuple(foreign))
+
+
+def exclusion(node: ExcludeConstraint) -> AddExclusion:
+    """An EXCLUDE constraint, by names and texts. Raises 0A000."""
+    for column, _ in node.elements:
+        lacks = f'access method "{node.method}" does not support'
+        if node.method != "btree" and column.descending:
+            raise SqlError("0A000", f"{lacks} ASC/DESC options")
+        if node.method != "btree" and column.nulls_first:
+            raise SqlError("0A000", f"{lacks} NULLS FIRST/LAST options")
+    elements = tuple(
+        (column.name, None, symbol) if column.expression is None else (None, column.expression[0], symbol)
+        for column, symbol in node.elements
+    )
+    where = None if node.where is None else node.where[0]
+    included = tuple(name for name, _ in node.included)
+    return AddExclusion(node.name, node.method, elements, included, where, node.deferrable, node.deferred)
 
 
 def foreign_key(env: Environment, node: ForeignKeyConstraint, own: nodes.TableName | None) -> NewForeignKey:

@@ -40,7 +40,7 @@ from sql.bind.scope import NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target, layer_exprs, view_range
 from sql.catalog.keys import Index
-from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update
+from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update, deferrable_arbiter
 from sql.syntax.nodes import queries as nodes
 
 
@@ -109,10 +109,11 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     columns of the layers, of both rows."""
     arbiters = _arbiters(env, target, node)
     if any(i.deferrable for i in arbiters) and (node.inferred or node.constraint is not None):
-        message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
-        raise SqlError("55000", message, position=node.at + 1)
+        raise deferrable_arbiter(node.at)
+    if node.assignments is not None and any(i.operators for i in arbiters):
+        raise SqlError("42809", "ON CONFLICT DO UPDATE not supported with exclusion constraints")
     if node.assignments is None:
-        return OnConflict(tuple(i for i in arbiters if not i.deferrable))
+        return OnConflict(arbiters)
     table, relation = target.table, target.relation
     width = len(table.columns)
     if target.layers:
@@ -135,7 +136,7 @@ def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> t
     table = target.table
     if node.constraint is not None:
         name = node.constraint[0]
-        found = tuple(i for i in table.keys if i.constraint and i.name == name)
+        found = tuple(i for i in (*table.keys, *table.exclusions) if i.constraint and i.name == name)
         if not found:
             raise SqlError("42704", f'constraint "{name}" for table "{target.relation.name}" does not exist')
         return found
@@ -150,7 +151,7 @@ def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> t
             "42601", "ON CONFLICT DO UPDATE requires inference specification or constraint name",
             hint="For example, ON CONFLICT (column_name).", position=node.at + 1,
         )  # fmt: skip
-    return table.unique
+    return (*table.unique, *table.exclusions)
 
 
 def _inferred(env: Environment, target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:

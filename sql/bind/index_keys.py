@@ -10,6 +10,7 @@ from planner.identifiers import quoted
 from planner.memo import by_identity
 from planner.physical.key_checks import KeyCheck, computed_key_check, key_check
 from sql.bind.entry_points import empty_environment
+from sql.bind.exclusion import Exclusion, excluded
 from sql.bind.index_terms import bound_index
 from sql.bind.names import UNNAMED, column_name
 from sql.bind.renamed import renamed_text
@@ -38,8 +39,21 @@ def _of(table: Relation, index: Index) -> tuple[tuple[Scalar, ...], Scalar | Non
     return _meaning(table)[index.id] if index in table.indexes and index.computed else _bound(table, index)
 
 
+@by_identity
+def _exclusions(table: Relation) -> dict[int, Exclusion]:
+    return {i.id: excluded(table.schema, i, *_bound(table, i)) for i in table.indexes if i.operators}
+
+
+def exclusion_of(table: Relation, index: Index) -> Exclusion:
+    """What an EXCLUDE constraint demands."""
+    known = _exclusions(table).get(index.id) if index in table.indexes else None
+    return known or excluded(table.schema, index, *_bound(table, index))
+
+
 def key_check_of(table: Relation, index: Index) -> KeyCheck:
     """The arrangement by which an index looks up its keys."""
+    if index.operators:
+        return exclusion_of(table, index).key_check
     if not index.computed:
         return key_check(table.schema, index.columns, not index.nulls_distinct)
     parts, predicate = _of(table, index)

@@ -265,6 +265,11 @@ class Relation:
         """All unique indexes."""
         return tuple(i for i in self.all_indexes if i.unique)
 
+    @property
+    def exclusions(self) -> tuple[Index, ...]:
+        """The indexes of EXCLUDE constraints."""
+        return tuple(i for i in self.indexes if i.operators)
+
 
 Operators = tuple[tuple[Relation, ...], tuple[Relation, ...]]
 """Users' operators in the order of the search path: those in schemas before pg_catalog, and those in others."""

@@ -42,6 +42,8 @@ class Index:
     """The predicate of a partial index, as SQL text: the index has only the rows for which it is true."""
     used: tuple[int, ...] = ()
     """The columns that expressions and predicate name, ordered by position."""
+    operators: tuple[str, ...] = ()
+    """Of an EXCLUDE constraint: the operator of each part. No two rows may meet them all."""
 
     @property
     def computed(self) -> bool:
@@ -51,7 +53,7 @@ class Index:
     @property
     def arranged(self) -> bool:
         """Whether it is an arrangement. Those of other methods are kept to be shown, and serve nothing."""
-        return self.method in ("btree", "hash")
+        return self.method in ("btree", "hash") or bool(self.operators)
 
     @property
     def width(self) -> int:

@@ -21,6 +21,7 @@ from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Call, Column, Literal, Scalar
 from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
+from sql.bind.exclusion import exclusion_index
 from sql.bind.generation import generated_columns, generated_from
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
@@ -33,7 +34,7 @@ from sql.ddl.composite_types import reshape_users
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.family_changes import family_changes
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
-from sql.ddl.indexes import check_duplicates, named_check, named_checks, named_index
+from sql.ddl.indexes import check_duplicates, check_exclusion, named_check, named_checks, named_index
 from sql.ddl.partitions import check_keys
 from sql.ddl.triggers import without_users
 from sql.dml.changes import Changer
@@ -50,7 +51,8 @@ _PASSES: Final = (
         definitions.SetDefault, definitions.DropExpression, definitions.SetNotNull, definitions.SetIdentity,
         definitions.DropIdentity, definitions.Unchanged,
     ),
-    definitions.AddPrimaryKey, (definitions.AddUnique, definitions.AddCheck, definitions.NewForeignKey),
+    definitions.AddPrimaryKey, 
+    (definitions.AddUnique, definitions.AddExclusion, definitions.AddCheck, definitions.NewForeignKey),
     (definitions.AlterConstraint, definitions.Validate),
 )  # fmt: skip
 """The order in which Postgres applies the changes of one statement."""
@@ -136,7 +138,10 @@ class Alterer:
         match change:
             case definitions.AddPrimaryKey():
                 self._add_key(draft, change)
-            case definitions.AddUnique() | definitions.AddCheck() | definitions.NewForeignKey():
+            case (
+                definitions.AddUnique() | definitions.AddExclusion() | definitions.AddCheck()
+                | definitions.NewForeignKey()
+            ):  # fmt: skip
                 draft.added.append(change)
             case definitions.DropConstraint():
                 self._drop_constraint(draft, change)
@@ -201,14 +206,15 @@ class Alterer:
             self.notify(Notice("NOTICE", "00000", f"{message}, skipping"))
         draft.dropped.add(change.name)
 
-    def _constrained(
-        self, table: Relation, added: list[definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey]
-    ) -> Relation:
+    def _constrained(self, table: Relation, added: list[definitions.AddedConstraint]) -> Relation:
         """The table with more constraints. Raises 42703, 42701, 42P07, 42710, and the errors of binding a condition."""
         for change in added:
             match change:
                 case definitions.AddUnique():
                     index = named_index(self.writer, table, _index_of(table, change))
+                    table = replace(table, indexes=(*table.indexes, index))
+                case definitions.AddExclusion():
+                    index = named_index(self.writer, table, exclusion_index(table.name, table.columns, change))
                     table = replace(table, indexes=(*table.indexes, index))
                 case definitions.AddCheck():
                     check = named_check(self.writer, table, added_check(table, change.name, change.text))
@@ -223,7 +229,9 @@ class Alterer:
     def _check_rows(self, old: Relation, new: Relation) -> None:
         """Check existing rows against the new constraints. Raises 23505, 23514."""
         for index in new.indexes:
-            if index not in old.indexes:
+            if index not in old.indexes and index.operators:
+                check_exclusion(self.writer, new, index)
+            elif index not in old.indexes:
                 check_duplicates(self.writer, new, index)
         known = {c.name for c in old.checks if c.valid}
         fresh = replace(new, checks=tuple(c for c in new.checks if c.valid and c.name not in known))

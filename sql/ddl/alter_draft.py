@@ -22,7 +22,7 @@ class Draft:
     """Each column's old position; None for a new column."""
     key: list[str]
     key_name: str | None
-    added: list[definitions.AddUnique | definitions.AddCheck | definitions.NewForeignKey] = field(default_factory=list)
+    added: list[definitions.AddedConstraint] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     """Constraints to add, and the names of those to drop."""
     gone: dict[int, bool] = field(default_factory=dict)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError, Subject, unsupported
 from sql.bind.constraints import added_check
-from sql.bind.index_keys import expression_name, key_check_of
+from sql.bind.index_keys import exclusion_of, expression_name, key_check_of
 from sql.catalog.catalog import LABELS, Catalog, Relation
 from sql.catalog.keys import Check, Index, object_name
 from sql.catalog.links import links_of
@@ -16,6 +16,7 @@ from sql.catalog.search_path import SearchPathReader
 from sql.ddl.foreign_keys import check_keys_stay
 from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import CHECKED_ROWS, index_text
+from sql.dml.exclusions import among
 from sql.dml.key_index import single
 from sql.engine.writer import Writer
 from sql.statements import definitions
@@ -56,7 +57,7 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
     named = {i.name for i in statement.indexes if i.name}
     indexes = []
     for index in statement.indexes:
-        label = "pkey" if index.primary else "key" if index.constraint else "idx"
+        label = "excl" if index.operators else "pkey" if index.primary else "key" if index.constraint else "idx"
         columns = replace(index, columns=()) if index.primary else index
         name = index.name or _index_name(table, columns, label, taken | named)
         _take(name, taken)
@@ -101,10 +102,10 @@ def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None
 
 
 def named_index(writer: Writer, table: Relation, index: Index) -> Index:
-    """A UNIQUE constraint's index with its id and name. 42P07, 42710."""
+    """The index of a UNIQUE or EXCLUDE constraint with its id and name. 42P07, 42710."""
     taken = taken_names(writer.catalog, table.schema_name)
     taken |= {i.name for i in table.all_indexes}
-    name = index.name or _index_name(table, index, "key", taken)
+    name = index.name or _index_name(table, index, "excl" if index.operators else "key", taken)
     if name in taken:
         raise SqlError("42P07", f'relation "{name}" already exists')
     if any(c.name == name for c in table.checks):
@@ -153,6 +154,22 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
         row = rows[place if source is None else int(source[place])]
         detail = f"{index_text(table, index, row, writer.engine.context)} is duplicated."
         raise SqlError("23505", f'could not create unique index "{index.name}"', detail)
+
+
+def check_exclusion(writer: Writer, table: Relation, index: Index) -> None:
+    """23P01 if two rows conflict."""
+    published, context = writer.snapshot(), writer.engine.context
+    rows, diffs = published.rows(table.id, published.ordinal)
+    rows = np.repeat(rows, diffs, axis=0)
+    one, other = among(exclusion_of(table, index), rows, context)
+    if len(one):
+        first = int(np.argmin(one))
+        texts = [index_text(table, index, rows[i[first]], context) for i in (one, other)]
+        raise SqlError(
+            "23P01", f'could not create exclusion constraint "{index.name}"',
+            f"{texts[0]} conflicts with {texts[1].replace('Key', 'key', 1)}.",
+            subject=Subject(table.schema_name, table.name, constraint=index.name),
+        )  # fmt: skip
 
 
 def check_computed(writer: Writer, table: Relation, index: Index) -> None:

@@ -120,6 +120,16 @@ def duplicate_key(table: Relation, index: Index, row: Words, context: Context) -
     return SqlError("23505", message, detail, subject=Subject(table.schema_name, table.name, constraint=index.name))
 
 
+def conflicting_key(table: Relation, index: Index, row: Words, other: Words, context: Context) -> SqlError:
+    """Postgres's error for a row that conflicts with another one by an EXCLUDE constraint."""
+    own, held = (index_text(table, index, r, context) for r in (row, other))
+    return SqlError(
+        "23P01", f'conflicting key value violates exclusion constraint "{index.name}"',
+        f"{own} conflicts with existing {held.replace('Key', 'key', 1)}.",
+        subject=Subject(table.schema_name, table.name, constraint=index.name),
+    )  # fmt: skip
+
+
 def index_text(table: Relation, index: Index, row: Words, context: Context) -> str:
     """``Key (a, lower(b))=(1, x)`` for one row of the table."""
     if not index.expressions:

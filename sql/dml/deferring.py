@@ -14,11 +14,13 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Words
 from planner.expr.context import Context
+from sql.bind.exclusion import Exclusion
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.links import Link
 from sql.catalog.search_path import SearchPathReader
-from sql.dml.constraints import duplicate_key
-from sql.dml.key_index import KeyIndex, TableKey
+from sql.dml.constraints import conflicting_key, duplicate_key
+from sql.dml.exclusions import stored_conflicts
+from sql.dml.key_index import LATEST, KeyIndex, TableKey
 from sql.engine.writer import Writer
 from sql.statements.statements import SetConstraints
 
@@ -41,6 +43,28 @@ def defer_key(writer: Writer, keys: KeyIndex, context: Context, table: Relation,
             raise duplicate_key(now, key.index, row, context)
 
     writer.deferred.append((key.index.id, check))
+
+
+def defer_exclusion(
+    writer: Writer, keys: KeyIndex, context: Context, table: Relation, exclusion: Exclusion, rows: Words
+) -> None:
+    """Check at the end that none of these rows that is still there conflicts with another one."""
+
+    def check() -> None:
+        now = writer.catalog.relations.get(table.id)
+        if now is None or exclusion.index.id not in {i.id for i in now.indexes}:
+            return
+        version = keys.stepped(now, exclusion.key_check, writer.settle)
+        sought, _ = exclusion.key_check.keys(rows, context)
+        stored, diffs, _ = version.lookup(sought, LATEST)
+        there = {row.tobytes() for row in exclusion.key_check.restore(stored[diffs > 0])}
+        found = stored_conflicts(exclusion, version, rows, context)
+        for place, other, count in zip(found.rows.tolist(), found.others, found.counts.tolist(), strict=True):
+            own = rows[place].tobytes()
+            if own in there and (count > 1 or other.tobytes() != own):
+                raise conflicting_key(now, exclusion.index, rows[place], other, context)
+
+    writer.deferred.append((exclusion.index.id, check))
 
 
 def defer_link(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from ivm.rows import Mask, Words
+from ivm.trace.trace import Version
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
 from planner.physical.key_checks import KeyCheck, KeyName, key_check
 from sql.bind.constraints import check_conditions
-from sql.bind.index_keys import key_check_of
+from sql.bind.exclusion import Exclusion
+from sql.bind.index_keys import exclusion_of, key_check_of
 from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
@@ -53,6 +55,7 @@ class Rules:
     tracked: tuple[KeyCheck, ...]
     """The arrangements for key lookups: those of its unique keys and of its own foreign keys."""
     conditions: tuple[Scalar, ...]
+    exclusions: tuple[Exclusion, ...] = ()
     computed: tuple[KeyCheck, ...] = ()
     """The keys of its other indexes whose expressions may fail: they are computed for their errors."""
 
@@ -116,9 +119,10 @@ class KeyIndex:
             keys = tuple(TableKey(i, key_check_of(table, i)) for i in table.unique)
             foreign = (key_check(table.schema, k.columns) for k in table.foreign_keys)
             tracked = tuple(dict.fromkeys((*(k.key_check for k in keys), *foreign)))
-            other = (key_check_of(table, i) for i in table.indexes if i.computed and not i.unique)
+            other = (key_check_of(table, i) for i in table.indexes if i.computed and not i.unique and not i.operators)
             computed = tuple(c for c in other if c.program is not None and c.program.can_fail)
-            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else (), computed)
+            excluded = tuple(exclusion_of(table, i) for i in table.indexes if i.operators)
+            known = Rules(table, keys, tracked, check_conditions(table) if table.checks else (), excluded, computed)
             self._known[table.id] = known
         return known
 
@@ -161,20 +165,25 @@ class KeyIndex:
 
     def holders(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> tuple[Words, Words]:
         """(the table's rows with these keys, each one's position in ``keys``), pending changes included."""
-        if table.id in self._bulk or self._since.get(_name(table, key_check)):
-            settle()
-            self._renew()
-        found, diffs, place = self._engine.key_arrangement(table.id, key_check).lookup(keys, LATEST)
+        found, diffs, place = self.stepped(table, key_check, settle).lookup(keys, LATEST)
         times = np.maximum(diffs, 0)
         return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
+    def stepped(self, table: Relation, key_check: KeyCheck, settle: Settle) -> Version:
+        """An arrangement of a table's keys, pending changes included."""
+        if table.id in self._bulk or self._since.get(_name(table, key_check)):
+            settle()
+            self._renew()
+        return self._engine.key_arrangement(table.id, key_check)
+
     def record(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
         """Record rows that a statement adds or removes and that are not stepped yet."""
-        tracked = self.rules(table).tracked
-        if not tracked:
+        rules = self.rules(table)
+        tracked = rules.tracked
+        if not tracked and not rules.exclusions:
             return
         self._renew()
-        if len(rows) > FEW:
+        if len(rows) > FEW or rules.exclusions:
             self._bulk.add(table.id)
             return
         for kept in tracked:
@@ -195,37 +204,6 @@ class KeyIndex:
             self._steps = self._engine.steps
             self._since.clear()
             self._bulk.clear()
-
-
-def chosen(probed: Sequence[Probed], count: int) -> Mask:
-    """Which of ``count`` rows ON CONFLICT DO NOTHING adds, each checked against those added before it."""
-    if len(probed) == 1:
-        return probed[0].free(count)
-    free = np.ones(count, np.bool_)
-    clear = True
-    for p in probed:
-        free &= p.spread(p.held <= 0, count, True)
-        clear = clear and bool(first_of_each(p.keys).all())
-    if clear:
-        return free
-    names = [_names(p, count) for p in probed]
-    seen: list[set[bytes]] = [set() for _ in probed]
-    for i in np.flatnonzero(free).tolist():
-        if any(name[i] in known for name, known in zip(names, seen, strict=True)):
-            free[i] = False
-            continue
-        for name, known in zip(names, seen, strict=True):
-            if (own := name[i]) is not None:
-                known.add(own)
-    return free
-
-
-def _names(probed: Probed, count: int) -> list[bytes | None]:
-    found: list[bytes | None] = [None] * count
-    places = range(count) if probed.source is None else probed.source.tolist()
-    for place, row in zip(places, probed.keys, strict=True):
-        found[place] = row.tobytes()
-    return found
 
 
 def first_of_each(keys: Words) -> Mask:

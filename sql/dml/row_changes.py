@@ -7,22 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.words import ColumnType
 from planner.expr.context import Context
+from sql.bind.exclusion import Exclusion
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.conflict import Upserted, upsert
-from sql.dml.constraints import CHECKED_ROWS, check_conditions, duplicate_key, fit
-from sql.dml.deferring import defer_key
+from sql.dml.constraints import CHECKED_ROWS, check_conditions, conflicting_key, duplicate_key, fit
+from sql.dml.deferring import defer_exclusion, defer_key
+from sql.dml.exclusions import Conflicts, chosen, conflicts, is_kept
 from sql.dml.foreign_keys import References
-from sql.dml.key_index import LATEST, KeyIndex, TableKey, chosen
+from sql.dml.key_index import LATEST, KeyIndex, TableKey
 from sql.dml.routing import Router
 from sql.dml.row_values import RowValues, direct
 from sql.dml.triggered import deletes, row_by_row, updated
 from sql.dml.triggers import Events, TriggerCaller, firing
 from sql.engine.writer import Writer, ones
-from sql.statements.statements import OnConflict
+from sql.statements.statements import OnConflict, deferrable_arbiter
 from storage.row_file import slices
 
 
@@ -59,7 +62,7 @@ class RowChanger:
             self.router().check(table, rows)
 
     def check_keys(self, table: Relation, old: Words, new: Words) -> None:
-        """23505 for the first new row whose key is taken, not counting the old rows, all of which are stored."""
+        """23505 or 23P01 for the first new row whose key is taken, not counting the old rows, which are all stored."""
         if not len(new):
             return
         for check in self.keys.rules(table).computed:
@@ -76,8 +79,30 @@ class RowChanger:
                 row = int(np.flatnonzero(~free)[0])
                 if failed is None or row < failed[0]:
                     failed = row, key
+        conflict = self._first_conflict(table, old, new) if self.keys.rules(table).exclusions else None
+        if conflict is not None and (failed is None or conflict[0] < failed[0]):
+            raise conflict[1]
         if failed is not None:
             raise duplicate_key(table, failed[1].index, new[failed[0]], self.context)
+
+    def _first_conflict(self, table: Relation, old: Words, new: Words) -> tuple[int, SqlError] | None:
+        """The position of the first new row that an EXCLUDE constraint rejects, and the error."""
+        found: list[tuple[int, SqlError]] = []
+        for exclusion in self.keys.rules(table).exclusions:
+            if is_kept(exclusion, old, new, self.context):
+                continue
+            if self.writer.is_deferred(exclusion.index):
+                defer_exclusion(self.writer, self.keys, self.context, table, exclusion, new)
+                continue
+            first = self._conflicts(table, exclusion, old, new).first(new)
+            if first is not None:
+                row, other = first
+                found.append((row, conflicting_key(table, exclusion.index, new[row], other, self.context)))
+        return min(found, key=lambda f: f[0], default=None)
+
+    def _conflicts(self, table: Relation, exclusion: Exclusion, old: Words, new: Words) -> Conflicts:
+        version = self.keys.stepped(table, exclusion.key_check, self.writer.settle)
+        return conflicts(exclusion, version, old, new, self.context)
 
     def check_rows(self, table: Relation, old: Words, new: Words) -> None:
         """23514 or 23505 for routed rows that replace the old ones."""
@@ -105,10 +130,13 @@ class RowChanger:
     def _unheld(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
         """The rows that DO NOTHING adds."""
         asked = [k for k in self.keys.of(table) if k.index in conflict.arbiters]
-        if not asked or not len(rows):
+        excluding = [e for e in self.keys.rules(table).exclusions if e.index in conflict.arbiters]
+        if not (asked or excluding) or not len(rows):
             return rows
+        if any(index.deferrable for index in conflict.arbiters):
+            raise deferrable_arbiter()
         probed = [self.keys.probe(table, k, rows[:0], rows, self.context, self.writer.settle) for k in asked]
-        free = chosen(probed, len(rows))
+        free = chosen(probed, len(rows), [self._conflicts(table, e, rows[:0], rows) for e in excluding])
         return rows if free.all() else rows[free]
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:

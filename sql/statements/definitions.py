@@ -314,9 +314,26 @@ class SetType:
     domain: Relation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AddExclusion:
+    """An EXCLUDE constraint. ``elements``: a column's name or None, an expression's text or None, and the operator;
+    ``included``: columns by name; ``where``: the predicate's text; ``name`` None: Postgres's default name."""
+
+    name: str | None
+    method: str
+    elements: tuple[tuple[str | None, str | None, str], ...]
+    included: tuple[str, ...] = ()
+    where: str | None = None
+    deferrable: bool = False
+    deferred: bool = False
+
+
+AddedConstraint = AddUnique | AddExclusion | AddCheck | NewForeignKey
+
 Change = (
     AddPrimaryKey
     | AddUnique
+    | AddExclusion
     | AddCheck
     | NewForeignKey
     | DropConstraint

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.scalar import Scalar
 from planner.logical.nodes import Finishing, Rel
@@ -42,7 +43,8 @@ class ViewLayer:
 
 @dataclass(frozen=True, slots=True)
 class OnConflict:
-    """What to do with a row whose key exists. ``arbiters``: the unique indexes to check; all others raise 23505.
+    """What to do with a row whose key exists. ``arbiters``: the unique indexes and EXCLUDE constraints to check;
+    all others raise 23505 or 23P01.
 
     ``changed``: the new row, over (existing row, proposed row); None: DO NOTHING. The row is changed if ``where``, over
     the same columns, is true.
@@ -54,6 +56,12 @@ class OnConflict:
     layers: tuple[ViewLayer, ...] = ()
     """Those of ``Insert``, whose columns for the existing and for the proposed row follow both rows."""
     oid: bool = False
+
+
+def deferrable_arbiter(at: int | None = None) -> SqlError:
+    """Postgres's error for ON CONFLICT with a constraint that is checked later; ``at``: where the clause begins."""
+    message = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+    return SqlError("55000", message, position=None if at is None else at + 1)
 
 
 @dataclass(frozen=True, slots=True)

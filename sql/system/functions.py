@@ -27,6 +27,7 @@ from sql.system.pg_relations import (
     foreign_key_definition,
     index_column,
     index_definition,
+    timing,
 )
 from sql.system.pg_triggers import trigger_definition
 from sql.system.pg_types import function_oids, functions, type_names
@@ -245,11 +246,11 @@ class SystemFunctions:
         """pg_get_constraintdef."""
         for relation, index in indexed(self._state):
             if index.constraint and constraint_oid(index) == oid:
-                return constraint_definition(relation, index)
+                return constraint_definition(relation, index, pretty) + timing(index)
         for relation in self._state.relations():
             for key in relation.foreign_keys:
                 if key.id == oid:
-                    return foreign_key_definition(relation, key, self._relation_name(key.parent))
+                    return foreign_key_definition(relation, key, self._relation_name(key.parent)) + timing(key)
         checks = (c for r in (*self._state.relations(), *self._state.types()) for c in r.checks if c.id == oid)
         return next((check_definition(c, pretty) for c in checks), None)
 

@@ -8,12 +8,14 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
-from sql.bind.index_keys import expression_name, index_parts, part_text
+from sql.bind.exclusion import operand_name
+from sql.bind.index_keys import exclusion_of, expression_name, index_parts, part_text
 from sql.bind.partitions import bound_text
 from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
+from sql.system.operators import operator_oid
 from sql.system.state import (
     OWNER,
     SystemState,
@@ -159,6 +161,7 @@ def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
         directions = zip(index.descending or (False,) * width, index.nulls_first or (False,) * width, strict=True)
         yield row(
             indexrelid=index.id, indrelid=relation.oid, indnatts=width + len(index.included), indnkeyatts=width,
+            indisexclusion=bool(index.operators),
             indisunique=index.unique, indnullsnotdistinct=not index.nulls_distinct, indisprimary=index.primary,
             indimmediate=not index.deferrable, indisvalid=True, indisready=True, indislive=True,
             indkey=tuple(i + 1 if isinstance(i, int) else 0 for i in (*parts, *index.included)),
@@ -174,10 +177,11 @@ def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
         if index.constraint:
             yield row(
                 oid=constraint_oid(index), conname=index.name, connamespace=schemas[relation.schema_name],
-                contype="p" if index.primary else "u", convalidated=True,
+                contype="x" if index.operators else "p" if index.primary else "u", convalidated=True,
                 condeferrable=index.deferrable, condeferred=index.deferred, conrelid=relation.oid, conindid=index.id,
                 confupdtype=" ", confdeltype=" ", confmatchtype=" ", conislocal=True, connoinherit=True,
-                conkey=tuple(i + 1 for i in index.columns),
+                conkey=tuple(i + 1 if isinstance(i, int) else 0 for i in index.parts),
+                conexclop=_operators(relation, index) if index.operators else None,
             )  # fmt: skip
     yield from _foreign_keys(state, row)
     for relation in user_relations(state, RelationKind.TABLE):
@@ -196,6 +200,12 @@ def pg_constraint(state: SystemState, row: Row) -> Iterator[Datums]:
                 convalidated=check.valid, contypid=domain.oid, confupdtype=" ", confdeltype=" ", confmatchtype=" ",
                 conislocal=True,
             )  # fmt: skip
+
+
+def _operators(relation: Relation, index: Index) -> tuple[int, ...]:
+    """The oids of an EXCLUDE constraint's operators."""
+    calls = exclusion_of(relation, index).conflict
+    return tuple(operator_oid(s, operand_name(call)) for s, call in zip(index.operators, calls, strict=True))
 
 
 def pg_inherits(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -278,13 +288,24 @@ def _direction(index: Index, number: int) -> str:
     return " NULLS FIRST" if first else ""
 
 
-def constraint_definition(relation: Relation, index: Index) -> str:
-    """A primary key or UNIQUE constraint in the form of pg_get_constraintdef."""
+def constraint_definition(relation: Relation, index: Index, pretty: bool) -> str:
+    """A primary key, UNIQUE or EXCLUDE constraint in the form of pg_get_constraintdef."""
+    included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
+    if index.operators:
+        parts = (f"{part_text(relation, index, i)} WITH {symbol}" for i, symbol in enumerate(index.operators))
+        text = f"EXCLUDE USING {index.method} ({', '.join(parts)}){f' INCLUDE ({included})' if included else ''}"
+        if index.where is None:
+            return text
+        return f"{text} WHERE ({index.where})" if pretty else f"{text} WHERE (({index.where}))"
     kind = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
     text = f"{kind} ({', '.join(quoted(relation.columns[i].name) for i in index.columns)})"
-    if index.included:
-        text += f" INCLUDE ({', '.join(quoted(relation.columns[i].name) for i in index.included)})"
-    return text
+    return f"{text} INCLUDE ({included})" if included else text
+
+
+def timing(constraint: Index | ForeignKey) -> str:
+    """What pg_get_constraintdef says of when a constraint is checked."""
+    deferred = " INITIALLY DEFERRED" if constraint.deferred else ""
+    return f" DEFERRABLE{deferred}" if constraint.deferrable else ""
 
 
 def check_definition(check: Check, pretty: bool) -> str:

@@ -162,6 +162,12 @@ def check_lookups(version: Version, held: Counter[tuple[int, ...]], at: int, wid
         found = {tuple(r): d for r, d in zip(rows[index == i].tolist(), diffs[index == i].tolist(), strict=True)}
         assert found == {row: diff for row, diff in present.items() if diff and row[0] == key}
     assert len(version.rows_at(at)[0]) == sum(1 for diff in present.values() if diff)
+    lows = np.array([[rng.randrange(-1, 302)] for _ in range(20)])
+    highs = lows + np.array([[rng.randrange(-1, 9)] for _ in range(20)])
+    rows, diffs, index = version.between(lows, highs, at)
+    for i, ((low,), (high,)) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
+        found = {tuple(r): d for r, d in zip(rows[index == i].tolist(), diffs[index == i].tolist(), strict=True)}
+        assert found == {row: diff for row, diff in present.items() if diff and low <= row[0] <= high}
 
 
 def test_warming_says_how_far_it_is() -> None:

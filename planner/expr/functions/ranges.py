@@ -50,7 +50,7 @@ def _parts(value: Either) -> tuple[Range, ...]:
     return () if value.empty else (value,)
 
 
-def _hull(value: Either) -> Range:
+def hull(value: Either) -> Range:
     """The least range that contains all."""
     parts = _parts(value)
     if not parts:
@@ -163,7 +163,7 @@ def _adjacent(s: Space, a: Either, b: Either) -> bool:
 
 
 def _of_hulls(rule: Callable[[Space, Range, Range], bool]) -> Test:
-    return lambda s, a, b: rule(s, _hull(a), _hull(b))
+    return lambda s, a, b: rule(s, hull(a), hull(b))
 
 
 _test("@>", _contains, "contains")
@@ -228,13 +228,13 @@ def range_merge(site: CallSite, a: Range, b: Range) -> Range:
 
 @per_value("range_merge", (ANYMULTIRANGE,), ANYRANGE, makes_null=False)
 def multirange_merge(value: Multirange) -> Range:
-    return _hull(value)
+    return hull(value)
 
 
 def _of_bounds(name: str, result: ArgumentType, rule: Callable[[Range], Any], makes_null: bool = False) -> None:
     for argument in (ANYRANGE, ANYMULTIRANGE):
         per_value(name, (argument,), result, makes_null=makes_null, raises=Raises.NEVER)(
-            lambda value: rule(_hull(value))
+            lambda value: rule(hull(value))
         )
 
 

@@ -11,6 +11,7 @@ from sql.syntax.nodes.constraints import (
     CheckConstraint,
     Constraint,
     CreateIndexStatement,
+    ExcludeConstraint,
     ForeignKeyConstraint,
     IndexColumn,
     KeyConstraint,
@@ -50,8 +51,8 @@ class ConstraintGrammar(MergeGrammar):
             columns = self.names()
             self.expect("references")
             constraint = self._references(name, columns, token.start)
-        elif self.is_word("exclude"):
-            raise self.refusal("EXCLUDE constraints", token)
+        elif self.accept("exclude"):
+            constraint = self._exclude(name, token.start)
         elif name is not None:
             raise self.error()
         else:
@@ -96,7 +97,7 @@ class ConstraintGrammar(MergeGrammar):
                     raise SqlError("0A000", message, position=at.start + 1)
                 constraint = replace(constraint, no_inherit=True)
             elif self.accept("not", "valid"):
-                if isinstance(constraint, KeyConstraint):
+                if isinstance(constraint, KeyConstraint | ExcludeConstraint):
                     message = f"{self._kind_of(constraint)} constraints cannot be marked NOT VALID"
                     raise SqlError("0A000", message, position=at.start + 1)
                 constraint = replace(constraint, valid=False)
@@ -119,6 +120,8 @@ class ConstraintGrammar(MergeGrammar):
     def _kind_of(constraint: Constraint) -> str:
         if isinstance(constraint, KeyConstraint):
             return "PRIMARY KEY" if constraint.primary else "UNIQUE"
+        if isinstance(constraint, ExcludeConstraint):
+            return "EXCLUDE"
         return "FOREIGN KEY" if isinstance(constraint, ForeignKeyConstraint) else "CHECK"
 
     def _key(self, name: str | None, own: Names | None, at: int, *, primary: bool) -> KeyConstraint:
@@ -144,6 +147,28 @@ class ConstraintGrammar(MergeGrammar):
         text = self.source(start, self.index)
         self.expect_symbol(")")
         return CheckConstraint(name, condition, text, at)
+
+    def _exclude(self, name: str | None, at: int) -> ExcludeConstraint:
+        method = self._method() if self.accept("using") else "btree"
+        elements = self.enclosed(self._excluded)
+        included = self.names() if self.accept("include") else ()
+        self._index_options()
+        where = None
+        if self.accept("where"):
+            self.expect_symbol("(")
+            where = self.sourced()
+            self.expect_symbol(")")
+        return ExcludeConstraint(name, method, elements, included, where, at)
+
+    def _excluded(self) -> tuple[IndexColumn, str]:
+        """``{column | call | (expression)} … WITH operator``."""
+        column = self._index_column()
+        self.expect("with")
+        token = self.token
+        schema_name, symbol = self.operator_symbol()
+        if schema_name not in (None, "pg_catalog"):
+            raise self.refusal("an operator of one's own in EXCLUDE", token)
+        return column, symbol
 
     def _references(self, name: str | None, columns: Names, at: int) -> ForeignKeyConstraint:
         table = self.table_name()

@@ -52,7 +52,21 @@ class ForeignKeyConstraint:
     deferred: bool = False
 
 
-Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint
+@dataclass(frozen=True, slots=True)
+class ExcludeConstraint:
+    """EXCLUDE. ``elements``: each part with its operator; ``where``: the predicate with its text."""
+
+    name: str | None
+    method: str
+    elements: tuple[tuple[IndexColumn, str], ...]
+    included: tuple[tuple[str, int], ...]
+    where: tuple[str, Expr] | None
+    at: int
+    deferrable: bool = False
+    deferred: bool = False
+
+
+Constraint = KeyConstraint | CheckConstraint | ForeignKeyConstraint | ExcludeConstraint
 
 
 @dataclass(frozen=True, slots=True)

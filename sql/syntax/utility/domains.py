@@ -13,7 +13,7 @@ from sql.statements.types import (
     ValidateDomainCheck,
 )
 from sql.syntax.grammar.columns import ColumnGrammar
-from sql.syntax.nodes.constraints import CheckConstraint, ForeignKeyConstraint, KeyConstraint
+from sql.syntax.nodes.constraints import CheckConstraint, ExcludeConstraint, ForeignKeyConstraint, KeyConstraint
 from sql.syntax.nodes.domains import AddDomainCheck, AlterDomainStatement, CreateDomainStatement, SetDomainDefault
 from sql.syntax.nodes.queries import Expr, TableName
 from sql.syntax.nodes.statements import Statement, Utility
@@ -72,6 +72,8 @@ def _check(cursor: ColumnGrammar, name: str | None) -> CheckConstraint:
             kind = "primary key" if found.primary else "unique"
         case ForeignKeyConstraint():
             kind = "foreign key"
+        case ExcludeConstraint():
+            kind = "exclusion"
         case None:
             raise cursor.error()
     raise SqlError("42601", f"{kind} constraints not possible for domains", position=at + 1)
