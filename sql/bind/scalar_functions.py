@@ -25,6 +25,8 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
         args = [sequences.resolved(env, args[0], at), *args[1:]]
     args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
     types = tuple(a.type for a in args)
+    if types == (SqlType(Kind.UNKNOWN),) and (converted := _as_cast(env, name, args, at)) is not None:
+        return converted  # a literal is read by its type rather than passed to the function of its name
     try:
         choice = resolve(tuple(f for f in overloads(name) if not f.internal), types)
     except SqlError as error:

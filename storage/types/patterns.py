@@ -20,9 +20,12 @@ _CLASSES: Final = {
 }  # fmt: skip
 _SIMPLE_ESCAPES: Final = {
     "y": "\\b", "Y": "\\B", "m": "\\b(?=\\w)", "M": "\\b(?<=\\w)", "A": "\\A", "Z": "\\Z", "a": "\\x07", "b": "\\x08",
-    "B": "\\\\", "e": "\\x1b", "f": "\\f", "n": "\\n", "r": "\\r", "t": "\\t", "v": "\\v", "0": "\\x00",
+    "B": "\\\\", "e": "\\x1b", "f": "\\f", "n": "\\n", "r": "\\r", "t": "\\t", "v": "\\v",
 }  # fmt: skip
 _QUANTIFIERS: Final = "*+?{"
+_NEVER: Final = "(?:(?!))"
+_MAX_CODE: Final = 0x7FFFFFFE
+"""Escapes may name characters beyond Unicode, which no text has."""
 
 
 @lru_cache(4096)
@@ -114,12 +117,15 @@ def similar_substring(value: str, pattern: str, escape: str) -> str | None:
 class _Translator:
     """Translates one of Postgres's regular expressions to Python's in one pass, and notes what ``find`` needs.
 
-    ``lines``: ``^`` and ``$`` match at every line; ``stops``: ``.`` and ``[^…]`` match no newline."""
+    ``lines``: ``^`` and ``$`` match at every line; ``stops``: ``.`` and ``[^…]`` match no newline. ``nested``: of each
+    open parenthesis, whether it is a lookaround; ``looks``: how many are; ``groups``: how many captured so far."""
 
     def __init__(self, source: str, lines: bool, stops: bool, expanded: bool) -> None:
         self.source, self.at, self.out = source, 0, list[str]()
         self.lines, self.stops, self.expanded = lines, stops, expanded
-        self.alternatives = self.greedy = self.lazy = False
+        self.alternatives = self.greedy = self.lazy = self.in_brackets = False
+        self.groups = self.looks = 0
+        self.nested: list[bool] = []
 
     def run(self) -> str:
         while self.at < len(self.source):
@@ -135,6 +141,8 @@ class _Translator:
             self._bracket()
         elif c == "(":
             self._group()
+        elif c == ")":
+            self._close()
         elif c in _QUANTIFIERS:
             self._quantifier(c)
         elif c == "$":
@@ -152,7 +160,7 @@ class _Translator:
             end = self.source.find("\n", self.at)
             self.at = len(self.source) if end < 0 else end + 1
         else:
-            self.out.append(c if c == ")" else re.escape(c))
+            self.out.append(re.escape(c))
 
     def _escape(self) -> None:
         if self.at >= len(self.source):
@@ -167,16 +175,38 @@ class _Translator:
             found = re.compile({"x": "[0-9a-fA-F]+", "u": "[0-9a-fA-F]{4}", "U": "[0-9a-fA-F]{8}"}[c]).match(
                 self.source, self.at
             )
-            if found is None:
+            if found is None or int(found[0], 16) > _MAX_CODE:
                 raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
             self.at = found.end()
-            self.out.append(re.escape(chr(int(found[0], 16))))
-        elif c.isdigit():
-            self.out.append(f"(?:\\{c})")
+            self._code(int(found[0], 16))
+        elif "0" <= c <= "9":
+            self._digits()
         elif c.isalpha():
             raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
         else:
             self.out.append(re.escape(c))
+
+    def _code(self, code: int) -> None:
+        if code <= 0x10FFFF:
+            self.out.append(re.escape(chr(code)))
+        else:
+            # in brackets it may end a range
+            self.out.append("\U0010ffff" if self.in_brackets else _NEVER)
+
+    def _digits(self) -> None:
+        """A back-reference, or a character by up to three octal digits."""
+        found = re.compile(r"[1-9]\d*", re.ASCII).match(self.source, self.at - 1)
+        if found is not None and not self.in_brackets and (len(found[0]) == 1 or int(found[0]) <= self.groups):
+            if self.looks:
+                raise SqlError("2201B", "invalid regular expression: invalid backreference number")
+            self.at = found.end()
+            self.out.append(f"(?:\\{found[0]})")
+            return
+        octal = re.compile("[0-3][0-7]{0,2}|[4-7][0-7]?").match(self.source, self.at - 1)
+        if octal is None:
+            raise SqlError("2201B", "invalid regular expression: invalid escape \\ sequence")
+        self.at = octal.end()
+        self._code(int(octal[0], 8))
 
     def _group(self) -> None:
         if self.source.startswith("?#", self.at):
@@ -186,11 +216,23 @@ class _Translator:
         for prefix in ("?:", "?=", "?!", "?<=", "?<!"):
             if self.source.startswith(prefix, self.at):
                 self.at += len(prefix)
-                self.out.append("(" + prefix)
+                self._open("(" + prefix, looks=prefix != "?:")
                 return
         if self.source.startswith("?", self.at):
             raise SqlError("2201B", "invalid regular expression: quantifier operand invalid")
-        self.out.append("(")
+        # inside of a lookaround no parentheses capture
+        self.groups += not self.looks
+        self._open("(?:" if self.looks else "(", looks=False)
+
+    def _open(self, text: str, *, looks: bool) -> None:
+        self.out.append(text)
+        self.nested.append(looks)
+        self.looks += looks
+
+    def _close(self) -> None:
+        self.out.append(")")
+        if self.nested:
+            self.looks -= self.nested.pop()
 
     def _quantifier(self, c: str) -> None:
         token, fixed = c, False
@@ -264,7 +306,9 @@ class _Translator:
 
     def _bracket_escape(self, plain: list[str]) -> None:
         mark = len(self.out)
+        self.in_brackets = True
         self._escape()
+        self.in_brackets = False
         plain.append("".join(self.out[mark:]))
         del self.out[mark:]
 

@@ -38,9 +38,9 @@ _MONTHS: Final = {"month": 1, "year": 12, "decade": 120, "century": 1200, "mille
 _MICROS: Final = {"microsecond": 1, "millisecond": 1000, "second": SECOND, "minute": MINUTE, "hour": HOUR}
 _TOKEN: Final = re.compile(
     r"""\s*(?:
-      (?P<clock>[+-]?\d+:\d*(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
-    | (?P<years>[+-]?\d+-\d+)(?![\d-])
-    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+))
+      (?P<clock>(?:[+-]\s*)?\d+:\d*(?::\d+(?:\.\d*)?)?(?:\.\d+)?)
+    | (?P<years>(?:[+-]\s*)?\d+-\d+)(?![\d-])
+    | (?P<number>(?:[+-]\s*)?\d+\.?\d*|\.\d+)
     | (?P<word>[A-Za-z]+)
     | (?P<at>@)
     )""",
@@ -50,7 +50,7 @@ _NUMBER: Final = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _ISO_PART: Final = re.compile(rf"({_NUMBER})([YMWDHS])")
 _ISO_DATE: Final = re.compile(rf"({_NUMBER})(?:-({_NUMBER})(?:-({_NUMBER}))?)?")
 _ISO_TIME: Final = re.compile(rf"{_NUMBER}(?::{_NUMBER}){{0,2}}")
-_ISO_LIMIT: Final = Decimal("1e15")
+_ISO_LIMIT: Final = 1e15
 
 
 def _syntax(text: str) -> SqlError:
@@ -153,7 +153,7 @@ def _tokenize(body: str, text: str) -> list[tuple[str, str]]:
         at = match.end()
         kind = match.lastgroup or ""
         if kind != "at":
-            tokens.append((kind, match[kind].lower()))
+            tokens.append((kind, "".join(match[kind].lower().split())))
         while at < len(body) and body[at] in " \t\n,":
             at += 1
     return tokens
@@ -243,10 +243,12 @@ def _iso_time(text: str, total: _Total) -> bool:
 
 
 def _iso_number(text: str, total: _Total) -> Decimal:
-    value = Decimal(text)
+    """A number as PostgreSQL reads it: a float, and its fraction as the difference from its whole part."""
+    value = float(text)
     if abs(value) > _ISO_LIMIT:
         raise _overflow(total.text)
-    return value
+    whole = int(value)
+    return whole + Decimal(repr(value - whole))
 
 
 def _iso_parts(text: str, total: _Total, units: dict[str, str]) -> None:

@@ -28,7 +28,7 @@ from storage.types.calendar import (
 from storage.types.text_style import TextStyle
 from storage.types.time_output import round_micros
 from storage.types.zone_abbreviations import FIXED
-from storage.types.zones import is_zone, local_offset_meant, parse_iso_offset, to_local, to_utc, utc_offset
+from storage.types.zones import OFFSET_END, is_zone, local_offset_meant, parse_iso_offset, to_local, to_utc, utc_offset
 
 _MONTHS: Final = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
                   "november", "december")  # fmt: skip
@@ -42,12 +42,16 @@ _ISO: Final = re.compile(
     r"\s*(\d{4,6})-(\d{1,2})-(\d{1,2})"
     r"(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2})(\.\d*)?)?\s*([+-]\d{1,2}(?::?\d{2})?|[zZ])?)?\s*\Z"
 )
+_CLOCKS: Final = ("time", "time with time zone")
+_UNITS: Final = re.compile(
+    r"\s*Y(\d+)M(\d+)D(\d+)H(\d+)MM?(\d+)S(\d+)(\.\d*)?\s*([+-]\d{1,2}(?::?\d{2})?)?\s*\Z", re.IGNORECASE
+)
 _FIELD: Final = re.compile(
     r"""\s*(?:
       (?P<time>\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.\d*)?)?|\d{1,2}:\d{2}\.\d+)
-    | (?P<date>\d+[-/.](?:\d+|[A-Za-z]{3,9})[-/.]\d+|[A-Za-z]{3,9}[-/]\d{1,2}[-/]\d+)
-    | (?P<offset>[+-]\d{1,2}(?::\d{1,2}(?::\d{1,2})?|\d{2}(?:\d{2})?)?)
-    | (?P<julian>[Jj]\d{4,8}(?![\d]))
+    | (?P<date>\d+(?P<mark>[-/.])(?:\d+|[A-Za-z]{3,9})(?P=mark)\d+|[A-Za-z]{3,9}[-/]\d{1,2}[-/]\d+)
+    | (?P<offset>[+-]\s*\d+(?::\d*(?::\d*)?)?)
+    | (?P<julian>[Jj]\d+(?:\.\d*)?)
     | (?P<ordinal>\d{4}\.\d{3}(?!\d))
     | (?P<number>\d+(?:\.\d+)?)
     | (?P<word>[A-Za-z][A-Za-z_]*(?:/[A-Za-z_]+(?:[-+]?[A-Za-z_0-9]+)?)*)
@@ -55,8 +59,6 @@ _FIELD: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-
-_BAD_MINUTES: Final = re.compile(r"[+-]\d{1,2}(?::[6-9]\d(?::\d+)?|[6-9]\d(?:\d\d)?)")
 
 
 @dataclass(slots=True)
@@ -181,7 +183,7 @@ def _special_stamp(word: str, style: TextStyle, local: bool) -> int:
 
 def _parse(text: str, label: str, style: TextStyle) -> _Fields:
     fields = _Fields(label, text, order=style.formats.order)
-    iso = _ISO.match(text)
+    iso = _ISO.match(text) or _UNITS.match(text)
     if iso:
         fields.year, fields.month, fields.day = int(iso[1]), int(iso[2]), int(iso[3])
         fields.year_digits = len(iso[1])
@@ -201,7 +203,7 @@ def _parse(text: str, label: str, style: TextStyle) -> _Fields:
 
 
 def _check_offset(fields: _Fields) -> None:
-    if fields.offset is not None and abs(fields.offset) >= 16 * 3600:
+    if fields.offset is not None and abs(fields.offset) >= OFFSET_END:
         raise SqlError("22009", f'time zone displacement out of range: "{fields.text}"')
 
 
@@ -221,9 +223,7 @@ def _tokens(fields: _Fields) -> None:
         elif kind == "offset":
             if fields.time is None and fields.special is None and not loose and fields.year is None:
                 raise _syntax(fields.label, text)
-            if _BAD_MINUTES.fullmatch(token):
-                raise SqlError("22009", f'time zone displacement out of range: "{text}"')
-            fields.offset = parse_iso_offset(token)
+            fields.offset = parse_iso_offset("".join(token.split()))
             if fields.offset is not None and text[match.start(kind) - 1].isalpha():
                 # a POSIX zone such as GMT-4, which is positive to the west; its name has no meaning
                 fields.offset = -fields.offset
@@ -232,9 +232,8 @@ def _tokens(fields: _Fields) -> None:
             year, _, day = token.partition(".")
             fields.year, fields.ordinal = int(year), int(day)
         elif kind == "julian":
-            fields.year, fields.month, fields.day = civil_from_days(int(token[1:]) - 2_451_545)
-            fields.bc, fields.year = fields.year <= 0, fields.year if fields.year > 0 else 1 - fields.year
-        elif kind == "number" and fields.label == "time":
+            _set_julian(fields, token[1:])
+        elif kind == "number" and fields.label in _CLOCKS:
             loose.append(token)
         elif kind == "number":
             _number(fields, token)
@@ -243,6 +242,15 @@ def _tokens(fields: _Fields) -> None:
     _loose_numbers(fields, loose)
     if fields.special is None and fields.year is None and fields.time is None and fields.month is None:
         raise _syntax(fields.label, text)
+
+
+def _set_julian(fields: _Fields, token: str) -> None:
+    """Reads a Julian day, whose fraction is the time of day."""
+    day, point, fraction = token.partition(".")
+    year, fields.month, fields.day = civil_from_days(int(day) - 2_451_545)
+    fields.bc, fields.year, fields.year_digits = year <= 0, year if year > 0 else 1 - year, 4
+    if point:
+        fields.time = int(float("0." + fraction) * DAY)
 
 
 def _time_of(hour: str, minute: str, second: str | None, fraction: str | None, fields: _Fields) -> int:
@@ -358,6 +366,11 @@ def _part(fields: _Fields, token: str) -> None:
         raise _syntax(fields.label, fields.text)
 
 
+def _is_mark(fields: _Fields, word: str, loose: list[str]) -> bool:
+    """Whether a word is the T before a time of day."""
+    return word == "t" and (fields.year is not None or bool(loose) or fields.label in _CLOCKS)
+
+
 def _word(fields: _Fields, token: str, loose: list[str]) -> None:
     word = token.lower()
     if word in ("infinity", "now", "today", "tomorrow", "yesterday", "epoch"):
@@ -368,7 +381,7 @@ def _word(fields: _Fields, token: str, loose: list[str]) -> None:
         fields.bc = word == "bc"
     elif word in ("am", "pm"):
         fields.half = word
-    elif word in _DAYS or word in ("at", "on", "dst") or (word == "t" and (fields.year is not None or loose)):
+    elif word in _DAYS or word in ("at", "on", "dst") or _is_mark(fields, word, loose):
         pass
     elif word == "allballs":
         fields.time, fields.offset = 0, 0

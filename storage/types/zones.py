@@ -23,6 +23,8 @@ _UNIX: Final = EPOCH_DAYS * 86400
 _CYCLE: Final = 146097 * 86400
 """400 Gregorian years, in seconds."""
 _DAY: Final = 86400
+OFFSET_END: Final = 16 * 3600
+"""Offsets are less than 16 hours."""
 _FIRST_YEAR: Final = 1800
 """Rules without a file hold at all times; this is where their 400 years start."""
 
@@ -173,11 +175,15 @@ def local_offset_meant(local: int, text: str) -> int:
 
 
 def parse_iso_offset(text: str) -> int | None:
-    """``+05``, ``-0330``, ``+05:30:15`` → seconds east of Greenwich; None for any other form."""
-    match = re.fullmatch(r"([+-])(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}))?|(\d{2})(\d{2})?)?", text)
+    """``+05``, ``-0330``, ``+05:30:15`` → seconds east of Greenwich; None for any other form. Digits may be missing
+    after a colon. 16 hours or more if a part is out of range (DecodeTimezone)."""
+    match = re.fullmatch(r"([+-])(\d*)(?:(:)(\d*)(?::(\d*))?)?", text, re.ASCII)
     if match is None:
         return None
-    seconds = int(match[2]) * 3600 + int(match[3] or match[5] or 0) * 60 + int(match[4] or match[6] or 0)
+    hour, minute, second = (int(match[part] or 0) for part in (2, 4, 5))
+    if match[3] is None and len(text) > 3:
+        hour, minute = divmod(hour, 100)
+    seconds = hour * 3600 + minute * 60 + second if minute < 60 and second < 60 else OFFSET_END
     return seconds if match[1] == "+" else -seconds
 
 

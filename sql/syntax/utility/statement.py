@@ -26,7 +26,7 @@ from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
 from sql.syntax.utility.triggers import trigger_statement
 from sql.syntax.utility.types import type_statement
-from storage.types.zones import fixed_zone, parse_iso_offset
+from storage.types.zones import OFFSET_END, fixed_zone, parse_iso_offset
 
 _EXPLAIN_OPTIONS = frozenset(
     {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
@@ -336,7 +336,7 @@ class StatementGrammar(AlterGrammar):
         if token.value == "interval" and self.ahead().kind is TokenKind.STRING:
             self.advance()
             offset = parse_iso_offset(self.token.value)
-            if offset is None:
+            if offset is None or abs(offset) >= OFFSET_END:
                 raise self.error()
             self.advance()
             if self.accept("hour"):

@@ -8,7 +8,8 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.words import DATE, INTERVAL, TIMESTAMP, TIMESTAMPTZ
-from planner.expr.functions.formatting.number import format_number, parse_number
+from planner.expr.functions.formatting.number import format_numeric
+from planner.expr.functions.formatting.parse_number import parse_number
 from sql.settings.date_style import date_style
 from sql.settings.settings import Settings
 from storage.types.text import TextStyle, format_datum, parse_datum
@@ -117,4 +118,4 @@ def test_to_number_skips_no_digit_for_a_literal(text: str, template: str, value:
 
 
 def test_an_escaped_quote_in_a_number_template_is_a_quote() -> None:
-    assert format_number(Decimal(100), 'f\\"oo999') == 'f"oo 100'
+    assert format_numeric(Decimal(100), 'f\\"oo999') == 'f"oo 100'

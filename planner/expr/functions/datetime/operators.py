@@ -283,8 +283,12 @@ def date_bin(stride: Interval, stamp: int, origin: int) -> int:
     if stride[0]:
         raise SqlError("0A000", "timestamps cannot be binned into intervals containing months or years")
     width = stride[1] * DAY + stride[2]
+    if width >= 2**63:
+        raise SqlError("22008", "interval out of range")
     if width <= 0:
         raise SqlError("22008", "stride must be greater than zero")
+    if not -(2**63) <= stamp - origin < 2**63:
+        raise SqlError("22008", "interval out of range")
     return checked_stamp(origin + (stamp - origin) // width * width)
 
 

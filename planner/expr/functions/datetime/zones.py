@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ivm.errors import SqlError
 from ivm.words import INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import SECOND
 from storage.types.interval_output import Interval
-from storage.types.zones import local_offset_meant, offset_meant, parse_iso_offset, to_local, to_utc
-
-_END: Final = 16 * 3600
-"""Offsets are less than 16 hours."""
+from storage.types.zones import OFFSET_END, local_offset_meant, offset_meant, parse_iso_offset, to_local, to_utc
 
 
 def in_zone(zone: str, local: int) -> int:
@@ -22,7 +17,7 @@ def in_zone(zone: str, local: int) -> int:
         hint = 'Numeric time zones must have "-" or "+" as first character.'
         raise SqlError("22023", f'invalid input syntax for type numeric time zone: "{zone}"', hint=hint)
     offset = parse_iso_offset(zone)
-    if offset is not None and abs(offset) >= _END:
+    if offset is not None and abs(offset) >= OFFSET_END:
         raise SqlError("22023", f'numeric time zone "{zone}" out of range')
     return checked_stamp(local - offset * SECOND) if offset is not None else timezone_of_stamp(zone, local)
 

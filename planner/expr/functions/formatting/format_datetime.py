@@ -10,7 +10,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from planner.expr.functions.datetime.fields import date_field, iso_week
 from planner.expr.functions.datetime.intervals import truncate
-from planner.expr.functions.formatting.number import ordinal
+from planner.expr.functions.formatting.number_writer import ordinal
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND, civil_from_days, days_from_civil
 from storage.types.interval_output import Interval
 from storage.types.time_output import format_offset
@@ -18,7 +18,7 @@ from storage.types.time_output import format_offset
 MONTHS: Final = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
                  "November", "December")  # fmt: skip
 DAYS: Final = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-_ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+ROMAN: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 # among patterns with a common prefix, longest first
 _KEYS: Final = (
     "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2", "FF3", "FF4", "FF5",
@@ -26,39 +26,40 @@ _KEYS: Final = (
     "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS", "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY",
     "YYY", "YY", "Y",
 )  # fmt: skip
+_SPELLINGS: Final = ("Day", "Dy", "Month", "Mon", *_KEYS, *(key.lower() for key in _KEYS))
+"""A pattern is upper case or lower case as a whole, a name also capitalised."""
 _TOKEN: Final = re.compile(
-    r'(?P<prefix>FM|TM)|"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<key>' + "|".join(re.escape(k) for k in _KEYS)
-    + r")(?P<suffix>TH|SP)?|(?P<plain>\\.|.)", re.IGNORECASE | re.DOTALL | re.ASCII
+    "(?P<prefix>FM|fm|TM|tm)?(?:(?P<key>" + "|".join(re.escape(key) for key in _SPELLINGS)
+    + r')(?P<suffix>TH|th|SP)?|"(?P<quoted>(?:\\.|[^"\\]|\\\Z)*)"?|(?P<quote>\\")|(?P<plain>.))|(?:FM|fm|TM|tm)\Z',
+    re.DOTALL,
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class FormatToken:
-    """A pattern (``key`` upper case, ``text`` as written), or text to copy (``key`` empty)."""
+    """A pattern (``key`` upper case, ``text`` as written), or a character to copy (``key`` empty)."""
 
     key: str
     text: str
     fill: bool = False
     suffix: str = ""
+    quoted: bool = False
 
 
 @lru_cache(1024)
 def tokens(template: str) -> tuple[FormatToken, ...]:
-    """Splits a template into patterns and texts."""
+    """Splits a template into patterns and characters. A prefix counts only right before its pattern."""
     out: list[FormatToken] = []
-    fill = False
     for match in _TOKEN.finditer(template):
-        if match["prefix"]:
-            fill = match["prefix"].upper() == "FM"
-            continue
         if match["key"]:
-            out.append(FormatToken(match["key"].upper(), match["key"], fill, match["suffix"] or ""))
+            key, prefix = match["key"].upper(), (match["prefix"] or "").upper()
+            fill = prefix == "FM" or (prefix == "TM" and key in ("DAY", "DY", "MONTH", "MON"))
+            out.append(FormatToken(key, match["key"], fill, match["suffix"] or ""))
         elif match["quoted"] is not None:
-            out.append(FormatToken("", re.sub(r"\\(.)", r"\1", match["quoted"])))
-        else:
-            plain = match["plain"]
-            out.append(FormatToken("", plain[1:] if len(plain) == 2 and plain[1] == '"' else plain))
-        fill = False
+            text = re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL)
+            out.extend(FormatToken("", c, quoted=True) for c in text)
+        elif match["plain"] or match["quote"]:
+            out.append(FormatToken("", match["plain"] or '"'))
     return tuple(out)
 
 
@@ -151,7 +152,7 @@ def _name(m: BrokenDownTime, token: FormatToken) -> str | None:
                 return ""
             # an interval of whole years shows month 12, a negative one month 1
             at = (-1 if (m.year or 0) > 0 else 0) if m.month == 0 else m.month - (m.month > 0)
-            roman = _ROMAN[at]
+            roman = ROMAN[at]
             roman = roman.lower() if text[0].islower() else roman
             return roman if token.fill else roman.ljust(4)
         case "TZ":
@@ -180,9 +181,10 @@ def _number(m: BrokenDownTime, key: str) -> tuple[int, int]:
         case "HH24":
             return hours, 2 if hours >= 0 else 3
         case "MI":
-            return sign * (rest // MINUTE), 2 if sign > 0 else 3
+            return sign * (rest // MINUTE), 2 if sign > 0 or rest < MINUTE else 3
         case "SS":
-            return sign * (rest % MINUTE // SECOND), 2 if sign > 0 else 3
+            second = sign * (rest % MINUTE // SECOND)
+            return second, 2 if second >= 0 else 3
         case "MS" | "FF3":
             return sign * (rest % SECOND // 1000), 3
         case "US" | "FF6":
