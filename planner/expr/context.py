@@ -136,6 +136,14 @@ class SessionFunctions(Protocol):
         """The type's oid, or that below a domain; None for no type."""
         ...
 
+    def has_privilege(self, kind: str, role: object, subject: object, column: object, privileges: str) -> bool | None:
+        """has_…_privilege of this kind of object, for a role (None: the current one) and an object by name or oid."""
+        ...
+
+    def has_role(self, role: object, other: object, privileges: str) -> bool:
+        """pg_has_role."""
+        ...
+
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""
         ...

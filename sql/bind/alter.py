@@ -260,7 +260,7 @@ def _set_type(
     for user in generated_from(table, column.name):
         detail = f'Column "{column.name}" is used by generated column "{user}".'
         raise SqlError("0A000", "cannot alter type of a column used by a generated column", detail)
-    _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at))
+    _, namespace = stored(env, table, nodes.TableName(name.schema_name, name.name, name.at), None)
     binder = ExpressionBinder(env, NameScope(namespace, clause="transform expressions"), "transform expressions")
     using = nodes.Name((column.name,), change.at) if change.using is None else change.using
     bound = binder.bind(using)

@@ -24,6 +24,7 @@ def new_values(
     new: dict[int, Scalar] = {}
     for assignment in assignments:
         positions = column_positions(target.relation, assignment.columns)
+        target.need("w", positions)
         places = [target.assigned(i, what) for i in positions]
         for i, (_, at) in zip(places, assignment.columns, strict=True):
             if i in new:

@@ -37,6 +37,9 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     table = copy_target(env, node.source)
     where = None if node.where is None else _condition(env, table, node, node.where)
     columns = _columns(table, node.columns)
+    use = env.use(table)
+    if use is not None:
+        use.need("a", (i + 1 for i in columns))
     names = [table.columns[i].name for i in columns]
     options = copy_options(node, [c.name for c in table.columns], names)
     check_from_stdin(node)

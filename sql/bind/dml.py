@@ -70,6 +70,7 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
     source = node.source
     finishing: Finishing | None = None
     if source is None:
+        target.need("a")
         defaults = defaults_of(env, target, range(len(table.columns)), node.overriding)
         rel: Rel = values_rel((tuple(defaults.values()),))
     elif node.parts:
@@ -139,6 +140,7 @@ def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> t
         found = tuple(i for i in (*table.keys, *table.exclusions) if i.constraint and i.name == name)
         if not found:
             raise SqlError("42704", f'constraint "{name}" for table "{target.relation.name}" does not exist')
+        target.need("r", (i for i, place in enumerate(target.places) for k in found if place in k.columns))
         return found
     if node.inferred:
         found = _inferred(env, target, node)
@@ -155,7 +157,9 @@ def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> t
 
 
 def _inferred(env: Environment, target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:
-    places = [target.places[i] for i in _target_columns(target, node.columns)]
+    positions = _target_columns(target, node.columns)
+    target.need("r", positions)
+    places = [target.places[i] for i in positions]
     if (node.expressions or node.predicate is not None) and target.relation is not target.table:
         raise unsupported("ON CONFLICT with an expression or a predicate on a view", position=node.at + 1)
     return inferred(env, target.table, places, node.expressions, node.predicate)
@@ -189,6 +193,7 @@ def _insert_values(
             raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
     extra = body.rows[0][min(len(positions), width - 1)].at
     positions = check_width(positions, width, node.columns, extra)
+    target.need("a", positions)
     columns = target.table.columns
     given = without_defaults(positions, body.rows)
     places = dict(zip(given, places_of(target, given), strict=True))
@@ -272,6 +277,7 @@ def _made_of_parts(
 ) -> tuple[Scalar, ...]:  # fmt: skip
     """The table's columns with the given values in their parts; None stands for a column's default."""
     positions = target_positions(target, tuple(names))
+    target.need("a", positions)
     columns, places = target.table.columns, places_of(target, positions)
     exprs = defaults_of(env, target, [i for i in range(len(columns)) if i not in places], node.overriding)
     for (name, _), place in zip(names, places, strict=True):
@@ -305,6 +311,7 @@ def _insert_query(
     where = [column_at(source.body, i) for i in range(bound.width)]
     extra = where[min(len(positions), len(where) - 1)] if where else node.at
     positions = check_width(positions, bound.width, node.columns, extra)
+    target.need("a", positions)
     columns = target.table.columns
     places = places_of(target, positions)
     absent = [i for i, c in enumerate(columns) if i not in places or overridden(c, node.overriding)]
@@ -337,7 +344,7 @@ def _visible(target: Target, base: int) -> tuple[Visible, ...]:
     """The target's columns, which start at column ``base``."""
     relation = target.relation
     return tuple(
-        Visible(c.name, Column(base + i, c.type, c.nullable), relation.oid, i + 1)
+        Visible(c.name, Column(base + i, c.type, c.nullable), relation.oid, i + 1, use=target.use)
         for i, c in enumerate(relation.columns)
     )
 
@@ -377,6 +384,7 @@ def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     target = bind_target(env, node.table, "delete")
+    target.need("d")
     rel, namespace, branches, width = _changed(env, target, node, node.using)
     exprs, columns = returning(env, node.returning, namespace)
     return Delete(target.table, rel, exprs, columns, branches, width if branches else 0)

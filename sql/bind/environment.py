@@ -20,6 +20,7 @@ from planner.logical.nodes import Rel
 from sql.bind.bound_query import BoundQuery, NamedRel
 from sql.bind.notes import Notes
 from sql.bind.scope import NameScope
+from sql.bind.uses import Asking, Use
 from sql.bind.variables import Variables
 from sql.catalog.catalog import CatalogReader, Relation
 from sql.catalog.column_types import array_of, is_type_name, type_from_name
@@ -167,6 +168,7 @@ class Environment:
     ``domains``: the domains that values are cast to.
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
     ``notes``: what is found out about the statement's own nodes, if that is asked for.
+    ``asking``: as whom the statement is run; None: as one who may do everything.
     ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
 
@@ -185,6 +187,7 @@ class Environment:
     domains: list[str] = field(default_factory=list)
     interpreted: list[str] = field(default_factory=list)
     notes: Notes | None = None
+    asking: Asking | None = None
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
         """A binder for a clause's expressions."""
@@ -223,8 +226,12 @@ class Environment:
     def for_view(self, view: Relation) -> Environment:
         """The environment of a view's definition, which sees its own search path, no CTEs and no parameters."""
         catalog = pinned(self.catalog, view)
-        views = (*self.views, view.id)
-        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=views, notes=None)
+        views, asking = (*self.views, view.id), None if self.asking is None else self.asking.inside_view(view)
+        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=views, notes=None, asking=asking)
+
+    def use(self, relation: Relation, above: Use | None = None) -> Use | None:
+        """A new use of a relation, if anybody asks. ``above``: the view whose change is one of this relation."""
+        return None if self.asking is None else self.asking.use(relation, above)
 
     def type(self, name: nodes.TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023; 0A000 for a domain, see ``domain``."""

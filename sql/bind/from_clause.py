@@ -28,6 +28,7 @@ from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shi
 from sql.bind.sampling import check_sampled, sampled
 from sql.bind.scope import NameScope
 from sql.bind.subquery import bind_ordered
+from sql.bind.uses import Use
 from sql.catalog.catalog import Relation, RelationKind
 from sql.parse import parse
 from sql.syntax.nodes import queries as nodes
@@ -47,18 +48,19 @@ def bind_from(env: Environment, refs: Sequence[nodes.TableRef], outer: NameScope
     return with_others(env, _bind_ref(env, refs[0], outer, outer), refs[1:], outer, None)
 
 
-def changed_rows(env: Environment, table: Relation, ref: nodes.TableName) -> FromItem:
-    """The rows of a table, or of a view with INSTEAD OF triggers, that a statement changes, named as in ``ref``."""
+def changed_rows(env: Environment, table: Relation, ref: nodes.TableName, use: Use | None) -> FromItem:
+    """The rows of a table, or of a view with INSTEAD OF triggers, that a statement changes, named as in ``ref``.
+    ``use``: the statement's use of it."""
     if table.kind is RelationKind.VIEW:
         rel, _ = _view(env, table)
-        return rel, named(_relation_columns(rel, table), ref, table)
+        return rel, named(_relation_columns(rel, table, use), ref, table)
     if changes_tree(env, table, only=ref.only):
         rel = wide_rows(env, table, only=ref.only).rel
-        namespace = named(_relation_columns(rel, table), ref, table)
-        oid = oid_column(rel, table)
+        namespace = named(_relation_columns(rel, table, use), ref, table)
+        oid = replace(oid_column(rel, table), use=use)
         assert isinstance(oid.expr, Column)
         return rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
-    return _marked(env, stored(env, table, ref))
+    return _marked(env, stored(env, table, ref, use))
 
 
 def changes_tree(env: Environment, table: Relation, *, only: bool) -> bool:
@@ -83,11 +85,11 @@ def with_others(
     return rel, namespace
 
 
-def _relation_columns(rel: Rel, relation: Relation) -> tuple[Visible, ...]:
+def _relation_columns(rel: Rel, relation: Relation, use: Use | None) -> tuple[Visible, ...]:
     """A relation's columns, with which ``rel`` begins."""
     columns = schema(rel)
     return tuple(
-        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1)
+        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1, use=use)
         for i, c in enumerate(relation.columns)
         if c.name  # a table's column that was added after the view has no name in it
     )
@@ -169,10 +171,13 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
             rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
             return rel, replace(named(visible, ref, None), order=found.order)
     relation = lookup(env, ref)
-    return stored(env, relation, ref)
+    use = env.use(relation)
+    if use is not None:
+        use.need("r")
+    return stored(env, relation, ref, use)
 
 
-def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> FromItem:
+def stored(env: Environment, relation: Relation, ref: nodes.TableName, use: Use | None) -> FromItem:
     """A relation of the catalog; a view is replaced by its definition."""
     order: tuple[SortKey, ...] = ()
     if relation.kind is RelationKind.VIEW:
@@ -181,9 +186,10 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName) -> FromIt
         rel = inherited_rows(env, relation, only=ref.only)
     else:
         rel = Get(relation.id, relation.schema)
-    namespace = replace(named(_relation_columns(rel, relation), ref, relation), order=order)
+    namespace = replace(named(_relation_columns(rel, relation, use), ref, relation), order=order)
     if env.oids and relation.kind in HAVE_OIDS:
-        namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid_column(rel, relation)),))
+        oid = replace(oid_column(rel, relation), use=use)
+        namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid),))
     return rel, namespace
 
 

@@ -89,6 +89,8 @@ def using_condition(
     merged = []
     for name in using:
         a, b = _side(left, name, "left", at), _side(right, name, "right", at)
+        a.note()
+        b.note()
         sign = last if name == using[-1] else "="
         conditions.append(operator(env, sign, [a.expr, b.expr], at))
         merged.append(_merged(name, a, b, kind, at))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 
 from ivm.errors import SqlError
 from sql.bind.environment import Environment
@@ -13,7 +14,10 @@ from sql.syntax.nodes import queries as nodes
 
 def lookup(env: Environment, ref: nodes.TableName) -> Relation:
     """The relation of this name. Raises 42P01; 42809 for a sink."""
-    relation = env.catalog.resolve(ref.schema_name, ref.name)
+    try:
+        relation = env.catalog.resolve(ref.schema_name, ref.name)
+    except SqlError as error:
+        raise replace(error, position=ref.at + 1) from None
     if relation is None or relation.signed:
         shown = f"{ref.schema_name}.{ref.name}" if ref.schema_name else ref.name
         message, hint = f'relation "{shown}" does not exist', _nearest(env, ref.name)
@@ -29,7 +33,11 @@ def lookup(env: Environment, ref: nodes.TableName) -> Relation:
 def lookup_in_schema(env: Environment, ref: nodes.TableName) -> Relation:
     """The same, but 3F000 where the name is qualified with a schema that does not exist."""
     if ref.schema_name is not None and env.catalog.resolve(ref.schema_name, ref.name) is None:
-        env.catalog.home(ref.schema_name, False)
+        try:
+            env.catalog.home(ref.schema_name, False)
+        except SqlError as error:
+            if error.sqlstate == "3F000":
+                raise
     return lookup(env, ref)
 
 

@@ -74,6 +74,8 @@ def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
     target = bind_target(env, node.table, f"{events[0] if events else 'update'} merge")
     for event in events[1:] if target.layers else ():
         bind_target(env, node.table, f"{event} merge")
+    if "delete" in events:
+        target.need("d")
     rel, names, branches, width = target_rows(env, target, node.table)
     source = bind_merged(env, names, node.source)
     _check_names(names, source[1], node)
@@ -184,10 +186,12 @@ def _inserted(
     """The row that WHEN NOT MATCHED adds."""
     columns = target.table.columns
     if action.values is None:
+        target.need("a")
         return tuple(defaults_of(env, target, range(len(columns)), action.overriding).values())
     positions = target_positions(target, action.columns)
     extra = action.values[min(len(positions), len(action.values) - 1)].at
     positions = check_width(positions, len(action.values), action.columns, extra)
+    target.need("a", positions)
     given = without_defaults(positions, [action.values])
     places = dict(zip(given, places_of(target, given), strict=True))
     exprs: dict[int, Scalar] = {}

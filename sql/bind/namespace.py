@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema, SqlType
 from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar, SortKey
+from sql.bind.uses import Use
 from sql.catalog.catalog import Relation, RelationKind
 
 
 @dataclass(frozen=True, slots=True)
 class Visible:
     """A column with a name. ``expr``: its value over the query's input rows, a Column or the Coalesce of columns that a
-    join merged. ``table`` and ``attribute``: as in ``OutputColumn``. ``hidden``: ``*`` leaves it out."""
+    join merged. ``table`` and ``attribute``: as in ``OutputColumn``. ``hidden``: ``*`` leaves it out. ``use``: the
+    use of a relation that it is a column of; None where nobody asks."""
 
     name: str
     expr: Scalar
     table: int = 0
     attribute: int = 0
     hidden: bool = False
+    use: Use | None = field(default=None, compare=False)
+
+    def note(self) -> None:
+        """Note that the statement reads the column."""
+        if self.use is not None:
+            self.use.need("r", (self.attribute,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,7 @@ def nullable(namespace: Namespace) -> Namespace:
 
 def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bool) -> Namespace:
     def visible(c: Visible) -> Visible:
-        return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute)
+        return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute, use=c.use)
 
     ranges = tuple(
         Range(

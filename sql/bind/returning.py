@@ -53,7 +53,7 @@ def target_rows(
     branches and width of wide rows."""
     own = target.relation is target.table
     ref = replace(name, columns=()) if own else nodes.TableName(None, target.table.name, name.at, only=target.only)
-    rel, namespace = changed_rows(env, target.table, ref)
+    rel, namespace = changed_rows(env, target.table, ref, target.use if own else None)
     branches: tuple[Branch, ...] = ()
     width = len(target.table.columns)
     if changes_tree(env, target.table, only=target.only):

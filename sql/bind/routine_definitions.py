@@ -21,9 +21,11 @@ from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.routine import Argument, Routine
 from sql.catalog.search_path import Recorder
 from sql.statements.comments import Comment
+from sql.statements.roles import Grant
 from sql.statements.routines import AlterFunction, CreateFunction, DropFunction
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes import routines as nodes_routines
+from sql.syntax.nodes.grants import GrantStatement
 
 
 def create_function(env: Environment, node: nodes_routines.CreateFunctionStatement) -> CreateFunction:
@@ -105,6 +107,14 @@ def comment(env: Environment, node: nodes_routines.CommentStatement, operator: R
         statement = nodes_routines.DropFunctionStatement(((node.name, types),), False, False, node.kind)
         routine = drop_function(env, statement).functions[0]
     return Comment(node.kind, node.name.schema_name, node.name.name, node.text, node.part, routine)
+
+
+def grant(env: Environment, node: GrantStatement) -> Grant:
+    """GRANT and REVOKE; functions are looked up here. Raises 42883, 42725, 42809."""
+    if not node.signatures:
+        return node.grant
+    statement = nodes_routines.DropFunctionStatement(node.signatures, False, False, node.grant.routine)
+    return replace(node.grant, routines=drop_function(env, statement).functions)
 
 
 def _dropped(

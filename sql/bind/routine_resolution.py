@@ -215,6 +215,8 @@ def element_type(type_: ArgumentType) -> ArgumentType:
 def _filled(env: Environment, choice: Resolution[_Form], given: Sequence[Scalar], at: int) -> RoutineCall:
     form, overload = choice.overload, choice.overload.overload
     env.catalog.by_id(overload.relation.id)  # a recording catalog notes the dependency
+    if env.asking is not None:
+        env.asking.call(overload.relation)
     spread = [cast(env, a, t, "implicit", at) for a, t, i in _last(form, given, choice)]
     exprs = dict(zip(form.places, given, strict=True))
     if form.spread:

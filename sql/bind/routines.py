@@ -171,7 +171,10 @@ def _inside(env: Environment, overload: RoutineOverload) -> Environment:
     """The environment of a routine's own text."""
     catalog = pinned(env.catalog, overload.relation)
     views = (*env.views, overload.relation.id)
-    return replace(env, catalog=catalog, ctes={}, parameters=Parameters(), views=views, top=None, notes=None)
+    asking = None if env.asking is None else env.asking.inside_routine()
+    return replace(
+        env, catalog=catalog, ctes={}, parameters=Parameters(), views=views, top=None, notes=None, asking=asking
+    )
 
 
 def call_body(env: Environment, call: RoutineCall) -> NamedRel:

@@ -81,6 +81,8 @@ def argument(env: Environment, scope: NameScope, parts: tuple[str, ...], at: int
 def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
     """A table's row, NULL where an outer join pads it. Raises MarkerNeeded."""
     columns = [c for c in range_.columns if not c.hidden]
+    for column in columns:
+        column.note()
     values = [seen(c.expr) for c in columns]
     named = range_.row if range_.relation is None else _row_type(range_.relation)
     if named is not None and len(values) == len(named.fields) > 0:

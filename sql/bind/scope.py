@@ -105,6 +105,7 @@ def find_column(scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar:
             _check_target(here, found, at)
             here.used = here.used or level > 0
             note_columns(here, found.expr, at, level > 0)
+            found.note()
             return at_level(found.expr, level)
         if here.parent is None:
             raise missing(scope, parts, at)
@@ -189,6 +190,7 @@ def find_range_columns(scope: NameScope, star: Star) -> tuple[Visible, ...]:
     here.used = here.used or level > 0
     for visible in columns:
         note_columns(here, visible.expr, star.at, level > 0)
+        visible.note()
     return tuple(replace(v, expr=at_level(v.expr, level)) for v in columns)
 
 

@@ -137,6 +137,7 @@ def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
         raise SqlError("42601", "SELECT * with no tables specified is not valid", position=star.at + 1)
     columns = tuple(visible for visible in scope.namespace.visible if not visible.hidden)
     for visible in columns:
+        visible.note()
         for _, index in references(visible.expr):
             scope.seen.setdefault(index, (star.at, False))
     return columns

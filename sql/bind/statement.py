@@ -46,9 +46,11 @@ from sql.bind.scope import NameScope, OidNeeded
 from sql.bind.subscribe import subscribe
 from sql.bind.target import truncate_target
 from sql.bind.triggers import create_trigger
+from sql.bind.uses import Asking
 from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import CatalogReader, Relation, RelationKind
+from sql.catalog.securables import object_name, securable
 from sql.parse import StatementText, moved, parse
 from sql.statements import queries
 from sql.statements import statements as bound
@@ -61,22 +63,24 @@ from sql.syntax.nodes import routines as nodes_routines
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes import types as nodes_types
 from sql.syntax.nodes.constraints import CreateIndexStatement
+from sql.syntax.nodes.grants import GrantStatement
 from sql.syntax.nodes.triggers import CreateTriggerStatement
 
 
 def bind_statement(
     text: StatementText | str, catalog: CatalogReader, parameter_types: tuple[SqlType | None, ...] = (),
-    variables: Variables | None = None,
+    variables: Variables | None = None, asking: Asking | None = None,
 ) -> bound.BoundStatement:  # fmt: skip
     """Parses and binds one statement.
 
     ``parameter_types``: those that the client declared for $1, $2, …; the others are inferred, or else text.
     ``variables``: what names mean in a routine's statement, which has no other parameters than those declared.
+    ``asking``: collects what the statement uses, and as whom.
     Positions in errors are relative to the whole query string. Raises SqlError.
     """
     if isinstance(text, str):
         text = StatementText(text)
-    return bind_tree(parse(text), text, catalog, parameter_types, variables)
+    return bind_tree(parse(text), text, catalog, parameter_types, variables, asking=asking)
 
 
 def bind_tree(
@@ -86,6 +90,7 @@ def bind_tree(
     parameter_types: tuple[SqlType | None, ...] = (),
     variables: Variables | None = None,
     notes: Notes | None = None,
+    asking: Asking | None = None,
 ) -> bound.BoundStatement:
     """The same for a parsed statement; the tree may be bound again. ``notes`` get what is found out about its nodes."""
     marked: frozenset[str] = frozenset()
@@ -93,8 +98,13 @@ def bind_tree(
     try:
         while True:
             parameters = Parameters(parameter_types, variables)
-            own = _own_with(tree)
-            env = Environment(catalog, parameters, ENTRY_POINTS, marked=marked, top=own, oids=oids, notes=notes)
+            if asking is not None:
+                asking.uses.clear()
+                asking.calls.clear()
+            env = Environment(
+                catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids, notes=notes,
+                asking=asking,
+            )  # fmt: skip
             if variables is not None and variables.tables:
                 env = env.with_ctes({n: CteBinding(n, names, rel) for n, (names, rel) in variables.tables.items()})
             try:
@@ -156,6 +166,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_routines.CommentStatement():
             operator = operator_definitions.commented(env, tree) if tree.kind == "operator" else None
             return routine_definitions.comment(env, tree, operator)
+        case GrantStatement():
+            return routine_definitions.grant(env, tree)
         case CreateTriggerStatement():
             return create_trigger(env, tree)
         case nodes_operators.CreateOperatorStatement():
@@ -189,24 +201,36 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.VerifyStatement():
             return bound.Verify(_materialized(env, tree.table))
         case nodes_statements.RefreshStatement():
-            _materialized(env, tree.table)
-            notice = "materialized views are always up to date; REFRESH does nothing"
-            return bound.NoOperation("REFRESH MATERIALIZED VIEW", notice)
+            return _refresh(env, tree)
         case nodes_statements.PrepareStatement():
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
-            binder = ExpressionBinder(env, NameScope(clause="EXECUTE"), "EXECUTE parameters")
-            arguments = tuple(map(binder.bind, tree.arguments))
-            for node, argument in zip(tree.arguments, arguments, strict=True):
-                if has_subquery(argument):
-                    raise SqlError("0A000", "cannot use subquery in EXECUTE parameter", position=node.at + 1)
-            return bound.Execute(tree.name, arguments)
+            return _execute(env, tree)
         case nodes_statements.DeclareStatement():
             return _declare(env, tree)
         case nodes_statements.Utility():
             return tree.statement  # type: ignore[return-value]
         case _:
             assert_never(tree)
+
+
+def _execute(env: Environment, tree: nodes_statements.ExecuteStatement) -> bound.Execute:
+    """EXECUTE. Raises 0A000."""
+    binder = ExpressionBinder(env, NameScope(clause="EXECUTE"), "EXECUTE parameters")
+    arguments = tuple(map(binder.bind, tree.arguments))
+    for node, argument in zip(tree.arguments, arguments, strict=True):
+        if has_subquery(argument):
+            raise SqlError("0A000", "cannot use subquery in EXECUTE parameter", position=node.at + 1)
+    return bound.Execute(tree.name, arguments)
+
+
+def _refresh(env: Environment, tree: nodes_statements.RefreshStatement) -> bound.NoOperation:
+    """REFRESH MATERIALIZED VIEW. Raises 42501 for another than the owner."""
+    view = _materialized(env, tree.table)
+    if env.asking is not None and not env.asking.access.owns(env.asking.caller, securable(view)):
+        raise SqlError("42501", f"must be owner of {object_name(view)}")
+    notice = "materialized views are always up to date; REFRESH does nothing"
+    return bound.NoOperation("REFRESH MATERIALIZED VIEW", notice)
 
 
 def _truncate(env: Environment, tree: nodes_statements.TruncateStatement) -> bound.Truncate:

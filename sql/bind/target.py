@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from ivm.errors import SqlError
 from planner.expr.scalar import Literal, Scalar
@@ -12,6 +12,7 @@ from sql.bind.coerce import assign
 from sql.bind.environment import Environment
 from sql.bind.lookup import lookup_in_schema
 from sql.bind.scope import NameScope
+from sql.bind.uses import Use
 from sql.catalog.catalog import LABELS, Relation, RelationKind, TableColumn
 from sql.parse import parse_expression
 from sql.statements.statements import ViewLayer
@@ -22,13 +23,19 @@ from sql.syntax.nodes import queries as nodes
 class Target:
     """What a statement changes. ``relation``: as named, a table or a view; ``table``: whose rows change. ``places``:
     for each column of the relation, its position in the table; None for one that is computed. ``only``: without the
-    tables below."""
+    tables below. ``use``: of the relation, where somebody asks."""
 
     relation: Relation
     table: Relation
     places: tuple[int | None, ...]
     only: bool
     layers: tuple[ViewLayer, ...] = ()
+    use: Use | None = field(default=None, compare=False)
+
+    def need(self, privilege: str, positions: Iterable[int] = ()) -> None:
+        """Note a privilege that the change needs, on these columns of the relation."""
+        if self.use is not None:
+            self.use.need(privilege, (i + 1 for i in positions))
 
     def assigned(self, position: int, what: str) -> int:
         """The table's position for one of the relation's. ``what``: "insert into", "update" or "merge into". Raises
@@ -62,9 +69,9 @@ class Target:
         return tuple((layer.view, layer.places) for layer in self.layers)
 
 
-def table_target(table: Relation, *, only: bool = False) -> Target:
+def table_target(table: Relation, use: Use | None, *, only: bool = False) -> Target:
     """A table as a target."""
-    return Target(table, table, tuple(range(len(table.columns))), only)
+    return Target(table, table, tuple(range(len(table.columns))), only, use=use)
 
 
 def copy_target(env: Environment, name: nodes.TableName) -> Relation:
@@ -75,6 +82,9 @@ def copy_target(env: Environment, name: nodes.TableName) -> Relation:
 def truncate_target(env: Environment, name: nodes.TableName) -> Relation:
     """A table of TRUNCATE. Raises 42P01, 3F000, 42501, 42809."""
     relation = lookup_in_schema(env, name)
+    use = env.use(relation)
+    if use is not None:
+        use.need("D")
     if relation.kind not in (RelationKind.TABLE, RelationKind.SYSTEM):
         raise SqlError("42809", f'"{relation.name}" is not a table', position=name.at + 1)
     return changed_table(relation, name)

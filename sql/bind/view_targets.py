@@ -24,6 +24,7 @@ from sql.bind.namespace import Namespace, Range, Visible
 from sql.bind.scope import NameScope
 from sql.bind.selection import bind_targets
 from sql.bind.target import Target, changed_table, table_target
+from sql.bind.uses import Use
 from sql.catalog.catalog import Relation, RelationKind
 from sql.parse import parse
 from sql.statements.statements import ViewLayer
@@ -51,12 +52,12 @@ def bind_target(env: Environment, name: nodes.TableName, what: str) -> Target:
     relation = lookup(env, name)
     if relation.kind is RelationKind.VIEW:
         if fires_instead(relation, what):
-            return table_target(relation)
-        return _opened(env, relation, what, checked=False).target
+            return table_target(relation, env.use(relation))
+        return _opened(env, relation, what, env.use(relation), checked=False).target
     if relation.kind is RelationKind.MATERIALIZED_VIEW and what.endswith("merge"):
         detail = "This operation is not supported for materialized views."
         raise SqlError("42809", f'cannot execute MERGE on relation "{relation.name}"', detail)
-    return table_target(changed_table(relation, name), only=name.only)
+    return table_target(changed_table(relation, name), env.use(relation), only=name.only)
 
 
 def fires_instead(view: Relation, what: str) -> bool:
@@ -73,8 +74,8 @@ def row_width(env: Environment, table: Relation, what: str, *, only: bool) -> in
     return len(table.columns)
 
 
-def _opened(env: Environment, view: Relation, what: str, *, checked: bool) -> _Opened:
-    """``checked``: a view above has a cascaded check option."""
+def _opened(env: Environment, view: Relation, what: str, use: Use | None, *, checked: bool) -> _Opened:
+    """``use``: of the view. ``checked``: a view above has a cascaded check option."""
     if view.id in env.views:
         raise SqlError("42P17", f'infinite recursion detected in rules for relation "{view.name}"')
     assert view.definition is not None
@@ -83,14 +84,15 @@ def _opened(env: Environment, view: Relation, what: str, *, checked: bool) -> _O
     select, ref = _simple(definition, lambda detail: _refused(view, what, detail))
     env = env.for_view(view)
     relation = lookup(env, ref)
+    used = env.use(relation, use)
     if relation.kind is RelationKind.VIEW and fires_instead(relation, what):
-        inner, width = table_target(relation), len(relation.columns)
+        inner, width = table_target(relation, used), len(relation.columns)
     elif relation.kind is RelationKind.VIEW:
         cascaded = checked or view.option("check_option") == "cascaded"
-        below = _opened(env, relation, what, checked=cascaded)
+        below = _opened(env, relation, what, used, checked=cascaded)
         inner, width = below.target, below.width
     elif relation.kind is RelationKind.TABLE:
-        inner, width = table_target(relation, only=ref.only), row_width(env, relation, what, only=ref.only)
+        inner, width = table_target(relation, used, only=ref.only), row_width(env, relation, what, only=ref.only)
     else:
         raise _refused(view, what, _SINGLE)
     namespace = named(row_columns(inner, width), ref, relation)
@@ -101,7 +103,7 @@ def _opened(env: Environment, view: Relation, what: str, *, checked: bool) -> _O
     layer = replace(_layer(env, view, inner, width, select, namespace, what), checked=checked)
     if all(place is None for place in layer.places):
         raise _refused(view, what, "Views that have no updatable columns are not automatically updatable.")
-    return _Opened(Target(view, inner.table, layer.places, inner.only, (*inner.layers, layer)), width)
+    return _Opened(Target(view, inner.table, layer.places, inner.only, (*inner.layers, layer), use), width)
 
 
 def row_columns(target: Target, width: int) -> tuple[Visible, ...]:
@@ -109,12 +111,15 @@ def row_columns(target: Target, width: int) -> tuple[Visible, ...]:
     relation = target.relation
     if not target.layers:
         columns = enumerate(relation.columns)
-        return tuple(Visible(c.name, Column(i, c.type, c.nullable), relation.oid, i + 1) for i, c in columns)
+        return tuple(
+            Visible(c.name, Column(i, c.type, c.nullable), relation.oid, i + 1, use=target.use) for i, c in columns
+        )
     layer = target.layers[-1]
     base = width + sum(len(below.exprs) for below in target.layers[:-1])
     pairs = zip(relation.columns, layer.exprs, strict=True)
     return tuple(
-        Visible(c.name, Column(base + i, e.type, e.nullable), relation.oid, i + 1) for i, (c, e) in enumerate(pairs)
+        Visible(c.name, Column(base + i, e.type, e.nullable), relation.oid, i + 1, use=target.use)
+        for i, (c, e) in enumerate(pairs)
     )
 
 
@@ -134,6 +139,8 @@ def _layer(
     columns = {c.expr: i for i, c in enumerate(namespace.ranges[0].columns)}
     found_at = [columns.get(expr) for expr in given]
     places = tuple(None if i is None else inner.places[i] for i in found_at)
+    if inner.use is not None:
+        inner.use.below = {i + 1: at + 1 for i, at in enumerate(found_at) if at is not None}
     pairs = zip(given, view.columns, strict=True)
     exprs = tuple(cast(env, e, c.type, "explicit", 0) for e, c in pairs)
     return ViewLayer(view, places, exprs, condition, False)
@@ -192,7 +199,7 @@ def updatable_columns(env: Environment, view: Relation, *, triggers: bool = Fals
     """For each column of a view its position in the table behind it, None for one that is computed; why not if the view
     cannot be changed. ``triggers``: a view below may have INSTEAD OF triggers."""
     try:
-        opened = _opened(env, view, "update", checked=False).target
+        opened = _opened(env, view, "update", None, checked=False).target
         if opened.table.kind is RelationKind.VIEW and not triggers:
             return _SINGLE
         return opened.places

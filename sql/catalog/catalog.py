@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
 from planner.options import DEFAULT, Planning
+from sql.catalog.access import Access
 from sql.catalog.composite import defined_type, mentions, retyped, with_field_domains
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration
@@ -342,6 +343,7 @@ class Catalog:
     schemas: Mapping[str, int] = field(default_factory=lambda: {PUBLIC: PUBLIC_ID})
     comments: Mapping[tuple[int, int, int], str] = field(default_factory=dict)
     """By the object's system catalog, its oid, and a column's number or 0; some on objects that are gone."""
+    access: Access = field(default_factory=Access)
 
     def find(self, schema_name: str, name: str) -> Relation | None:
         """The relation with that name in that schema."""
@@ -423,7 +425,9 @@ class Catalog:
         """The catalog with ``old`` replaced by a relation with another id; its dependents then refer to the new one."""
         relations = {i: _redirected(r, old, new.id) for i, r in self.relations.items() if i != old}
         relations = retyped({**relations, new.id: new}, self.relations.get(old), new)
-        kept = replace(self, comments=_with_columns(self.comments, self.relations[old], new))
+        before = self.relations[old]
+        access = self.access.with_columns(before.oid, [c.name for c in before.columns], [c.name for c in new.columns])
+        kept = replace(self, comments=_with_columns(self.comments, before, new), access=access)
         return kept.with_relations(relations, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:

@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, FUNCTION, NAMESPACE, TYPE
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.keys import constraint_oid
 
-CLASS: Final = 1259
-TYPE: Final = 1247
-FUNCTION: Final = 1255
 CONSTRAINT: Final = 2606
-NAMESPACE: Final = 2615
 OPERATOR: Final = 2617
 TRIGGER: Final = 2620
-DATABASE: Final = 1262
 """The oids of the system catalogs in which objects have their own oids: the first part of a comment's key."""
 CATALOGS: Final = {
     "pg_class": CLASS, "pg_type": TYPE, "pg_proc": FUNCTION, "pg_constraint": CONSTRAINT, "pg_namespace": NAMESPACE,
     "pg_database": DATABASE, "pg_operator": OPERATOR, "pg_trigger": TRIGGER,
 }  # fmt: skip
-DATABASE_OID: Final = 5
-"""The oid of the only database."""
 _OWN: Final = {RelationKind.TYPE: TYPE, RelationKind.FUNCTION: FUNCTION, RelationKind.OPERATOR: OPERATOR}
 
 

@@ -46,7 +46,7 @@ class Routine:
     routine returns ``record``, the call determines their types. ``aggregate``: the body is Python. ``expression``: the
     body is RETURN's expression, not a query. ``volatility``: as declared. ``statements``: a body of LANGUAGE sql that
     is not one query of the caller's plan. ``fold``: an aggregate without a body.
-    ``vectorised``: in Python, called with arrays.
+    ``vectorised``: in Python, called with arrays. ``definer``: it runs as its owner (SECURITY DEFINER).
     """
 
     name: str
@@ -65,6 +65,7 @@ class Routine:
     trigger: bool = False
     fold: Fold | None = None
     vectorised: bool = False
+    definer: bool = False
 
     @property
     def interpreted(self) -> bool:
@@ -135,6 +136,7 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
                   routine.aggregate, routine.language, routine.statements, routine.procedure, routine.record,
                   routine.trigger],
         "vectorised": routine.vectorised,
+        "definer": routine.definer,
         "fold": None if routine.fold is None else _fold_to_json(routine.fold),
     }  # fmt: skip
 
@@ -158,7 +160,7 @@ def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:
     )
     fold = _fold_from_json(data["fold"], types) if data.get("fold") else None
     made = Routine(data["name"], declared, argument_from_json(data["result"], types), *data["flags"])
-    return replace(made, fold=fold, vectorised=data.get("vectorised", False))
+    return replace(made, fold=fold, vectorised=data.get("vectorised", False), definer=data.get("definer", False))
 
 
 def argument_to_json(type_: ArgumentType) -> object:

@@ -22,6 +22,8 @@ from sql.catalog.catalog import (
     RelationKind,
     RelationReference,
 )
+from sql.catalog.roles import BOOTSTRAP_ID
+from sql.catalog.securables import check_create, check_use, may_use
 
 TEMPORARY: Final = "pg_temp"
 """The name by which a session refers to its own schema for temporary relations."""
@@ -31,11 +33,12 @@ _ITEM: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^\s,"]+))\s*')
 @dataclass(frozen=True, slots=True)
 class SearchPath:
     """``places``: the schemas searched, in order, implied ones included. ``named``: those of them that search_path
-    names. ``temporary``: the session's own schema, whether or not it exists yet."""
+    names. ``temporary``: the session's own schema, whether or not it exists yet. ``role``: whose rights count."""
 
     places: tuple[str, ...] = ("pg_catalog", PUBLIC)
     named: tuple[str, ...] = (PUBLIC,)
     temporary: str = TEMPORARY
+    role: int = BOOTSTRAP_ID
 
 
 DEFAULT_PATH: Final = SearchPath()
@@ -56,8 +59,9 @@ def schema_list(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> SearchPath:
-    """Resolves a search_path in a catalog. Schemas that do not exist are skipped, as in Postgres.
+def path_of(setting: str, user: str, temporary: str, catalog: Catalog, role: int = BOOTSTRAP_ID) -> SearchPath:
+    """Resolves a search_path in a catalog. Schemas that do not exist, or that the role ``role`` may not use, are
+    skipped, as in Postgres. ``user``: its name.
 
     A user may be named like an internal schema, which is then not taken for the user's own.
     """
@@ -66,12 +70,13 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog) -> Search
         if name == "$user" and user in INTERNAL_SCHEMAS:
             continue  # a user named freshet creates tables like any other
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
-        if meant not in named and (meant == temporary or catalog.has_schema(meant)):
+        there = meant == temporary or (catalog.has_schema(meant) and may_use(catalog, role, meant))
+        if there and meant not in named:
             named.append(meant)
     implied = [] if "pg_catalog" in named else ["pg_catalog"]
     if temporary in catalog.schemas and temporary not in named:
         implied.insert(0, temporary)
-    return SearchPath((*implied, *named), tuple(named), temporary)
+    return SearchPath((*implied, *named), tuple(named), temporary, role)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class SearchPathReader:
 
     def resolve(self, schema_name: str | None, name: str) -> Relation | None:
         if schema_name is not None:
-            return self.catalog.find(self.schema(schema_name), name)
+            return self.catalog.find(self._usable(schema_name), name)
         for place in self.path.places:
             found = self.catalog.find(place, name)
             if found is not None:
@@ -102,7 +107,7 @@ class SearchPathReader:
         found = self.catalog.routines.get(name, ())
         if not found:
             return ()
-        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        places = self.path.places if schema_name is None else (self._usable(schema_name),)
         first: dict[str, Relation] = {}
         for place in places:
             for relation in found:
@@ -123,14 +128,26 @@ class SearchPathReader:
         return before, tuple(r for r in first.values() if r not in before)
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
-        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        places = self.path.places if schema_name is None else (self._usable(schema_name),)
         return next((t for t in (self.catalog.type(place, name) for place in places) if t is not None), None)
 
     def schema(self, name: str) -> str:
         """The actual schema for a schema name, resolving the alias of the temporary one."""
         return self.path.temporary if name == TEMPORARY else name
 
+    def _usable(self, name: str) -> str:
+        """The same. Raises 42501 where the role may not use it."""
+        found = self.schema(name)
+        check_use(self.catalog, self.path.role, found)
+        return found
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
+        found = self._home(schema_name, temporary)
+        if found not in INTERNAL_SCHEMAS:
+            check_create(self.catalog, self.path.role, found)
+        return found
+
+    def _home(self, schema_name: str | None, temporary: bool) -> str:
         own = self.path.temporary
         if schema_name is None:
             if temporary:
@@ -294,8 +311,15 @@ def _as_seen(relation: Relation | None, reference: RelationReference) -> Relatio
 def pinned(catalog: CatalogReader, view: Relation) -> CatalogReader:
     """The reader against which a view's own definition is bound."""
     if isinstance(catalog, Recorder):
-        return Recorder(Pinned(catalog.catalog, view), catalog.seen, catalog.inherited)
-    return Pinned(catalog, view)
+        return Recorder(Pinned(_trusted(catalog.catalog), view), catalog.seen, catalog.inherited)
+    return Pinned(_trusted(catalog), view)
+
+
+def _trusted(catalog: CatalogReader) -> CatalogReader:
+    """The reader without the limits of a role: what a definition names was looked up by its creator."""
+    if not isinstance(catalog, SearchPathReader):
+        return catalog
+    return SearchPathReader(catalog.catalog, replace(catalog.path, role=BOOTSTRAP_ID))
 
 
 def no_schema(name: str) -> SqlError:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.options import Joins, Late, Planning
+from sql.catalog.access_form import access_from_json, access_to_json
 from sql.catalog.catalog import (
     PUBLIC,
     PUBLIC_ID,
@@ -42,6 +43,7 @@ def catalog_to_json(catalog: Catalog) -> bytes:
     body = {
         "format": 1, "next_id": catalog.next_id, "version": catalog.version, "schemas": dict(catalog.schemas),
         "relations": relations, "comments": [[*key, text] for key, text in catalog.comments.items()],
+        "access": access_to_json(catalog.access),
     }  # fmt: skip
     return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -61,7 +63,8 @@ def catalog_from_json(before: Catalog, data: bytes) -> Catalog:
     relations = {r.id: r for r in (_relation_from_json(each, enums, types, domains) for each in body["relations"])}
     schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
     comments = {tuple(key): text for *key, text in body.get("comments", ())}
-    return replace(before, schemas=schemas, comments=comments).with_relations(
+    access = access_from_json(body.get("access"))
+    return replace(before, schemas=schemas, comments=comments, access=access).with_relations(
         relations, body["next_id"], body["version"]
     )
 

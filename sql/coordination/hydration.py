@@ -20,6 +20,8 @@ from ivm.errors import SqlError
 from ivm.hydration.detached import Detached
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.nodes import Rel
+from sql.catalog.roles import BOOTSTRAP_ID
+from sql.catalog.securables import securable
 from sql.coordination.filling import Filling, HydrationPhase
 from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import Prepared, StaleError
@@ -145,6 +147,7 @@ class Creation(Filling):
     step: str | None = None
     _spark_place: tuple[int, int, int] | None = None
     _rel: Rel | None = None
+    _owner: int = BOOTSTRAP_ID
 
     @property
     def place(self) -> tuple[int, int, int] | None:
@@ -165,7 +168,9 @@ class Creation(Filling):
         writer = Writer.begin(self.engine)
         writer.planning = self.prepared.planning
         self.prepared.check_current(writer.catalog)
-        described = self.definer(writer).described(self.statement)
+        definer = self.definer(writer)
+        self._owner = writer.owner
+        described = definer.described(self.statement)
         if described is None:
             return Way.NOT_AT_ALL
         self._view, self._rel = described
@@ -238,6 +243,8 @@ class Creation(Filling):
         if (view.schema_name, view.name) in writer.catalog.names or not writer.catalog.has_schema(view.schema_name):
             raise StaleError
         view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)
+        writer.owner = self._owner
+        writer.own(securable(view), view.schema_name)
         writer.catalog = writer.catalog.with_relation(view, engine.next_version())
         writer.created.append(view)
         flow.attach()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -17,7 +17,9 @@ from planner.physical.nodes import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
 from sql.bind.literals import reading
 from sql.bind.statement import bind_statement
+from sql.bind.uses import Asking
 from sql.bind.variables import Variables
+from sql.catalog.access import Access
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
 from sql.engine.counts import counted_relation
@@ -25,8 +27,8 @@ from sql.engine.indexing import PATIENCE, Wish, wishes
 from sql.engine.snapshot import Published, StoredIndexes
 from sql.parse import StatementText
 from sql.settings.settings import Settings
-from sql.statements.definitions import AlterTable, CreateTable, CreateView
-from sql.statements.statements import BoundStatement
+from sql.statements.definitions import AlterTable, CreateTable, CreateView, Definition
+from sql.statements.statements import BoundStatement, Explain, Statement
 from storage.types.text_style import TextStyle
 
 CACHED: Final = 2000
@@ -62,12 +64,24 @@ class Prepared:
     """The variables that its last parameters stand for, in a routine's statement."""
     runs: int = 0
     planning: Planning = DEFAULT
+    denied: SqlError | None = None
+    """Why the role that it was bound for may not run it."""
+    access: Access | None = None
+    """What ``denied`` was decided by; None if nothing had to be asked."""
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
-        """Raise StaleError if another session has dropped or changed a relation since this was bound."""
+        """Raise StaleError if another session has dropped or changed a relation since this was bound, or what roles may
+        do."""
         if any(catalog.relations.get(r.id) != r for r in self.stored):
             raise StaleError
+        if self.access is not None and self.access is not catalog.access:
+            raise StaleError
+
+    def check_allowed(self) -> None:
+        """Raise 42501 if the role that it was bound for may not run it."""
+        if self.denied is not None:
+            raise replace(self.denied)
 
     def plan_of(self, rel: Rel, published: Published) -> Plan:
         """The physical plan of the statement's rows. It is made again when the set of arrangements has changed.
@@ -97,7 +111,7 @@ class Prepared:
 
 class Statements:
     """The shared cache. Its key has everything that a text's meaning depends on: the catalog, the search path, the
-    parameters' types, the settings of text forms and of the planner."""
+    parameters' types, the settings of text forms and of the planner. The search path says who asks."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
@@ -124,13 +138,19 @@ class Statements:
             self._known.move_to_end(key)
             return found
         recorder = Recorder(SearchPathReader(catalog, path))
+        # one who may do everything is asked too: a view may belong to another
+        asking = Asking(catalog.access, path.role, path.role) if catalog.access.has_others else None
         with reading(style) as literals:
-            bound = bind_statement(StatementText(text, 0, statement.tokens, statement.tree), recorder, types, variables)
+            bound = bind_statement(
+                StatementText(text, 0, statement.tokens, statement.tree), recorder, types, variables, asking
+            )
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
         found.names = () if variables is None else tuple(variables.used)
+        if asking is not None and runs(bound.statement) and (asking.uses or asking.calls):
+            found.denied, found.access = asking.denied(), catalog.access
         if variables is not None and variables.tables:
             return found
         self._known[key] = found
@@ -138,6 +158,19 @@ class Statements:
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
             self._characters -= len(self._known.popitem(last=False)[1].text)
         return found
+
+
+def runs(statement: Statement) -> bool:
+    """Whether a statement reads or changes rows itself: a definition is asked about when what it defines is used."""
+    match statement:
+        case CreateView():
+            return statement.materialized
+        case CreateTable():
+            return statement.source is not None
+        case Explain():
+            return runs(statement.statement)
+        case _:
+            return not isinstance(statement, Definition)
 
 
 def _refuse_session_literal(literal: str) -> None:

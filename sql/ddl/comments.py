@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
+from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, NAMESPACE, TYPE
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.comments import (
-    CLASS,
-    CONSTRAINT,
-    DATABASE,
-    DATABASE_OID,
-    NAMESPACE,
-    TRIGGER,
-    TYPE,
-    living,
-    own_catalog,
-)
+from sql.catalog.comments import CONSTRAINT, TRIGGER, living, own_catalog
 from sql.catalog.keys import constraint_oid
 from sql.catalog.search_path import SearchPathReader, no_schema
 from sql.ddl.indexes import index_named

@@ -21,6 +21,7 @@ from sql.catalog.catalog import (
 )  # fmt: skip
 from sql.catalog.links import Link, links_of
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
+from sql.ddl.acting import Actor
 from sql.ddl.alter_views import Views, rebuild_views, remade
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
@@ -224,11 +225,11 @@ class Definer:
         links = links_of(self.writer.catalog)
         return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
 
-    def create_schema(self, statement: definitions.CreateSchema, user: str) -> None:
-        """Create a schema. 42P06, 42939, 42704."""
-        if statement.owner not in (None, user):
-            raise SqlError("42704", f'role "{statement.owner}" does not exist')
-        name = statement.name or user
+    def create_schema(self, statement: definitions.CreateSchema, actor: Actor) -> int:
+        """Create a schema; its owner. 42P06, 42939, 42704."""
+        if statement.owner is not None:
+            self.writer.owner = actor.of(statement.owner)
+        name = statement.name or actor.roles.name(self.writer.owner)
         if name.startswith("pg_"):
             detail = 'The prefix "pg_" is reserved for system schemas.'
             raise SqlError("42939", f'unacceptable schema name "{name}"', detail)
@@ -238,6 +239,7 @@ class Definer:
             self.notify(Notice("NOTICE", "42P06", f'schema "{name}" already exists, skipping'))
         else:
             raise SqlError("42P06", f'schema "{name}" already exists')
+        return self.writer.owner
 
     def drop_schema(self, statement: definitions.DropSchema) -> None:
         """Drop schemas, and with CASCADE their contents and what depends on those."""

@@ -10,7 +10,9 @@ from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.operators import Operator, operator_name
 from sql.catalog.search_path import check_creatable
 from sql.catalog.user_types import types_inside
+from sql.ddl.acting import Actor
 from sql.ddl.create import Definer
+from sql.ddl.owners import set_owner
 from sql.statements.results import Notice
 from sql.statements.routines import AlterOperator, CreateOperator
 
@@ -84,11 +86,11 @@ def _link(definer: Definer, operator: Operator, made: int) -> None:
         writer.redefine(replace(other, operator=replace(other.operator, negator=made)))
 
 
-def alter_operator(definer: Definer, statement: AlterOperator, user: str) -> None:
+def alter_operator(definer: Definer, statement: AlterOperator, actor: Actor) -> None:
     """ALTER OPERATOR. Raises 42704, 42723, 42501; 0A000 where another object uses one that changes its schema."""
     old, new, writer = statement.old, statement.new, definer.writer
-    if statement.owner not in (None, user):
-        raise SqlError("42704", f'role "{statement.owner}" does not exist')
+    if statement.owner is not None:
+        set_owner(writer, actor, old, statement.owner)
     if new == old:
         return
     if new.schema_name != old.schema_name:

@@ -19,7 +19,9 @@ from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.keys import Index, object_name
 from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.catalog.triggers import Trigger
+from sql.ddl.acting import Actor
 from sql.ddl.indexes import index_named, taken_names
+from sql.ddl.owners import set_owner
 from sql.ddl.view_names import called, names_in, seen_by, settled
 from sql.engine.writer import Writer
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
@@ -38,7 +40,7 @@ class Renamer:
     writer: Writer
     names: SearchPathReader
     notify: Notify
-    user: str
+    actor: Actor
 
     def run(self, statement: Renaming) -> None:
         """Raises 42P01, 42809, 42501, and the error of whatever blocks the change."""
@@ -49,8 +51,7 @@ class Renamer:
         relation, index = found
         match statement:
             case SetOwner():
-                if statement.role not in (None, self.user):
-                    raise SqlError("42704", f'role "{statement.role}" does not exist')
+                set_owner(self.writer, self.actor, relation, statement.role)
             case Swap():
                 self._swap(relation, statement.other)
             case SetSchema():

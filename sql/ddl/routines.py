@@ -9,7 +9,9 @@ from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import SearchPathReader, check_creatable
 from sql.catalog.user_types import signature_types
+from sql.ddl.acting import Actor
 from sql.ddl.create import Definer
+from sql.ddl.owners import set_owner
 from sql.ddl.routine_bodies import check_body
 from sql.statements.results import Notice
 from sql.statements.routines import AlterFunction, CreateFunction
@@ -46,11 +48,11 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
             writer.redefine(checked)
 
 
-def alter_function(definer: Definer, statement: AlterFunction, user: str) -> None:
+def alter_function(definer: Definer, statement: AlterFunction, actor: Actor) -> None:
     """ALTER FUNCTION. Raises 42723, 42704, and 0A000 where a view uses the function."""
     old, new, writer = statement.old, statement.new, definer.writer
-    if statement.owner not in (None, user):
-        raise SqlError("42704", f'role "{statement.owner}" does not exist')
+    if statement.owner is not None:
+        set_owner(writer, actor, old, statement.owner)
     if new == old:
         return
     if (new.schema_name, new.name) != (old.schema_name, old.name):

@@ -8,11 +8,13 @@ from ivm.errors import SqlError, unsupported
 from sql.bind.renamed import renamed_text
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation, RelationKind
 from sql.catalog.search_path import no_schema
+from sql.ddl.acting import Actor
+from sql.ddl.owners import set_schema_owner
 from sql.engine.writer import Writer
 from sql.statements.definitions import AlterSchema
 
 
-def alter_schema(writer: Writer, statement: AlterSchema, user: str) -> None:
+def alter_schema(writer: Writer, statement: AlterSchema, actor: Actor) -> None:
     """Rename a schema, or give it to its owner. Views keep their meaning, since they know relations by their ids.
 
     Raises 3F000, 42P06, 42939, 42501, 42704; 0A000 if a function or a type of the schema is used by its name.
@@ -22,9 +24,9 @@ def alter_schema(writer: Writer, statement: AlterSchema, user: str) -> None:
         raise SqlError("42501", f"must be owner of schema {name}")
     if name not in catalog.schemas:
         raise no_schema(name)
+    if statement.owner is not None:
+        set_schema_owner(writer, actor, name, statement.owner)
     if new is None:
-        if statement.owner not in (None, user):
-            raise SqlError("42704", f'role "{statement.owner}" does not exist')
         return
     if catalog.has_schema(new):
         raise SqlError("42P06", f'schema "{new}" already exists')

@@ -18,8 +18,11 @@ from ivm.trace.batch import Batch
 from ivm.trace.trace import Version
 from planner.logical.nodes import Rel
 from planner.options import DEFAULT, Planning
+from sql.catalog.access import Access, Securable
 from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
 from sql.catalog.keys import ForeignKey, Index
+from sql.catalog.roles import BOOTSTRAP_ID
+from sql.catalog.securables import schema_object, securable
 from sql.catalog.triggers import Trigger
 from sql.catalog.user_types import check_lasting, check_unused
 from sql.engine.engine import Engine
@@ -66,6 +69,8 @@ class Writer:
     deferring: dict[int, bool] = field(default_factory=dict)
     all_deferred: bool | None = None
     """What SET CONSTRAINTS has said of single constraints, and of all; None: nothing."""
+    owner: int = BOOTSTRAP_ID
+    """The role that what is created belongs to."""
     hold: object = None
     """Keeps the values of words that are not fed yet in the dictionary."""
 
@@ -137,8 +142,31 @@ class Writer:
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """Create a table, a plain view, or a materialized view of ``rel``, which is hydrated on return."""
         check_lasting(self.catalog, relation)
+        if relation.id not in self.catalog.relations:
+            self.own(securable(relation), relation.schema_name)
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
         self._install(relation, rel)
+
+    def own(self, what: Securable, schema_name: str = "") -> None:
+        """Give a new object to its owner, with the privileges that are its default."""
+        access, schema = self.catalog.access, self.catalog.schemas.get(schema_name, 0)
+        acl = access.default_for(self.owner, schema, what.kind)
+        if acl is not None:
+            access = access.with_acl(what, acl)
+        if self.owner != BOOTSTRAP_ID:
+            access = access.changed(owners={**access.owners, what: self.owner})
+        if access is not self.catalog.access:
+            self.set_access(access)
+
+    def set_access(self, access: Access) -> None:
+        """Change who may do what; only the catalog changes."""
+        self.catalog = replace(self.catalog, access=access, version=self.engine.next_version())
+
+    def new_id(self) -> int:
+        """An oid for an object that is no relation."""
+        found = self.engine.next_id(self.catalog)
+        self.catalog = replace(self.catalog, next_id=max(self.catalog.next_id, found + 1))
+        return found
 
     def redefine(self, relation: Relation) -> None:
         """Change a relation's definition but not its layout."""
@@ -196,6 +224,7 @@ class Writer:
         """Add a schema; only the catalog changes."""
         engine = self.engine
         self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
+        self.own(schema_object(self.catalog, name))
 
     def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
         """Drop schemas and the relations ``ids``, which include all relations in them."""

@@ -14,6 +14,7 @@ from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
 from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared
+from sql.ddl.acting import Actor
 from sql.ddl.alter import Alterer
 from sql.ddl.attaching import attach, detach
 from sql.ddl.comments import comment_on
@@ -22,6 +23,8 @@ from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.operators import alter_operator, create_operator
 from sql.ddl.rename import Renamer
+from sql.ddl.rights import Rights
+from sql.ddl.role_statements import run_role_statement
 from sql.ddl.routines import alter_function, create_function
 from sql.ddl.schemas import alter_schema
 from sql.ddl.sinks import SinkDefiner
@@ -45,6 +48,7 @@ from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
 from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
+from sql.statements.roles import RoleStatement
 from sql.statements.routines import (
     AlterFunction,
     AlterOperator,
@@ -129,20 +133,37 @@ class Definitions:
     ) -> str:  # fmt: skip
         """Run one definition on the engine thread; its tag."""
         prepared.check_current(writer.catalog)
-        definer = self.definer(writer, prepared, notify)
+        prepared.check_allowed()
+        definer, actor = self.definer(writer, prepared, notify), self._session.actor(writer.catalog)
+        if not actor.is_superuser:
+            Rights(definer.names, actor).check(statement)
+        if isinstance(statement, RoleStatement):
+            return run_role_statement(writer, definer.names, notify, actor, statement)
         if isinstance(statement, TypeStatement):
             alter = partial(self._alter, definer, request=request)
             alone, contexts = not self._session.in_block, partial(self._context, writer, request)
             return TypeDefiner(writer, notify, definer.names, alone, alter, contexts).run(statement)
         if isinstance(statement, RoutineStatement):
-            return self._define_routine(definer, statement)
+            return self._define_routine(definer, statement, actor)
         if isinstance(statement, TriggerStatement):
             return TriggerDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, SinkStatement):
             return SinkDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, Renaming):
-            Renamer(writer, definer.names, notify, self._session.user).run(statement)
+            Renamer(writer, definer.names, notify, actor).run(statement)
             return f"ALTER {statement.target.kind.upper()}"
+        return self._define(definer, statement, prepared, request, actor)
+
+    def _define(
+        self,
+        definer: Definer,
+        statement: definitions.RelationStatement,
+        prepared: Prepared,
+        request: Request,
+        actor: Actor,
+    ) -> str:
+        """Any other definition."""
+        writer, notify = definer.writer, definer.notify
         match statement:
             case definitions.CreateTable(source=None):
                 definer.create_table(statement, self.changer(writer, request))
@@ -188,23 +209,25 @@ class Definitions:
                 comment_on(writer, definer.names, statement, self._session.database)
                 return "COMMENT"
             case definitions.CreateSchema():
-                definer.create_schema(statement, self._session.user)
-                self._create_elements(writer, statement, request, notify)
+                owner = definer.create_schema(statement, actor)
+                self._create_elements(writer, statement, request, notify, owner)
                 return "CREATE SCHEMA"
             case definitions.AlterSchema():
-                alter_schema(writer, statement, self._session.user)
+                alter_schema(writer, statement, actor)
                 return "ALTER SCHEMA"
             case definitions.DropSchema():
                 definer.drop_schema(statement)
                 return "DROP SCHEMA"
 
     def _create_elements(
-        self, writer: Writer, statement: definitions.CreateSchema, request: Request, notify: Notify
+        self, writer: Writer, statement: definitions.CreateSchema, request: Request, notify: Notify, owner: int
     ) -> None:
-        """Create the objects that CREATE SCHEMA names, each over the catalog that those before it have left. Raises
-        42P15 and what their statements raise."""
-        session, name = self._session, statement.name or self._session.user
+        """Create the objects that CREATE SCHEMA names as its owner, each over the catalog that those before it have
+        left. Raises 42P15 and what their statements raise."""
+        session = self._session
+        name = statement.name or session.roles(writer.catalog).name(owner)
         before, session.creating = session.creating, name
+        session.acting.append(owner)
         try:
             for element in statement.elements:
                 if element.schema_name not in (None, name):
@@ -216,21 +239,22 @@ class Definitions:
                 self.define_now(writer, made, prepared, request, notify)
         finally:
             session.creating = before
+            session.acting.pop()
 
-    def _define_routine(self, definer: Definer, statement: RoutineStatement) -> str:
+    def _define_routine(self, definer: Definer, statement: RoutineStatement, actor: Actor) -> str:
         """Run one definition of a function or an operator; its tag."""
         match statement:
             case CreateFunction():
                 create_function(definer, statement)
                 return statement.tag
             case AlterFunction():
-                alter_function(definer, statement, self._session.user)
+                alter_function(definer, statement, actor)
                 return statement.tag
             case CreateOperator():
                 create_operator(definer, statement)
                 return "CREATE OPERATOR"
             case AlterOperator():
-                alter_operator(definer, statement, self._session.user)
+                alter_operator(definer, statement, actor)
                 return "ALTER OPERATOR"
             case DropFunction():
                 definer.drop_function(statement)
@@ -253,6 +277,7 @@ class Definitions:
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = SearchPathReader(writer.catalog, self._session.path(writer.catalog))
         writer.planning = prepared.planning
+        writer.owner = names.path.role
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(

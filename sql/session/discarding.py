@@ -6,6 +6,7 @@ from ivm.errors import SqlError
 from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import timestamp_now
+from sql.session.modes import set_role
 from sql.session.state import SessionState
 from sql.statements.results import CommandResult
 from sql.statements.statements import Discard
@@ -21,6 +22,7 @@ async def discard(session: SessionState, statement: Discard) -> CommandResult:
         session.cursors.close_all()
         session.notifications.unlisten(None)
         session.coordinator.advisory.release(session.backend_id, transaction=False)
+        set_role(session, "session_authorization", None, local=False)
         session.settings.set("all", None)
     if what in ("all", "temp", "temporary"):
         names = {session.temporary_schema}

@@ -26,6 +26,7 @@ from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
 from sql.session.request import Request
+from sql.session.rights import check_rights
 from sql.session.routines.calling import Calls
 from sql.session.routines.nested import Outcome, Runners
 from sql.session.sinks import prepared_sink
@@ -63,6 +64,8 @@ class Executor:
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self._reads, prepared.bound.statement
+        prepared.check_allowed()
+        check_rights(session, statement)
         check_modes(session, statement, prepared.text)
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)

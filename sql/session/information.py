@@ -10,6 +10,7 @@ from ivm.rows import Words, pack
 from ivm.words import SqlType
 from planner.expr.context import Context
 from planner.expr.random_numbers import RandomNumbers
+from sql.catalog.access import RoleNames
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
 from sql.catalog.search_path import SearchPath, SearchPathReader
@@ -20,6 +21,7 @@ from sql.session.inputs import input_error, modifier
 from sql.session.modes import set_variable
 from sql.session.own_relations import own_rows
 from sql.session.read_points import ReadPoint, present
+from sql.session.rights import check_signal
 from sql.session.sequences import SequenceFunctions
 from sql.session.state import SessionState
 from sql.system import relations as system
@@ -43,8 +45,16 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         self.catalog = catalog
 
     @property
-    def user(self) -> str:
-        return self.session.user
+    def roles(self) -> RoleNames:
+        return self.session.roles(self.catalog)
+
+    @property
+    def role(self) -> int:
+        return self.session.role
+
+    @property
+    def session_role(self) -> int:
+        return self.session.session_role
 
     @property
     def database(self) -> str:
@@ -146,6 +156,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
             raise SqlError("57P01", "terminating connection due to administrator command")
         for session in list(self.session.coordinator.sessions):
             if session.backend_id == pid:
+                check_signal(self.session, session.info().role, terminate)
                 session.signal(terminate)
                 return True
         self.session.notice(f"PID {pid} is not a PostgreSQL server process", "WARNING", "01000")

@@ -24,6 +24,9 @@ def set_variable(session: SessionState, name: str, value: str | None, local: boo
     """SET and set_config; ``value`` None restores the default. Raises what ``Settings.set`` does, and 25001: it is too
     late for that mode of the transaction."""
     settings, key = session.settings, name.lower()
+    if key in ("role", "session_authorization"):
+        set_role(session, key, value, local)
+        return
     if key not in MODES:
         settings.set(name, value, local)
         return
@@ -36,6 +39,25 @@ def set_variable(session: SessionState, name: str, value: str | None, local: boo
         raise
     if session.transaction is not None:
         session.transaction.read_only = settings.boolean("transaction_read_only")
+
+
+def set_role(session: SessionState, key: str, value: str | None, local: bool) -> None:
+    """SET ROLE and SET SESSION AUTHORIZATION. ``value`` None: the default. Raises 22023, 42501."""
+    names, access = session.roles(session.catalog), session.catalog.access
+    if session.acting:
+        raise SqlError("42501", f'cannot set parameter "{key}" within security-definer function')
+    if value is None or (key == "role" and value == "none"):
+        back = session.login if key == "session_authorization" else session.session_role
+        session.settings.set_role(key, None, access.is_superuser(back), local)
+        return
+    found = names.find(value)
+    if found is None:
+        raise SqlError("22023", f'role "{value}" does not exist')
+    if key == "role" and not access.may_become(session.session_role, found.oid):
+        raise SqlError("42501", f'permission denied to set role "{value}"')
+    if key != "role" and found.oid != session.login and not access.is_superuser(session.login):
+        raise SqlError("42501", "permission denied to set session authorization")
+    session.settings.set_role(key, (value, found.oid), found.superuser, local)
 
 
 def set_modes(session: SessionState, modes: Modes) -> None:

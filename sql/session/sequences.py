@@ -9,6 +9,7 @@ from ivm.rows import Words
 from planner.identifiers import quoted, split_name
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
+from sql.catalog.securables import permission_denied, securable
 from sql.session.state import SessionState
 
 
@@ -24,6 +25,7 @@ class SequenceFunctions:
         """The next numbers. Raises 2200H, 42809, 25006."""
         session = self.session
         relation = _sequence(self.catalog, oid)
+        _check_allowed(session, self.catalog, relation, "Uw")
         _check_writable(session, "nextval")
         found = session.coordinator.engine.sequences.next(relation, count)
         session.numbers.by_id[oid] = int(found[-1])
@@ -33,6 +35,7 @@ class SequenceFunctions:
     def currval(self: _State, oid: int) -> int:
         """The last number that nextval returned in this session. Raises 55000."""
         relation = _sequence(self.catalog, oid)
+        _check_allowed(self.session, self.catalog, relation, "Ur")
         if oid not in self.session.numbers.by_id:
             raise SqlError("55000", f'currval of sequence "{relation.name}" is not yet defined in this session')
         return self.session.numbers.by_id[oid]
@@ -43,11 +46,13 @@ class SequenceFunctions:
         last = numbers.last
         if last not in numbers.by_id or last not in self.catalog.relations:
             raise SqlError("55000", "lastval is not yet defined in this session")
+        _check_allowed(self.session, self.catalog, _sequence(self.catalog, last), "Ur")
         return numbers.by_id[last]
 
     def setval(self: _State, oid: int, value: int, called: bool) -> int:
         """Set the sequence's next number. Raises 22003, 42809, 25006."""
         relation = _sequence(self.catalog, oid)
+        _check_allowed(self.session, self.catalog, relation, "w")
         _check_writable(self.session, "setval")
         self.session.coordinator.engine.sequences.set(relation, value, called)
         if called:
@@ -89,6 +94,16 @@ def _sequence(catalog: Catalog, oid: int) -> Relation:
     if relation.sequence is None:
         raise SqlError("42809", f'"{relation.name}" is not a sequence')
     return relation
+
+
+def _check_allowed(session: SessionState, catalog: Catalog, sequence: Relation, privileges: str) -> None:
+    """Raises 42501 unless the current role has one of these privileges. An identity column's numbers come with the
+    right to insert."""
+    access, role = catalog.access, session.role
+    if sequence.sequence is not None and sequence.sequence.internal and "w" in privileges and "U" in privileges:
+        return
+    if not set(privileges) & set(access.privileges(role, securable(sequence))):
+        raise permission_denied(sequence)
 
 
 def _check_writable(session: SessionState, function: str) -> None:

@@ -15,18 +15,21 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from planner.identifiers import quoted
+from sql.catalog.access import Access, RoleNames
 from sql.catalog.catalog import Catalog
+from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
+from sql.ddl.acting import Actor
 from sql.dml.triggers import TriggerCaller
 from sql.engine.clock import timestamp_now
 from sql.engine.writer import Writer
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
-from sql.settings.settings import Settings
+from sql.settings.settings import ROLE_OID, SESSION_OID, Settings
 from sql.statements.results import Notice
 from sql.system.state import CopyInfo, SessionInfo
 
@@ -64,12 +67,15 @@ class SessionState:
 
     def __init__(self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str]) -> None:
         self.coordinator = coordinator
+        self.transaction: Transaction | None = None
         self.user = user
         self.database = database
-        self.settings = _starting_settings(user, parameters)
+        self.login = login(coordinator.engine.published.catalog.access, user)
+        self.settings = _starting_settings(user, parameters, self.is_superuser(self.login))
+        self.acting: list[int] = []
+        """The owners of the functions with SECURITY DEFINER that are running."""
         self.notices: list[Notice] = []
         self.parameter_changes = self.settings.report()
-        self.transaction: Transaction | None = None
         self.failed = False
         """Whether the open transaction block has failed and must be ended."""
         self.several = False
@@ -93,7 +99,7 @@ class SessionState:
         self.routines: RoutineCaller | None = None
         """Runs the routines that are interpreted."""
         self._started = timestamp_now()
-        self._path: tuple[str, int, SearchPath] | None = None
+        self._path: tuple[str, int, int, SearchPath] | None = None
         self.creating: str | None = None
         """The schema that CREATE SCHEMA makes objects in, which comes first in the search path."""
 
@@ -157,12 +163,41 @@ class SessionState:
 
     def path(self, catalog: Catalog) -> SearchPath:
         """The search path now."""
-        setting = self.settings.get("search_path")
+        setting, role = self.settings.get("search_path"), self.role
         if self.creating is not None:
             setting = f"{quoted(self.creating)}, {setting}"
-        if self._path is None or self._path[:2] != (setting, catalog.version):
-            self._path = setting, catalog.version, path_of(setting, self.user, self.temporary_schema, catalog)
-        return self._path[2]
+        if self._path is None or self._path[:3] != (setting, catalog.version, role):
+            name = self.roles(catalog).name(role)
+            found = path_of(setting, name, self.temporary_schema, catalog, role)
+            self._path = setting, catalog.version, role, found
+        return self._path[3]
+
+    # Roles.
+
+    @property
+    def role(self) -> int:
+        """The current role, by its oid."""
+        if self.acting:
+            return self.acting[-1]
+        values = self.settings.values
+        return int(values.get(ROLE_OID) or values.get(SESSION_OID) or self.login)
+
+    @property
+    def session_role(self) -> int:
+        """The role of the session: who connected, or SET SESSION AUTHORIZATION."""
+        return int(self.settings.values.get(SESSION_OID) or self.login)
+
+    def roles(self, catalog: Catalog) -> RoleNames:
+        """The names of roles as this session sees them."""
+        return RoleNames(catalog.access, self.user if self.login == BOOTSTRAP_ID else None)
+
+    def is_superuser(self, role: int) -> bool:
+        """Whether a role may do everything now."""
+        return self.catalog.access.is_superuser(role)
+
+    def actor(self, catalog: Catalog) -> Actor:
+        """Who runs the session's definitions."""
+        return Actor(self.role, self.session_role, self.roles(catalog), self.database)
 
     # Cursors and portals.
 
@@ -195,10 +230,23 @@ class SessionState:
         status = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
         shown = "active" if self.interrupts.running else status[self.transaction_status]
         application = self.settings.get("application_name")
-        return SessionInfo(self.backend_id, self.user, self.database, application, shown, self.statement, self._started)
+        return SessionInfo(
+            self.backend_id, self.user, self.login, self.database, application, shown, self.statement, self._started
+        )
 
 
-def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:
+def login(access: Access, user: str) -> int:
+    """The role that a user connects as: the bootstrap superuser for a name that is no role's, since nobody is asked for
+    a password yet. Raises 28000 for a role without LOGIN."""
+    found = access.named(user)
+    if found is None:
+        return BOOTSTRAP_ID
+    if not found.login:
+        raise SqlError("28000", f'role "{user}" is not permitted to log in')
+    return found.oid
+
+
+def _starting_settings(user: str, parameters: dict[str, str], superuser: bool) -> Settings:
     """The settings of a new session, whose values become its defaults. Unknown ones are ignored."""
     settings = Settings()
     for name, value in parameters.items():
@@ -208,5 +256,5 @@ def _starting_settings(user: str, parameters: dict[str, str]) -> Settings:
             except SqlError as error:
                 if error.sqlstate != "42704":
                     raise
-    settings.become_defaults(session_authorization=user)
+    settings.become_defaults(session_authorization=user, is_superuser="on" if superuser else "off")
     return settings

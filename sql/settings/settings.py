@@ -39,6 +39,12 @@ ISOLATION_LEVELS: Final = ("serializable", "repeatable read", "read committed", 
 """The levels that can be requested; a transaction always gets the first."""
 
 
+ROLE_OID: Final = "role oid"
+SESSION_OID: Final = "session_authorization oid"
+"""The keys of the values that say which role SET ROLE and SET SESSION AUTHORIZATION have named; no client can."""
+_ROLE_KEYS: Final = ("role", "session_authorization", "is_superuser", ROLE_OID, SESSION_OID)
+
+
 @dataclass(frozen=True, slots=True)
 class _Setting:
     name: str
@@ -82,6 +88,7 @@ _SETTINGS: Final = (
     _Setting("max_staleness", "0", duration),
     _Setting("recursion_demand", "on", boolean),
     _Setting("recursion_limit", "1000000", natural),
+    _Setting("role", "none"),
     _Setting("row_security", "on", boolean),
     _Setting("search_path", '"$user", public', search_path),
     _Setting("server_encoding", "UTF8"),
@@ -166,7 +173,7 @@ class Settings:
         key = _canonical(name)
         if value is None and key == "all":
             for each in set(self.values) | set(self._kept):
-                if each not in MODES and each not in ("session_authorization", "role"):
+                if each not in MODES and each not in _ROLE_KEYS:
                     self._put(each, None, local)
             return
         self._put(key, self._checked(key, name, value), local)
@@ -177,9 +184,6 @@ class Settings:
             _check_custom(key, name)
             self._custom.add(key)
             return value
-        if key in ("session_authorization", "role"):
-            self._check_role(key, value)
-            return None
         if setting.check is None:
             raise SqlError("55P02", f'parameter "{name}" cannot be changed')
         if value is None or value.lower() == "default":
@@ -188,11 +192,17 @@ class Settings:
             value = date_style(value, self.formats)
         return setting.check(name, value)
 
-    def _check_role(self, key: str, value: str | None) -> None:
-        """There is one role, the user who connected. Raises 22023 for any other."""
-        user = self.defaults.get("session_authorization", "")
-        if value not in (None, user, "default", "none" if key == "role" else user):
-            raise SqlError("22023", f'role "{value}" does not exist')
+    def set_role(self, key: str, role: tuple[str, int] | None, superuser: bool, local: bool) -> None:
+        """SET ROLE, or SESSION AUTHORIZATION, which ends a SET ROLE. ``role``: its name and oid, None: the default.
+        ``superuser``: the current role is then one."""
+        name, oid = role or (None, None)
+        if key == "session_authorization":
+            self._put("role", None, local)
+            self._put(ROLE_OID, None, local)
+        self._put(key, name, local)
+        self._put(ROLE_OID if key == "role" else SESSION_OID, None if oid is None else str(oid), local)
+        shown = "on" if superuser else "off"
+        self._put("is_superuser", None if shown == self.defaults.get("is_superuser", "on") else shown, local)
 
     @property
     def formats(self) -> DateFormats:
@@ -264,7 +274,8 @@ class Settings:
 
     def all(self) -> list[tuple[str, str]]:
         """All settings with their values, sorted by name."""
-        return sorted(((s.name, self.get(s.name)) for s in _SETTINGS), key=lambda pair: pair[0].lower())
+        shown = (s.name for s in _SETTINGS if s.name != "role")
+        return sorted(((name, self.get(name)) for name in shown), key=lambda pair: pair[0].lower())
 
     def report(self) -> list[tuple[str, str]]:
         """All reported settings with their values, for the start of a session."""

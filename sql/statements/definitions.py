@@ -16,6 +16,8 @@ from sql.statements.connections import ConnectionStatement
 from sql.statements.partitions import Attachment
 from sql.statements.queries import Query
 from sql.statements.rename import Renaming
+from sql.statements.role_spec import RoleSpec
+from sql.statements.roles import RoleStatement
 from sql.statements.routines import RoutineStatement
 from sql.statements.sinks import SinkStatement
 from sql.statements.triggers import TriggerStatement
@@ -149,18 +151,18 @@ class CreateSchema:
     run."""
 
     name: str | None
-    owner: str | None = None
+    owner: RoleSpec | None = None
     if_not_exists: bool = False
     elements: tuple[SchemaElement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AlterSchema:
-    """``new``: RENAME TO; None: OWNER TO, where ``owner`` None is the current role."""
+    """RENAME TO ``new``, or OWNER TO ``owner``."""
 
     name: str
-    new: str | None
-    owner: str | None = None
+    new: str | None = None
+    owner: RoleSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,9 +375,11 @@ class AlterView:
     defaults: tuple[str | None, ...] = ()
 
 
-Definition = (
+RelationStatement = (
     AlterSchema | AlterView | Comment | CreateTable | CreateView | CreateIndex | CreateSequence | CreateSchema
-    | AlterTable | AlterSequence | Drop | DropIndex | DropSchema | RoutineStatement | Attachment | Renaming
-    | TypeStatement | SinkStatement | ConnectionStatement | TriggerStatement
+    | AlterTable | AlterSequence | Drop | DropIndex | DropSchema | Attachment | ConnectionStatement
 )  # fmt: skip
+Definition = (
+    RelationStatement | RoutineStatement | Renaming | TypeStatement | SinkStatement | TriggerStatement | RoleStatement
+)
 """A statement that changes the catalog."""

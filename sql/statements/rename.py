@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.statements.role_spec import RoleSpec
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -34,10 +36,8 @@ class SetSchema:
 
 @dataclass(frozen=True, slots=True)
 class SetOwner:
-    """``role`` None: the current role."""
-
     target: Named
-    role: str | None
+    role: RoleSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from planner.expr.python_function import PythonFunction
 from planner.expr.scalar import Scalar
 from sql.catalog.catalog import Relation
 from sql.statements.queries import OutputColumn
+from sql.statements.role_spec import RoleSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class AlterFunction:
     old: Relation
     new: Relation
     tag: str
-    owner: str | None = None
+    owner: RoleSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class AlterOperator:
 
     old: Relation
     new: Relation
-    owner: str | None = None
+    owner: RoleSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ from sql.system.pg_relations import (
 )
 from sql.system.pg_triggers import trigger_definition
 from sql.system.pg_types import function_oids, functions, type_names
-from sql.system.state import OWNER, SystemState, composite_types, indexed
+from sql.system.privilege_functions import Privileges
+from sql.system.state import SystemState, composite_types, indexed
 from sql.system.view_text import view_definition
 from storage.types.type_names import format_type, info, type_from_oid, type_oid
 
@@ -53,10 +54,10 @@ class SystemFunctions:
         self._by_name: dict[str, dict[str, int]] | None = None
 
     def current_user(self) -> str:
-        return self._state.user
+        return self._state.roles.name(self._state.role)
 
     def session_user(self) -> str:
-        return self._state.user
+        return self._state.roles.name(self._state.session_role)
 
     def current_database(self) -> str:
         return self._state.database
@@ -95,9 +96,19 @@ class SystemFunctions:
         """pg_backend_pid()."""
         return self._backend_id
 
+    def has_privilege(self, kind: str, role: object, subject: object, column: object, privileges: str) -> bool | None:
+        return self._privileges.has(kind, role, subject, column, privileges)
+
+    def has_role(self, role: object, other: object, privileges: str) -> bool:
+        return self._privileges.has_role(role, other, privileges)
+
+    @property
+    def _privileges(self) -> Privileges:
+        return Privileges(self._state, self.reg_in, lambda oid: self._relations().get(oid))
+
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""
-        return self._state.user if oid == OWNER else f"unknown (OID={oid})"
+        return self._state.roles.name(oid)
 
     def format_type(self, oid: int, typmod: int | None) -> str | None:
         if oid == 0:

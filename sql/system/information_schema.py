@@ -11,6 +11,7 @@ from sql.bind.entry_points import environment_of
 from sql.bind.environment import Environment
 from sql.bind.generation import generated_columns
 from sql.bind.view_targets import fires_instead, updatable_columns
+from sql.catalog.access import NAMESPACE, Securable
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
@@ -24,7 +25,6 @@ _MAX_OCTETS: Final = 1 << 30
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 _MANTISSA: Final = {Kind.FLOAT4: 24, Kind.FLOAT8: 53}
 _TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
-_PRIVILEGES: Final = ("INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
 _TABLE_TYPES: Final = {"r": "BASE TABLE", "v": "VIEW"}
 """Materialized views are not in information_schema, as in Postgres."""
 
@@ -34,8 +34,11 @@ def information_schema_catalog_name(state: SystemState, row: Row) -> Iterator[Da
 
 
 def schemata(state: SystemState, row: Row) -> Iterator[Datums]:
-    for name in state.schemas():
-        yield row(catalog_name=state.database, schema_name=name, schema_owner=state.user)
+    access = state.roles.access
+    for name, oid in state.schemas().items():
+        owner = access.owner(Securable(NAMESPACE, oid, "n"))
+        if access.may_act_as(state.role, owner):
+            yield row(catalog_name=state.database, schema_name=name, schema_owner=state.roles.name(owner))
 
 
 def tables(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -220,23 +223,6 @@ def column_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
                     table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
                     column_name=relation.columns[used].name, dependent_column=relation.columns[i].name,
                 )  # fmt: skip
-
-
-def table_privileges(state: SystemState, row: Row) -> Iterator[Datums]:
-    for relation in user_relations(state, RelationKind.TABLE, RelationKind.VIEW):
-        for privilege in _PRIVILEGES:
-            yield row(
-                grantor=state.user, grantee=state.user, table_catalog=state.database,
-                table_schema=relation.schema_name, table_name=relation.name, privilege_type=privilege,
-                is_grantable="YES", with_hierarchy="YES" if privilege == "SELECT" else "NO",
-            )  # fmt: skip
-
-
-role_table_grants = table_privileges
-
-
-def enabled_roles(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(role_name=state.user)
 
 
 def character_sets(state: SystemState, row: Row) -> Iterator[Datums]:

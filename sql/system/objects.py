@@ -10,12 +10,13 @@ from ivm.words import Kind, SqlType
 from planner.expr.context import ObjectNames
 from planner.expr.functions.table import Polymorphic
 from planner.identifiers import quoted
+from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, FUNCTION, NAMESPACE, TYPE
 from sql.catalog.catalog import Relation
-from sql.catalog.comments import CLASS, CONSTRAINT, DATABASE, DATABASE_OID, FUNCTION, NAMESPACE, TRIGGER, TYPE
+from sql.catalog.comments import CONSTRAINT, TRIGGER
 from sql.catalog.keys import constraint_oid
 from sql.catalog.routine import Routine
 from sql.catalog.user_types import type_of_oid
-from sql.system.state import OWNER, SystemState, all_relations, defaults_of, indexed
+from sql.system.state import SystemState, all_relations, defaults_of, indexed
 from storage.types.type_names import format_type, internal_name, type_from_oid
 
 _ATTRDEF: Final = 2604
@@ -154,6 +155,10 @@ def _default(names: Names, relation: Relation, number: int) -> ObjectNames:
     return ObjectNames(text, "default value", None, None, f"for {table}.{quoted(column)}", address)
 
 
+def _role(state: SystemState, oid: int) -> ObjectNames | None:
+    return _plain("role", state.roles.name(oid)) if oid in state.roles.access.roles else None
+
+
 _ABSENT: Final = {
     CLASS: "relation", TYPE: "type", FUNCTION: "routine", CONSTRAINT: "constraint", TRIGGER: "trigger",
     _ATTRDEF: "default value", NAMESPACE: "schema", DATABASE: "database", _AUTHID: "role",
@@ -173,6 +178,6 @@ _FINDERS: Final[dict[int, Finder]] = {
         (_plain("schema", name) for name, known in state.schemas().items() if known == oid), None
     ),
     DATABASE: lambda state, _names, oid, _: _plain("database", state.database) if oid == DATABASE_OID else None,
-    _AUTHID: lambda state, _names, oid, _: _plain("role", state.user) if oid == OWNER else None,
+    _AUTHID: lambda state, _names, oid, _: _role(state, oid),
 }
 """By the catalog's oid."""

@@ -11,18 +11,22 @@ from planner.identifiers import quoted
 from sql.bind.exclusion import operand_name
 from sql.bind.index_keys import exclusion_of, expression_name, index_parts, part_text
 from sql.bind.partitions import bound_text
+from sql.catalog.access import RoleNames
 from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
+from sql.system.acls import own_acl
 from sql.system.operators import operator_oid
 from sql.system.state import (
-    OWNER,
     SystemState,
     all_relations,
     composite_types,
     defaults_of,
     indexed,
+    owner_name,
+    owner_of,
     relkind,
     user_relations,
 )
@@ -47,7 +51,8 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
         stored = kind in "rm"
         bound = relation.bound
         yield row(
-            oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
+            oid=relation.oid, relname=relation.name, relnamespace=schemas[relation.schema_name],
+            relowner=owner_of(state, relation), relacl=own_acl(securable(relation), state.roles),
             reltype=type_oid(relation.own_type) if relation.kind in ROWED else 0,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
@@ -60,15 +65,17 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
         )  # fmt: skip
     for type_ in composite_types(state):
         yield row(
-            oid=type_.oid, relname=type_.name, relnamespace=schemas[type_.schema_name], relowner=OWNER,
+            oid=type_.oid, relname=type_.name, relnamespace=schemas[type_.schema_name],
+            relowner=owner_of(state, type_),
             reltype=type_oid(type_.own_type), relpersistence="p", relkind="c", relnatts=len(type_.columns),
             relispopulated=True, relreplident="n",
         )  # fmt: skip
     for relation, index in indexed(state):
         yield row(
-            oid=index.id, relname=index.name, relnamespace=schemas[relation.schema_name], relowner=OWNER,
-            relam=METHODS[index.method], relfilenode=index.id, relpersistence=_persistence(relation), relkind="i",
-            relnatts=index.width + len(index.included), relispopulated=True, relreplident="n",
+            oid=index.id, relname=index.name, relnamespace=schemas[relation.schema_name],
+            relowner=owner_of(state, relation), relam=METHODS[index.method], relfilenode=index.id,
+            relpersistence=_persistence(relation), relkind="i", relnatts=index.width + len(index.included),
+            relispopulated=True, relreplident="n",
         )  # fmt: skip
 
 
@@ -86,7 +93,14 @@ def collation_of(type_: SqlType) -> int:
 
 
 def _attribute(
-    relation: int, number: int, column: TableColumn, *, not_null: bool, has_default: bool, identity: str = ""
+    relation: int,
+    number: int,
+    column: TableColumn,
+    *,
+    not_null: bool,
+    has_default: bool,
+    identity: str = "",
+    acl: tuple[str, ...] | None = None,
 ) -> Datums:
     type_ = column.type
     length = type_length(type_)
@@ -100,7 +114,7 @@ def _attribute(
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
         attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
         atthasdef=has_default, attidentity=identity, attgenerated="s" if column.expression is not None else "",
-        attislocal=column.local, attinhcount=int(not column.local), attcollation=collation_of(type_),
+        attislocal=column.local, attinhcount=int(not column.local), attcollation=collation_of(type_), attacl=acl,
     )  # fmt: skip
 
 
@@ -109,7 +123,8 @@ def _identity(column: TableColumn) -> str:
     return "" if column.generated is None else kinds.get(column.generated.kind, "")
 
 
-def _attributes(relation: Relation) -> Iterator[Datums]:
+def _attributes(relation: Relation, names: RoleNames | None = None) -> Iterator[Datums]:
+    """A relation's columns, with what has been granted on them if the roles' names are given."""
     constrained = relkind(relation) in "rp"
     for i, column in enumerate(relation.columns):
         yield _attribute(
@@ -118,6 +133,7 @@ def _attributes(relation: Relation) -> Iterator[Datums]:
             has_default=column.default is not None or column.expression is not None
             or (column.generated is not None and not column.generated.identity),
             identity=_identity(column),
+            acl=None if names is None else own_acl(securable(relation).at(i + 1), names),
         )  # fmt: skip
 
 
@@ -130,7 +146,7 @@ def pg_attribute(state: SystemState, row: Row) -> Iterator[Datums]:
     system = definitions()
     for relation in state.relations():
         if relation.oid not in system:
-            yield from _attributes(relation)
+            yield from _attributes(relation, state.roles)
     for type_ in composite_types(state):
         yield from _attributes(type_)
     yield from _system_attributes()
@@ -317,7 +333,7 @@ def pg_tables(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, kind in all_relations(state):
         if kind in "rp":
             yield row(
-                schemaname=relation.schema_name, tablename=relation.name, tableowner=state.user,
+                schemaname=relation.schema_name, tablename=relation.name, tableowner=owner_name(state, relation),
                 hasindexes=bool(relation.all_indexes), hasrules=False, hastriggers=False, rowsecurity=False,
             )  # fmt: skip
 
@@ -327,14 +343,15 @@ def pg_views(state: SystemState, row: Row) -> Iterator[Datums]:
         if kind == "v":
             text = view_definition(relation, state) if relation.definition else None
             yield row(
-                schemaname=relation.schema_name, viewname=relation.name, viewowner=state.user, definition=text
+                schemaname=relation.schema_name, viewname=relation.name,
+                viewowner=owner_name(state, relation), definition=text,
             )  # fmt: skip
 
 
 def pg_matviews(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in user_relations(state, RelationKind.MATERIALIZED_VIEW):
         yield row(
-            schemaname=relation.schema_name, matviewname=relation.name, matviewowner=state.user,
+            schemaname=relation.schema_name, matviewname=relation.name, matviewowner=owner_name(state, relation),
             hasindexes=bool(relation.all_indexes), ispopulated=True, definition=view_definition(relation, state),
         )  # fmt: skip
 

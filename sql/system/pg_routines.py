@@ -11,8 +11,10 @@ from planner.expr.functions.table import ArgumentType, Polymorphic
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Argument, Routine
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row
-from sql.system.state import OWNER, SystemState
+from sql.system.acls import own_acl
+from sql.system.state import SystemState, owner_of
 from storage.types.type_names import format_type, type_oid
 
 SQL_LANGUAGE = 14
@@ -43,10 +45,12 @@ def rows(state: SystemState, row: Row) -> Iterator[Datums]:
             modes = tuple(_MODES[a.mode] for a in routine.declared)
         defaults = ", ".join(a.default for a in routine.arguments if a.default is not None)
         yield row(
-            oid=relation.id, proname=routine.name, pronamespace=schemas[relation.schema_name], proowner=OWNER,
+            oid=relation.id, proname=routine.name, pronamespace=schemas[relation.schema_name],
+            proowner=owner_of(state, relation), proacl=own_acl(securable(relation), state.roles),
             prolang=_language(routine), procost=100.0,
             prorows=1000.0 if routine.returns_set else 0.0, prokind=routine.kind[0],
-            proisstrict=routine.strict, proretset=routine.returns_set, provolatile=routine.volatility[0],
+            proisstrict=routine.strict, prosecdef=routine.definer, proretset=routine.returns_set,
+            provolatile=routine.volatility[0],
             proparallel="u", pronargs=len(types), pronargdefaults=routine.optional, prorettype=_result_oid(routine),
             proargtypes=types, proallargtypes=every, proargmodes=modes,
             proargnames=names if any(names) else None, proargdefaults=defaults or None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
 from sql.catalog.system.definitions import Datums, Row
-from sql.system.state import SystemState, defaults_of, user_relations
+from sql.system.state import SystemState, defaults_of, owner_name, user_relations
 from storage.types.type_names import type_oid
 
 CLASS, ATTRDEF = 1259, 2604
@@ -31,7 +31,7 @@ def pg_sequences(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, s in sequences_of(state):
         value, _, called = state.sequence_state(relation)
         yield row(
-            schemaname=relation.schema_name, sequencename=relation.name, sequenceowner=state.user,
+            schemaname=relation.schema_name, sequencename=relation.name, sequenceowner=owner_name(state, relation),
             data_type=type_oid(s.type), start_value=s.start, min_value=s.minimum, max_value=s.maximum,
             increment_by=s.increment, cycle=s.cycle, cache_size=s.cache, last_value=value if called else None,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rows of the catalogs about the server: schemas, roles, databases, settings, sessions, and fixed rows (pg_am …)."""
+"""Rows of the catalogs about the server: schemas, databases, settings, sessions, and fixed rows (pg_am …)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from sql.catalog import comments
+from sql.catalog import access
+from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, Securable
 from sql.catalog.catalog import INTERNAL_SCHEMAS
+from sql.catalog.roles import READ_ALL_STATS
 from sql.catalog.system.definitions import Datums, Row
+from sql.system.acls import own_acl
 from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
@@ -21,36 +24,21 @@ from storage.types.zones import zone
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
-_HIDDEN: Final = "********"
-_SUPERUSER: Final = dict.fromkeys(
-    ("rolsuper", "rolinherit", "rolcreaterole", "rolcreatedb", "rolcanlogin", "rolreplication", "rolbypassrls"), True
-)
 
 
 def pg_namespace(state: SystemState, row: Row) -> Iterator[Datums]:
     for name, oid in state.schemas().items():
-        yield row(oid=oid, nspname=name, nspowner=OWNER)
+        what = Securable(NAMESPACE, oid, "n")
+        owner = state.roles.access.owner(what)
+        yield row(oid=oid, nspname=name, nspowner=owner, nspacl=own_acl(what, state.roles))
 
 
 def pg_database(state: SystemState, row: Row) -> Iterator[Datums]:
     yield row(
-        oid=DATABASE, datname=state.database, datdba=OWNER, encoding=_UTF8, datlocprovider="c", datallowconn=True,
+        oid=DATABASE, datname=state.database, datdba=state.roles.access.owner(DATABASE_OBJECT),
+        encoding=_UTF8, datlocprovider="c", datallowconn=True,
         datconnlimit=-1, dattablespace=_TABLESPACE, datcollate="C", datctype="C",
-    )  # fmt: skip
-
-
-def pg_authid(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(oid=OWNER, rolname=state.user, rolconnlimit=-1, **_SUPERUSER)
-
-
-def pg_roles(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(oid=OWNER, rolname=state.user, rolconnlimit=-1, rolpassword=_HIDDEN, **_SUPERUSER)
-
-
-def pg_user(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(
-        usename=state.user, usesysid=OWNER, usecreatedb=True, usesuper=True, userepl=True, usebypassrls=True,
-        passwd=_HIDDEN,
+        datacl=own_acl(DATABASE_OBJECT, state.roles),
     )  # fmt: skip
 
 
@@ -65,13 +53,20 @@ def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
 def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
     for session in state.sessions():
         yield row(
-            datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=OWNER, usename=session.user,
+            datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=session.role,
+            usename=session.user,
             application_name=session.application_name, backend_start=session.started,
             xact_start=session.transaction_started, query_start=session.query_started,
             state_change=session.query_started, state=session.state,
-            query=hide_passwords(session.query),
+            query=hide_passwords(session.query) if _sees(state, session.role) else "<insufficient privilege>",
             backend_type="client backend",
         )  # fmt: skip
+
+
+def _sees(state: SystemState, role: int) -> bool:
+    """Whether the current role may see what another's sessions run."""
+    access = state.roles.access
+    return access.may_act_as(state.role, role) or access.may_act_as(state.role, READ_ALL_STATS)
 
 
 def pg_stat_progress_copy(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -153,11 +148,11 @@ def pg_timezone_abbrevs(state: SystemState, row: Row) -> Iterator[Datums]:
 
 def pg_description(state: SystemState, row: Row) -> Iterator[Datums]:
     for (catalog, oid, number), text in state.comments().items():
-        if catalog != comments.DATABASE:
+        if catalog != access.DATABASE:
             yield row(objoid=oid, classoid=catalog, objsubid=number, description=text)
 
 
 def pg_shdescription(state: SystemState, row: Row) -> Iterator[Datums]:
     for (catalog, oid, _), text in state.comments().items():
-        if catalog == comments.DATABASE:
+        if catalog == access.DATABASE:
             yield row(objoid=oid, classoid=catalog, description=text)

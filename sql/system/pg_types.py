@@ -8,13 +8,15 @@ from types import MappingProxyType
 from typing import Final
 
 from ivm.words import Kind
-from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation
+from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation, RelationKind
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row, definition
 from sql.catalog.user_types import typed, types_of
 from sql.system import pg_routines
+from sql.system.acls import own_acl
 from sql.system.operator_data import OPERATOR_FUNCTIONS
 from sql.system.pg_relations import collation_of
-from sql.system.state import OWNER, SystemState
+from sql.system.state import OWNER, SystemState, owner_of
 from sql.system.type_data import FUNCTIONS, TYPES
 from storage.types.type_names import info, internal_name, type_length, type_oid, typmod
 
@@ -75,7 +77,8 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation in typed(sorted((*state.types(), *state.relations()), key=lambda r: r.oid)):
         namespace = schemas.get(relation.schema_name, 0)
         shared = {
-            "typnamespace": namespace, "typowner": OWNER, "typisdefined": True, "typdelim": ",", "typtypmod": -1,
+            "typnamespace": namespace, "typowner": owner_of(state, relation), "typacl": _acl(state, relation),
+            "typisdefined": True, "typdelim": ",", "typtypmod": -1,
         }  # fmt: skip
         if relation.domain:
             yield row(**_domain(relation), **shared | {"typtypmod": typmod(relation.columns[0].type)})
@@ -92,6 +95,10 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
                 typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
                 typstorage="x", **shared, **of("array"),
             )  # fmt: skip
+
+
+def _acl(state: SystemState, relation: Relation) -> tuple[str, ...] | None:
+    return own_acl(securable(relation), state.roles) if relation.kind is RelationKind.TYPE else None
 
 
 def _domain(domain: Relation) -> dict[str, object]:

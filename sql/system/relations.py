@@ -11,18 +11,30 @@ from typing import Final
 
 from sql.catalog.catalog import Relation
 from sql.catalog.system.definitions import Datums, Row, definitions
-from sql.system import information_schema, pg_operators, pg_relations, pg_sequences, pg_server, pg_triggers, pg_types
+from sql.system import (
+    information_schema,
+    pg_operators,
+    pg_relations,
+    pg_roles,
+    pg_sequences,
+    pg_server,
+    pg_triggers,
+    pg_types,
+    privileges,
+)
 from sql.system.state import SystemState
 
 _MODULES: Final = (
     ("pg_catalog", pg_operators),
     ("pg_catalog", pg_relations),
     ("pg_catalog", pg_sequences),
+    ("pg_catalog", pg_roles),
     ("pg_catalog", pg_server),
     ("pg_catalog", pg_triggers),
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
     ("information_schema", pg_triggers),
+    ("information_schema", privileges),
 )
 
 RowsOf = Callable[[SystemState, Row], Iterator[Datums]]

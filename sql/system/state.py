@@ -8,16 +8,18 @@ from typing import Final, Protocol
 
 from ivm.words import SqlType
 from planner.identifiers import quoted
+from sql.catalog.access import RoleNames
 from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPath, SearchPathReader
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import definitions
 from sql.parse import parse_expression
 from sql.syntax.nodes import queries as nodes
 from storage.types.text_style import TextStyle
 
 OWNER: Final = 10
-"""The oid of the only role: every user owns everything."""
+"""The oid of the bootstrap superuser, who owns what came with the server."""
 DATABASE: Final = 5
 DEFAULT_BASE: Final = 0x6000_0000
 
@@ -28,6 +30,7 @@ class SessionInfo:
 
     backend_id: int
     user: str
+    role: int
     database: str
     application_name: str
     state: str
@@ -79,7 +82,17 @@ class SystemState(Protocol):
     it."""
 
     @property
-    def user(self) -> str: ...
+    def roles(self) -> RoleNames:
+        """The roles, and who may do what."""
+        ...
+
+    @property
+    def role(self) -> int:
+        """The current role."""
+        ...
+
+    @property
+    def session_role(self) -> int: ...
     @property
     def database(self) -> str: ...
     def relations(self) -> Iterable[Relation]:
@@ -132,6 +145,15 @@ class SystemState(Protocol):
     def sequence_state(self, relation: Relation) -> tuple[int, int, bool]:
         """last_value, log_cnt and is_called of a sequence."""
         ...
+
+
+def owner_of(state: SystemState, relation: Relation) -> int:
+    """The oid of the owner of a relation, type or function."""
+    return state.roles.access.owner(securable(relation))
+
+
+def owner_name(state: SystemState, relation: Relation) -> str:
+    return state.roles.name(owner_of(state, relation))
 
 
 def all_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:

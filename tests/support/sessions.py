@@ -69,9 +69,9 @@ class Server:
         """Start work beside the test; its future."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def client(self, **parameters: str) -> Client:
+    def client(self, user: str = "me", **parameters: str) -> Client:
         async def open_session() -> Session:
-            return Session(self.coordinator, "me", "db", parameters)
+            return Session(self.coordinator, user, "db", parameters)
 
         return Client(self, self.run(open_session()))
 

@@ -164,6 +164,7 @@ class Nested:
         """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. Raises its
         errors, and 57014."""
         self.check()
+        prepared.check_allowed()
         statement, request = prepared.bound.statement, Request(tuple(parameters))
         check_modes(self._session, statement, prepared.text)
         writer, runners = self.writer, self._runners

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.statements.role_spec import RoleSpec
 from sql.syntax.nodes.queries import TableName, TypeName
 
 
@@ -36,7 +37,7 @@ class AlterOperatorStatement:
     operands: Operands
     options: tuple[tuple[str, OptionValue], ...] = ()
     schema_name: str | None = None
-    owner: str | None = None
+    owner: RoleSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

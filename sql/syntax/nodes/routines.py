@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.statements.role_spec import RoleSpec
 from sql.syntax.nodes.queries import Apply, Expr, TableName, TypeName
 
 
@@ -73,7 +74,7 @@ class AlterRoutineStatement:
     types: tuple[TypeName, ...] | None
     rename: str | None = None
     schema_name: str | None = None
-    owner: str | None = None
+    owner: RoleSpec | None = None
     volatility: str | None = None
     strict: bool | None = None
 

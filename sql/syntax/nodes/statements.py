@@ -9,6 +9,7 @@ from sql.syntax.nodes.alter import AlterTableStatement
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
 from sql.syntax.nodes.domains import AlterDomainStatement, CreateDomainStatement
+from sql.syntax.nodes.grants import GrantStatement
 from sql.syntax.nodes.operators import AlterOperatorStatement, CreateOperatorStatement, DropOperatorStatement
 from sql.syntax.nodes.queries import (
     Change,
@@ -191,7 +192,7 @@ Statement = (
     | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
     | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
-    | CreateDomainStatement | AlterDomainStatement
+    | CreateDomainStatement | AlterDomainStatement | GrantStatement
     | AlterCompositeStatement | AlterRoutineStatement | CreateRangeStatement | CreateTriggerStatement
     | CreateOperatorStatement | AlterOperatorStatement | DropOperatorStatement | Utility
 )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
+from sql.statements.rename import Named
+from sql.statements.roles import ChangeOwner
 from sql.statements.types import (
     DomainDefault,
     DomainNotNull,
@@ -17,6 +19,7 @@ from sql.syntax.nodes.constraints import CheckConstraint, ExcludeConstraint, For
 from sql.syntax.nodes.domains import AddDomainCheck, AlterDomainStatement, CreateDomainStatement, SetDomainDefault
 from sql.syntax.nodes.queries import Expr, TableName
 from sql.syntax.nodes.statements import Statement, Utility
+from sql.syntax.utility.role_names import role_spec
 
 
 def domain_statement(cursor: ColumnGrammar) -> Statement | None:
@@ -103,9 +106,11 @@ def _alter(cursor: ColumnGrammar) -> Statement:
         return AlterDomainStatement(name, RenameDomainCheck(old, cursor.name()))
     if cursor.accept("rename", "to"):
         return Utility(RenameType(name.schema_name, name.name, cursor.label(), domain=True))
+    if cursor.accept("owner", "to"):
+        return Utility(ChangeOwner(Named("domain", name.schema_name, name.name), role_spec(cursor)))
     if cursor.accept("add"):
         return _added(cursor, name)
-    hint = "DEFAULT, NOT NULL, constraints and RENAME TO are there."
+    hint = "DEFAULT, NOT NULL, constraints, RENAME TO and OWNER TO are there."
     raise unsupported("such an ALTER DOMAIN", hint, at + 1)
 
 

@@ -16,7 +16,7 @@ from sql.syntax.nodes.operators import (
     SetOf,
 )
 from sql.syntax.nodes.queries import TableName, TypeName
-from sql.syntax.utility.renaming import ME
+from sql.syntax.utility.role_names import role_spec
 
 OperatorStatement = CreateOperatorStatement | AlterOperatorStatement | DropOperatorStatement
 
@@ -65,8 +65,7 @@ def _name(cursor: DefinitionGrammar) -> TableName:
 def _alter(cursor: DefinitionGrammar) -> AlterOperatorStatement:
     name, operands = operator_signature(cursor)
     if cursor.accept("owner", "to"):
-        owner = None if cursor.accept_one_of(*ME) else cursor.name()
-        return AlterOperatorStatement(name, operands, owner=owner)
+        return AlterOperatorStatement(name, operands, owner=role_spec(cursor))
     cursor.expect("set")
     if cursor.accept("schema"):
         return AlterOperatorStatement(name, operands, schema_name=cursor.name())

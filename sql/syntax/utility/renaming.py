@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
 from sql.syntax.grammar.cursor import TokenCursor
-from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.queries import TableName
+from sql.syntax.utility.role_names import role_spec
 
 _SWAPPED = ("table", "view", "materialized view")
-ME = ("current_user", "current_role", "session_user")
-"""How OWNER TO may name the session's own role."""
 
 
 def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) -> Renaming | None:
@@ -23,10 +21,7 @@ def renaming(cursor: TokenCursor, kind: str, table: TableName, if_exists: bool) 
     if kind != "index" and cursor.accept("set", "schema"):
         return SetSchema(target, cursor.name())
     if cursor.accept("owner", "to"):
-        if cursor.token.kind is TokenKind.WORD and cursor.token.value in ME:
-            cursor.advance()
-            return SetOwner(target, None)
-        return SetOwner(target, cursor.name())
+        return SetOwner(target, role_spec(cursor))
     return None
 
 

@@ -8,7 +8,7 @@ from ivm.errors import SqlError, unsupported
 from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.routines import AlterRoutineStatement
-from sql.syntax.utility.renaming import ME
+from sql.syntax.utility.role_names import role_spec
 from sql.syntax.utility.routines import signature
 
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
@@ -28,7 +28,7 @@ def routine_change(cursor: DefinitionGrammar) -> AlterRoutineStatement | None:
     if cursor.accept("set", "schema"):
         return AlterRoutineStatement(kind, name, types, schema_name=cursor.name())
     if cursor.accept("owner", "to"):
-        return AlterRoutineStatement(kind, name, types, owner=None if cursor.accept_one_of(*ME) else cursor.name())
+        return AlterRoutineStatement(kind, name, types, owner=role_spec(cursor))
     if kind == "aggregate":
         raise cursor.error()
     if cursor.accept("depends") or cursor.accept("no", "depends"):

@@ -6,12 +6,10 @@ from abc import abstractmethod
 
 from ivm.errors import SqlError
 from sql.statements import definitions
-from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.statements import Statement, Utility
 from sql.syntax.utility.copy import CopyGrammar
+from sql.syntax.utility.role_names import role_spec
 from sql.syntax.utility.schema_elements import schema_elements
-
-_ME = ("current_user", "current_role", "session_user", "user")
 
 
 class SchemaGrammar(CopyGrammar):
@@ -38,24 +36,17 @@ class SchemaGrammar(CopyGrammar):
         if self.accept("rename", "to"):
             return definitions.AlterSchema(name, self.name())
         self.expect("owner", "to")
-        return definitions.AlterSchema(name, None, self._role())
+        return definitions.AlterSchema(name, owner=role_spec(self))
 
     def _create_schema(self) -> definitions.CreateSchema:
         if_not_exists = self.accept("if", "not", "exists")
         name = None if self.is_word("authorization") else self.name()
-        owner = self._role() if self.accept("authorization") else None
+        owner = role_spec(self) if self.accept("authorization") else None
         if if_not_exists and self.is_one_of("create", "grant"):
             what = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements"
             raise SqlError("0A000", what, position=self.token.start + 1)
         elements = schema_elements(self, self.statement)
-        return definitions.CreateSchema(name if name is not None else owner, owner, if_not_exists, elements)
-
-    def _role(self) -> str | None:
-        """A role's name, None for the current user."""
-        if self.token.kind is TokenKind.WORD and self.token.value in _ME:
-            self.advance()
-            return None
-        return self.name()
+        return definitions.CreateSchema(name, owner, if_not_exists, elements)
 
     def _drop_schema(self) -> definitions.DropSchema:
         if_exists = self.accept("if", "exists")

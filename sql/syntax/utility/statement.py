@@ -11,7 +11,8 @@ from planner.identifiers import quoted
 from sql.statements import statements as bound
 from sql.statements.vacuum import Vacuum
 from sql.syntax.dialect import statement
-from sql.syntax.grammar.cursor import Into, TokenCursor
+from sql.syntax.grammar.cursor import Into
+from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.queries import Expr, Query, Select, SetQuery
@@ -19,7 +20,9 @@ from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.domains import domain_statement
+from sql.syntax.utility.grants import default_privileges, grant_statement
 from sql.syntax.utility.operators import operator_statement
+from sql.syntax.utility.roles import role_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.sequences import sequence_statement
@@ -34,13 +37,12 @@ _EXPLAIN_OPTIONS = frozenset(
 _LISTS: Final = ("datestyle", "search_path", "temp_tablespaces")
 """Settings that are lists."""
 _NOOPS = {
-    "analyze": "ANALYZE", "analyse": "ANALYZE", "grant": "GRANT",
-    "revoke": "REVOKE", "checkpoint": "CHECKPOINT",
+    "analyze": "ANALYZE", "analyse": "ANALYZE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
-_UNSUPPORTED = ("lock", "security", "import", "reassign", "load")
-_OWN_GRAMMARS: Final[tuple[Callable[[TokenCursor], bound.Statement | None], ...]] = (
-    sink_statement, sequence_statement, connection_statement,
+_UNSUPPORTED = ("lock", "security", "import", "load")
+_OWN_GRAMMARS: Final[tuple[Callable[[DefinitionGrammar], bound.Statement | None], ...]] = (
+    sink_statement, sequence_statement, connection_statement, role_statement, default_privileges,
 )  # fmt: skip
 """Those that give None if the next statement is another one."""
 
@@ -100,6 +102,10 @@ class StatementGrammar(AlterGrammar):
         match word:
             case "comment":
                 return comment_statement(self)
+            case "grant" | "revoke":
+                return grant_statement(self)
+            case "reassign" if (found := role_statement(self)) is not None:
+                return nodes_statements.Utility(found)
             case "copy":
                 return self.copy()
             case "call":

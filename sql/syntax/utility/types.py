@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError, unsupported
+from sql.statements.rename import Named
+from sql.statements.roles import ChangeOwner
 from sql.statements.types import (
     AddLabel,
     CreateEnum,
@@ -24,6 +26,7 @@ from sql.syntax.nodes.types import (
     CreateRangeStatement,
     SetAttributeType,
 )
+from sql.syntax.utility.role_names import role_spec
 
 
 def type_statement(cursor: TypeGrammar) -> Statement | None:
@@ -103,13 +106,15 @@ def _alter(cursor: TypeGrammar) -> Statement:
         return Utility(RenameLabel(name.schema_name, name.name, old, cursor.string()))
     if cursor.accept("rename", "to"):
         return Utility(RenameType(name.schema_name, name.name, cursor.label()))
+    if cursor.accept("owner", "to"):
+        return Utility(ChangeOwner(Named("type", name.schema_name, name.name), role_spec(cursor)))
     if cursor.accept("rename", "attribute"):
         old = cursor.name()
         cursor.expect("to")
         return _altered(cursor, name, (RenameAttribute(old, cursor.name()),))
     if cursor.is_word("add", "attribute") or cursor.is_word("drop", "attribute") or cursor.is_word("alter"):
         return _altered(cursor, name, cursor.listed(lambda: _change(cursor)))
-    hint = "ADD VALUE, RENAME VALUE, RENAME TO and the changes of attributes are there."
+    hint = "ADD VALUE, RENAME VALUE, RENAME TO, OWNER TO and the changes of attributes are there."
     raise unsupported("such an ALTER TYPE", hint, at + 1)
 
 

@@ -7,8 +7,10 @@ import pytest
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
 from planner.identifiers import split_name
+from sql.catalog.access import Access, RoleNames
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind, TableColumn
 from sql.catalog.keys import INDEX_BASE
+from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, rows, system_relations
@@ -30,7 +32,8 @@ ERRORS = Relation(13998, "freshet", "view_errors", RelationKind.SYSTEM, (TableCo
 
 
 class State:
-    user = "me"
+    roles = RoleNames(Access(), "me")
+    role = session_role = BOOTSTRAP_ID
     database = "db"
 
     def types(self) -> list[Relation]:
@@ -69,7 +72,7 @@ class State:
         return []
 
     def sessions(self) -> list[SessionInfo]:
-        return [SessionInfo(7, "me", "db", "psql", "active", "select 1", 5, 6)]
+        return [SessionInfo(7, "me", 10, "db", "psql", "active", "select 1", 5, 6)]
 
     def copies(self) -> list[CopyInfo]:
         return [CopyInfo(7, 16384, False, "PIPE", 10, 0, 3, 1)]
@@ -143,7 +146,7 @@ def test_types_and_the_server() -> None:
     assert FUNCTIONS.reg_out(REGPROC, int(str(types["_int4"]["typinput"]))) == "array_in"
     assert FUNCTIONS.reg_out(REGPROC, int(str(types["timestamptz"]["typsend"]))) == "timestamptz_send"
     assert [r["datname"] for r in records("pg_database")] == ["db"]
-    assert [r["rolname"] for r in records("pg_roles")] == ["me"]
+    assert [r["rolname"] for r in records("pg_roles") if r["rolcanlogin"]] == ["me"]
     assert [r["setting"] for r in records("pg_settings")] == ["UTC"]
     assert [(r["pid"], r["query"]) for r in records("pg_stat_activity")] == [(7, "select 1")]
 

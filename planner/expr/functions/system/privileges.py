@@ -1,4 +1,4 @@
-"""has_*_privilege and pg_has_role, always true: one role owns everything, and there are no policies."""
+"""has_*_privilege and pg_has_role (through ``Context.session``). There are no policies."""
 
 from __future__ import annotations
 
@@ -6,30 +6,56 @@ from itertools import product
 from typing import Final
 
 from ivm.words import BOOL, INT2, NAME, OID, TEXT
-from planner.expr.functions.table import ArgumentType, per_value
+from planner.expr.functions.table import ArgumentType, CallSite, per_value, session_of
 
 _KINDS: Final = (
-    "table", "schema", "database", "column", "any_column", "function", "sequence", "type", "tablespace", "language",
+    "table", "schema", "database", "any_column", "function", "sequence", "type", "tablespace", "language",
     "foreign_data_wrapper", "server", "parameter",
 )  # fmt: skip
+_ROLES: Final[tuple[tuple[ArgumentType, ...], ...]] = ((), (NAME,), (OID,))
 
 
-def _privileges() -> None:
-    """Adds the overloads of a has_*_privilege function, which is always true."""
-    for kind in _KINDS:
-        columns: tuple[tuple[ArgumentType, ...], ...] = ((TEXT,), (INT2,)) if kind == "column" else ((),)
-        subjects = (TEXT,) if kind == "parameter" else (TEXT, OID)
-        for owner, subject, column in product(((), (NAME,), (OID,)), subjects, columns):
-            args = (*owner, subject, *column, TEXT)
-            per_value(f"has_{kind}_privilege", args, BOOL, volatility="stable")(_granted)
-    for owner, role in product(((), (NAME,), (OID,)), (NAME, OID)):
-        per_value("pg_has_role", (*owner, role, TEXT), BOOL, volatility="stable")(_granted)
-    for table in (TEXT, OID):
-        per_value("row_security_active", (table,), BOOL, volatility="stable")(lambda table: False)
+def _add(kind: str) -> None:
+    """Adds the overloads of a function about objects of one kind, by name or by oid."""
+
+    def mine(site: CallSite, subject: object, privileges: str) -> bool | None:
+        return session_of(site).has_privilege(kind, None, subject, None, privileges)
+
+    def role_s(site: CallSite, role: object, subject: object, privileges: str) -> bool | None:
+        return session_of(site).has_privilege(kind, role, subject, None, privileges)
+
+    subjects = (TEXT,) if kind == "parameter" else (TEXT, OID)
+    for role, subject in product(_ROLES, subjects):
+        args = (*role, subject, TEXT)
+        implementation = role_s if role else mine
+        per_value(f"has_{kind}_privilege", args, BOOL, volatility="stable", needs_site=True)(implementation)
 
 
-def _granted(*args: object) -> bool:
-    return True
+def _mine(site: CallSite, table: object, column: object, privileges: str) -> bool | None:
+    return session_of(site).has_privilege("column", None, table, column, privileges)
 
 
-_privileges()
+def _roles(site: CallSite, role: object, table: object, column: object, privileges: str) -> bool | None:
+    return session_of(site).has_privilege("column", role, table, column, privileges)
+
+
+def _my_role(site: CallSite, other: object, privileges: str) -> bool:
+    return session_of(site).has_role(None, other, privileges)
+
+
+def _role(site: CallSite, role: object, other: object, privileges: str) -> bool:
+    return session_of(site).has_role(role, other, privileges)
+
+
+for _kind in _KINDS:
+    _add(_kind)
+for _of, _table, _column in product(_ROLES, (TEXT, OID), (TEXT, INT2)):
+    per_value("has_column_privilege", (*_of, _table, _column, TEXT), BOOL, volatility="stable", needs_site=True)(
+        _roles if _of else _mine
+    )
+for _of, _other in product(_ROLES, (NAME, OID)):
+    per_value("pg_has_role", (*_of, _other, TEXT), BOOL, volatility="stable", needs_site=True)(
+        _role if _of else _my_role
+    )
+for _table in (TEXT, OID):
+    per_value("row_security_active", (_table,), BOOL, volatility="stable")(lambda table: False)

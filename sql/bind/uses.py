@@ -1,0 +1,104 @@
+"""The uses of relations and functions in a statement, with the privileges that each needs and the role that needs them.
+
+A use is to a relation what PostgreSQL's range table entry is: binding the statement notes in it the columns that are
+read and changed, and ``denied`` looks at it afterwards. A view's definition is used by the view's owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ivm.errors import SqlError
+from sql.catalog.access import Access
+from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.securables import permission_denied, securable
+
+TRUE_WORDS: Final = ("true", "on", "yes", "1")
+"""How a view's option may say yes."""
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """``needed``: by a privilege's letter, the numbers of the columns that it is needed on. ``above``: the view whose
+    change is one of this relation; ``below``: by a column's number in that view, its number here."""
+
+    relation: Relation
+    role: int
+    needed: dict[str, set[int]] = field(default_factory=dict)
+    above: Use | None = None
+    below: Mapping[int, int] = field(default_factory=dict)
+
+    def need(self, privilege: str, columns: Iterable[int] = ()) -> None:
+        """Note a privilege, on these columns if it is one of columns."""
+        self.needed.setdefault(privilege, set()).update(columns)
+
+    def required(self) -> dict[str, set[int]]:
+        """``needed``; below a view that is changed, what its change needs, and to read it what its definition reads."""
+        if self.above is None:
+            return self.needed
+        found = {}
+        for privilege, columns in self.above.required().items():
+            own = (
+                self.needed.get("r", set()) if privilege == "r" else {self.below[c] for c in columns if c in self.below}
+            )
+            found[privilege] = own
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """As whom a statement, or the part of it that is being bound, is run.
+
+    ``caller``: the current role, who calls functions; ``role``: who uses relations, in a view's definition its owner.
+    ``uses`` and ``calls`` collect what is used.
+    """
+
+    access: Access
+    caller: int
+    role: int
+    uses: list[Use] = field(default_factory=list)
+    calls: list[Relation] = field(default_factory=list)
+
+    def use(self, relation: Relation, above: Use | None = None) -> Use:
+        """A new use of a relation."""
+        use = Use(relation, self.role, above=above)
+        self.uses.append(use)
+        return use
+
+    def call(self, routine: Relation) -> None:
+        """Note the call of a function."""
+        self.calls.append(routine)
+
+    def inside_view(self, view: Relation) -> Asking:
+        """The same for a view's definition."""
+        invoker = view.kind is RelationKind.VIEW and view.option("security_invoker") in TRUE_WORDS
+        return replace(self, role=self.caller if invoker else self.access.owner(securable(view)))
+
+    def inside_routine(self) -> Asking:
+        """The same for the body of a function, which is the caller's: those with SECURITY DEFINER are interpreted."""
+        return replace(self, role=self.caller)
+
+    def denied(self) -> SqlError | None:
+        """Why the statement may not run; None if it may."""
+        for use in self.uses:
+            if not self.access.is_superuser(use.role) and not self._allowed(use):
+                return permission_denied(use.relation)
+        for routine in self.calls:
+            if not self.access.has(self.caller, securable(routine), "X"):
+                return permission_denied(routine)
+        return None
+
+    def _allowed(self, use: Use) -> bool:
+        what, access = securable(use.relation), self.access
+        for privilege, columns in use.required().items():
+            if access.has(use.role, what, privilege):
+                continue
+            if privilege not in "arwx" or what.kind != "r":
+                return False
+            places = range(1, len(use.relation.columns) + 1)
+            allowed = {c for c in columns or places if access.has(use.role, what.at(c), privilege)}
+            if not allowed or (columns and allowed != columns):
+                return False
+        return True

@@ -1,0 +1,33 @@
+"""Statements about roles, privileges and owners: which module runs each."""
+
+from __future__ import annotations
+
+from ivm.errors import unsupported
+from sql.catalog.search_path import SearchPathReader
+from sql.ddl.acting import Actor
+from sql.ddl.grants import Granter
+from sql.ddl.owners import change_owner, reassign
+from sql.ddl.roles import RoleDefiner
+from sql.engine.writer import Writer
+from sql.statements.results import Notify
+from sql.statements.roles import AlterDefaults, ChangeOwner, DropOwned, Grant, ReassignOwned, RoleStatement
+
+
+def run_role_statement(
+    writer: Writer, names: SearchPathReader, notify: Notify, actor: Actor, statement: RoleStatement
+) -> str:
+    """Run one statement; its tag. Raises what the modules above raise."""
+    match statement:
+        case Grant():
+            return Granter(writer, names, notify, actor).run(statement)
+        case AlterDefaults():
+            return Granter(writer, names, notify, actor).defaults(statement)
+        case ChangeOwner():
+            return change_owner(writer, names, actor, statement)
+        case ReassignOwned():
+            reassign(writer, actor, statement)
+            return "REASSIGN OWNED"
+        case DropOwned():
+            raise unsupported("DROP OWNED")
+        case _:
+            return RoleDefiner(writer, notify, actor).run(statement)
