@@ -65,6 +65,8 @@ class WaitOperator(UnaryOperator):
         rows, times, diffs = (np.concatenate(columns) for columns in zip(*parts, strict=True)) if parts else _NOTHING
         if not len(times):
             return False
+        if diffs.min() < 0 < diffs.max():  # what has come and gone already
+            rows, times, diffs = sorted_block(Block.of(rows, times, diffs)).arrays()
         refill(self.out, rows, times, diffs)
         return True
 

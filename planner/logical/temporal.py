@@ -18,13 +18,17 @@ from ivm.words import INT8, TIMESTAMPTZ
 from planner.expr.comparison import Comparison
 from planner.expr.functions.library import CAST, FUNCTIONS, called_function, comparison_of
 from planner.expr.scalar import And, Call, Column, Or, Scalar
-from planner.logical.nodes import Filter, Join, JoinKind, Rel, TemporalFilter
-from planner.logical.traversal import bottom_up, conjunction, conjuncts, nodes, rewrite, scalars, walk
+from planner.logical.traversal import rewrite, walk
+from storage.types.calendar import DAY
 
 HINT: Final = (
     "A view can compare the present with values of its rows at the top of WHERE: WHERE created_at > now() - "
     "INTERVAL '5 minutes', WHERE mz_now() BETWEEN valid_from AND valid_to. Use a plain view for anything else."
 )
+
+
+LAST: Final = 8_000 * 365 * DAY
+"""The present is before this moment of the year 9994, in µs since 2000."""
 
 
 class Course(Enum):
@@ -75,36 +79,6 @@ def conditions(predicate: Scalar) -> tuple[Scalar, ...]:
             return tuple(c for part in pair for c in conditions(part))
     course(predicate)
     return (predicate,)
-
-
-def separated(rel: Rel) -> Rel:
-    """The plan with its temporal conditions as nodes of their own. Raises 0A000 for those that cannot be maintained."""
-    rel = bottom_up(rel, _separated)
-    for node in nodes(rel):
-        if not isinstance(node, TemporalFilter) and any(map(reads_clock, scalars(node))):
-            raise unsupported_clock()
-    return rel
-
-
-def _separated(rel: Rel) -> Rel:
-    match rel:
-        case Filter():
-            now, rest = _split(rel.predicate)
-            below = Filter(rel.input, conjunction(rest)) if rest else rel.input
-            return TemporalFilter(below, now) if now else rel
-        case Join(kind=JoinKind.INNER, lateral=False):
-            now, rest = _split(rel.on)
-            if now:
-                return TemporalFilter(Join(rel.kind, rel.left, rel.right, conjunction(rest)), now)
-        case _:
-            pass
-    return rel
-
-
-def _split(predicate: Scalar) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    parts = conjuncts(predicate)
-    now = tuple(c for p in parts if reads_clock(p) for c in conditions(p))
-    return now, tuple(p for p in parts if not reads_clock(p))
 
 
 def course(expr: Scalar) -> Course:

@@ -23,15 +23,15 @@ from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.functions.library import called_function, comparison_of
 from planner.expr.rows import equals
 from planner.expr.scalar import Call, Literal, Scalar
-from planner.logical.temporal import Course, at_moment, course, is_clock, reads_clock
+from planner.logical.temporal import LAST, Course, at_moment, course, is_clock, reads_clock
 from planner.physical.row_programs import RunState, Stage
 from storage.types.calendar import DAY, EPOCH_DAYS
 
 _SINCE_1970: Final = EPOCH_DAYS * DAY
 """2000-01-01, the zero of timestamps, in µs since 1970, as moments count."""
 _FIRST: Final = _SINCE_1970
-_LAST: Final = _SINCE_1970 + 8_000 * 365 * DAY
-"""The present is never before 2000 nor after the year 9990: thresholds outside are never met, or always."""
+_LAST: Final = _SINCE_1970 + LAST
+"""The present is never before 2000 nor after LAST: thresholds outside are never met, or always."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import Final
 
 from planner.expr.scalar import Column
 from planner.logical.nodes import Project, Rel, schema
-from planner.logical.temporal import separated
 from planner.logical.traversal import own_columns
 from planner.transform.apart import apart
 from planner.transform.decorrelate.subqueries import decorrelate
@@ -17,6 +16,7 @@ from planner.transform.fold import fold
 from planner.transform.normal.plan import normalize, spell
 from planner.transform.prune import prune
 from planner.transform.pushdown import push_down
+from planner.transform.temporal import separated
 
 Transforms = tuple[Callable[[Rel], Rel], ...]
 TRANSFORMS: Final[Transforms] = (apart, decorrelate, fold, push_down, fold, demand, fold, prune, fold)

@@ -11,6 +11,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.syntax.nodes import queries as nodes
+from storage.types.order import interval_total
+from storage.types.text_interval import parse_interval
 
 ARGUMENTS: Final = {"tumble": 3, "hop": 4}
 _ORIGIN: Final = "1970-01-01 00:00:00+00"
@@ -96,4 +98,8 @@ class _Windows:
 
 
 def _interval(expr: nodes.Expr, at: int) -> nodes.Expr:
+    """Raises 22023 for a constant that is not above zero."""
+    constant = expr.expr if isinstance(expr, nodes.Cast) else expr
+    if isinstance(constant, nodes.String) and interval_total(parse_interval(constant.value)) <= 0:
+        raise SqlError("22023", "the size and the slide of windows must be greater than zero", position=at + 1)
     return nodes.Cast(expr, nodes.TypeName("interval", (), False, at), at)

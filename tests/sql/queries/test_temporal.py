@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,11 @@ def _use(server: Server, clock: Clock) -> None:
 
 
 def _pass_time(server: Server) -> None:
-    server.run(server.coordinator.jobs.autocommit(server.coordinator.engine.pass_time))
+    """What the server's timer does, until nothing is due."""
+    engine = server.coordinator.engine
+    server.run(server.coordinator.jobs.autocommit(engine.pass_time))
+    while engine.next_moment <= engine.clock.now():
+        server.run(server.coordinator.jobs.autocommit(engine.pass_time))
 
 
 class History:
@@ -253,6 +258,100 @@ def test_views_above_follow(server: Server, clock: Clock) -> None:
     assert len(client.rows("SELECT * FROM silent")) == 3
 
 
+STEPS = {
+    "1 second": SECOND, "300 milliseconds": 3 * SECOND // 10, "1 minute": 60 * SECOND, "1 hour 1 second": 3601 * SECOND,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_series_up_to_now_grows(server: Server, clock: Clock, step: str) -> None:
+    """It has the values that are not after now(), at every moment, for rows that come, move and go."""
+    client, rng = server.client(), random.Random(step)
+    client.run("CREATE TABLE e (id int, at timestamptz)")
+    series = f"generate_series(at, now() - interval '1 second', interval '{step}')"
+    client.run(f"CREATE MATERIALIZED VIEW v AS SELECT id, g FROM e, {series} g")
+    client.run("CREATE MATERIALIZED VIEW counted AS SELECT id, count(*), max(g) FROM v GROUP BY id")
+    length, rows, states = STEPS[step], Counter[tuple[int, int]](), []
+    for _ in range(12):
+        clock.now += rng.choice([1, SECOND // 3, SECOND, 4 * SECOND])
+        if rng.random() < 0.5:
+            _pass_time(server)
+        new = (rng.randint(1, 3), clock.now - rng.choice([-2 * SECOND, 0, SECOND, 40 * length, 700 * length]))
+        if rows and rng.random() < 0.4:
+            client.run(f"DELETE FROM e WHERE id = {new[0]}")
+            rows = Counter({row: n for row, n in rows.items() if row[0] != new[0]})
+        else:
+            client.run(f"INSERT INTO e VALUES ({new[0]}, '{_text(new[1])}'), (NULL, NULL), (9, 'infinity')")
+            rows[new] += 1
+        states.append((int(client.rows("SELECT mz_now()")[0][0] or 0), Counter(rows)))
+        assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+        assert client.rows("VERIFY MATERIALIZED VIEW counted") == []
+    clock.now += min(5 * length, 60 * SECOND)
+    _pass_time(server)
+    states.append((clock.now, rows))
+    for (epoch, state), (following, _) in pairwise(states):
+        starts = [at for _, at in state]
+        moments = [at + SECOND + (epoch - at) // length * length for at in starts] + [epoch, following - 1]
+        for moment in {m for m in moments if epoch <= m < following}:
+            for now in {moment - 1, moment} - {epoch - 1}:
+                counts = sum((Counter({i: n * max((now - SECOND - at) // length + 1, 0)})
+                              for (i, at), n in state.items()), Counter[int]())  # fmt: skip
+                found = client.rows(f"SELECT id, count FROM counted WHERE id < 9 AS OF {now}")
+                assert Counter({int(i or 0): int(n or 0) for i, n in found}) == counts, (now, state)
+
+
+def test_a_series_waits_in_blocks(server: Server, clock: Clock) -> None:
+    """What waits for the future of a series is a few hundred rows, however long the past is."""
+    client = server.client()
+    client.run(f"CREATE MATERIALIZED VIEW v AS SELECT g FROM generate_series("
+               f"'{_text(clock.now - 100_000 * SECOND)}'::timestamptz, now(), interval '1 second') g")  # fmt: skip
+    assert client.rows("SELECT count(*) FROM v")[0][0] == "100001"
+    waiting = server.coordinator.engine.dataflow.due_moments(clock.now + 10**6 * SECOND)
+    assert 0 < len(waiting) < 3 * 256
+    clock.now += 1000 * SECOND
+    _pass_time(server)
+    assert client.rows("SELECT count(*) FROM v")[0][0] == "101001"
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "first"),
+    [("g > now() - interval '10 seconds'", lambda now: (now - 10 * SECOND) // SECOND + 1),
+     ("g >= date_trunc('minute', now())", lambda now: now // SECOND // 60 * 60)],
+)  # fmt: skip
+def test_a_series_makes_no_past_that_is_left_out(
+    server: Server, clock: Clock, condition: str, first: Callable[[int], int]
+) -> None:
+    client = server.client()
+    series = "generate_series('2030-01-01'::timestamptz, now(), interval '1 second') g"  # 131 million values
+    client.run(f"CREATE MATERIALIZED VIEW v AS SELECT g FROM {series} WHERE {condition} AND g::text <> ''")
+    for _ in range(30):
+        clock.now += 3 * SECOND
+        _pass_time(server)
+        now = int(client.rows("SELECT mz_now()")[0][0] or 0)
+        found = client.sorted(f"SELECT extract(epoch FROM g)::bigint FROM v AS OF {now}")
+        assert found == [(str(second),) for second in range(first(now), now // SECOND + 1)]
+
+
+def test_a_series_of_months_and_restarts(tmp_path: Path, clock: Clock) -> None:
+    """A step with months is added again and again, as in PostgreSQL: the 31st becomes the 28th for good."""
+    server = Server(tmp_path)
+    _use(server, clock)
+    client = server.client()
+    client.run("CREATE MATERIALIZED VIEW v AS SELECT g::date FROM generate_series("
+               "'2033-10-31'::timestamp, current_date::timestamp, '1 month') g")  # fmt: skip
+    expected = ["2033-10-31", "2033-11-30", "2033-12-30", "2034-01-30", "2034-02-28"]
+    assert [g for (g,) in client.sorted("SELECT * FROM v")] == expected
+    server.restart()
+    _use(server, clock)
+    client = server.client()
+    clock.now += 40 * 86400 * SECOND
+    _pass_time(server)
+    assert [g for (g,) in client.sorted("SELECT * FROM v")] == [*expected, "2034-03-28"]
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+    server.close()
+
+
 def test_a_restart_catches_up(tmp_path: Path, clock: Clock) -> None:
     server = Server(tmp_path)
     _use(server, clock)
@@ -299,6 +398,12 @@ def test_it_happens_by_itself(tmp_path: Path) -> None:
         "SELECT id FROM e WHERE at < now() OR at + '1 h' > now()", "SELECT id FROM e WHERE NOT at = now()",
         "SELECT count(*) FILTER (WHERE at < now()) FROM e", "SELECT id FROM e ORDER BY at - now() LIMIT 1",
         "SELECT n.id FROM e n FULL JOIN e ON e.id = n.id AND e.at < now()", "SELECT id FROM e WHERE age(at) < '1 day'",
+        "SELECT g FROM generate_series(now() - interval '1 h', now(), '1 minute') g",
+        "SELECT g FROM e, generate_series(at, now(), '-1 minute') g",
+        "SELECT g FROM e, generate_series(at, now(), id * interval '1 minute') g",
+        "SELECT g FROM e, generate_series(now(), at, '1 minute') g",
+        "SELECT g FROM generate_series('2020-01-01'::timestamptz, now(), '1 day') WITH ORDINALITY AS t(g, n)",
+        "SELECT g FROM generate_series(1, extract(day FROM now())::int) g",
         "SELECT id FROM e WHERE localtime < '12:00'", "SELECT id FROM e WHERE random() < 0.5",
         "WITH RECURSIVE r AS (SELECT id, at FROM e UNION SELECT id + 1, at FROM r WHERE at > now() AND id < 5) "
         "SELECT * FROM r",
