@@ -33,7 +33,8 @@ class Jobs:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.token = WriteToken()
-        self._thread = EngineThread(asyncio.get_running_loop(), engine.flush, engine.dataflow.cancel, self._answered)
+        self._loop = asyncio.get_running_loop()
+        self._thread = EngineThread(self._loop, engine.flush, engine.dataflow.cancel, self._answered)
         self.merging = IdleMerging(self._thread, engine.dataflow)
         self.moments = MomentTimer(engine, self.autocommit)
         self._latest = -1
@@ -56,6 +57,14 @@ class Jobs:
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""
         return await self.queue(work)
+
+    def on_loop(self, work: Callable[[], T]) -> T:
+        """Run short work on the event loop, and wait for it. Called from a job, which the event loop awaits."""
+
+        async def run() -> T:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
     def start(self, work: Callable[[], object]) -> None:
         """Queue a job without waiting for it."""

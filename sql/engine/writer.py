@@ -8,7 +8,7 @@ writer at a time (the holder of the write token, or one job of the engine thread
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -305,6 +305,23 @@ class Writer:
         dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
         dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         return engine.commit(self.updates, self.catalog, dropped, self.loads)
+
+    def next(self, *, commit: bool) -> None:
+        """Commit or roll back here, and go on as the writer of a new transaction. What is committed is durable and
+        published on return. On the engine thread only. Raises the error of a check that waited, rolled back."""
+        engine = self.engine
+        try:
+            if commit:
+                self.commit()
+            else:
+                self.rollback()
+        finally:
+            engine.flush()
+            engine.pass_time()
+            engine.flush()
+            fresh = Writer.begin(engine)
+            for each in fields(Writer):
+                setattr(self, each.name, getattr(fresh, each.name))
 
     def _drop_passing(self) -> None:
         """ON COMMIT DROP, including the tables' sequences and dependent views."""

@@ -49,6 +49,8 @@ class Cursor:
     depth: int = 0
     kept: bool = False
     """Whether it is WITH HOLD and its transaction has committed."""
+    pinned: bool = False
+    """Whether a loop of a procedure reads it, which may go on after the transaction."""
     created: int = 0
     """µs since 2000-01-01 UTC."""
 
@@ -115,12 +117,16 @@ class Cursors:
             statement.name, text, source, statement.scroll, statement.hold, depth, created=now
         )
 
-    def open(self, name: str | None, text: str, source: PortalRows, scroll: bool | None, depth: int) -> str:
-        """Open a routine's cursor; its name, a new one for None."""
+    def open(
+        self, name: str | None, text: str, source: PortalRows, scroll: bool | None, depth: int, *, pinned: bool = False
+    ) -> str:
+        """Open a routine's cursor; its name, a new one for None. ``pinned``: it stays until it is closed."""
         if name is None:
             self._unnamed += 1
             name = f"<unnamed portal {self._unnamed}>"
-        self._open[name] = Cursor(name, text, source, scroll, False, depth, created=timestamp_now())
+        self._open[name] = Cursor(
+            name, text, source, scroll, False, depth, created=timestamp_now(), pinned=pinned
+        )  # fmt: skip
         return name
 
     def find(self, name: str) -> Cursor | None:
@@ -152,8 +158,10 @@ class Cursors:
         self._open.clear()
 
     def end_transaction(self, committed: bool) -> None:
-        """Close all cursors except those WITH HOLD whose transaction committed."""
+        """Close all cursors except those WITH HOLD whose transaction committed, and those that loops read."""
         for cursor in self.all():
+            if cursor.pinned:
+                continue
             if cursor.hold and (committed or cursor.kept):
                 cursor.kept = True
             else:

@@ -125,9 +125,8 @@ class Executor:
                 return run_control(session, statement)
 
     async def _inline(self, statement: bound.Do) -> Result:
-        routines = self._session.routines
-        assert routines is not None, "this object has set it"
-        await self._session.running.write(lambda writer: routines.inline(writer, statement.text))
+        control = self._calls.control()
+        await self._session.running.write(lambda writer: self._calls.inline(writer, statement.text, control))
         return CommandResult("DO")
 
     async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
@@ -139,8 +138,10 @@ class Executor:
             return await self._definitions.run(placed, prepared, request)
 
     async def _call(self, statement: CallProcedure, prepared: Prepared, request: Request) -> Result:
+        control = self._calls.control()
+
         def call(writer: Writer) -> Outcome:
-            return self._calls.call_procedure(writer, statement, prepared, request)
+            return self._calls.call_procedure(writer, statement, prepared, request, control)
 
         outcome = await self._session.running.write(call)
         if outcome.columns is None:

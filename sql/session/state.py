@@ -54,8 +54,6 @@ class RoutineCaller(TriggerCaller, Protocol):
         self, writer: Writer, oid: int, arguments: Sequence[object], types: tuple[SqlType, ...], result: SqlType,
         in_from: bool,
     ) -> Sequence[tuple[object, ...]]: ...  # fmt: skip
-    def inline(self, writer: Writer, text: str) -> None:
-        """Run DO's body."""
 
 
 class SessionState:

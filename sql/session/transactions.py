@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ivm.errors import SqlError
 from sql.coordination.transaction import Extent, Transaction
+from sql.engine.clock import timestamp_now
+from sql.engine.writer import Writer
 from sql.session.modes import set_modes
 from sql.session.state import SessionState
 from sql.settings.settings import MODES
@@ -131,11 +135,43 @@ async def fail(session: SessionState) -> None:
         _after(session, committed=False)
 
 
+def end_within(session: SessionState, writer: Writer, *, commit: bool, chain: bool) -> None:
+    """COMMIT or ROLLBACK by a procedure, in a job of the engine thread: the statement that called it goes on in a new
+    transaction. ``chain``: with the modes of the old one. Raises the errors of deferred constraints and held cursors,
+    rolled back."""
+    modes = {mode: session.settings.get(mode) for mode in MODES} if chain else None
+    error = session.cursors.held_error() if commit else None
+    try:
+        writer.next(commit=commit and error is None)
+    except SqlError as raised:
+        error = raised
+    session.coordinator.jobs.on_loop(lambda: _next(session, commit and error is None, modes))
+    if error is not None:
+        raise error
+
+
+def _next(session: SessionState, committed: bool, modes: Mapping[str, str] | None) -> None:
+    """What begins a transaction in place of the one that has ended."""
+    transaction = session.running
+    _settle(session, committed)
+    for work in transaction.afterwards:
+        work()
+    transaction.afterwards.clear()
+    session.settings.begin(modes)
+    transaction.read_only = session.settings.boolean("transaction_read_only")
+    transaction.started, transaction.queried = timestamp_now(), False
+
+
 def _after(session: SessionState, committed: bool) -> None:
     """Other cleanup at the end of a transaction."""
+    _settle(session, committed)
+    session.portals.clear()
+
+
+def _settle(session: SessionState, committed: bool) -> None:
+    """The end of a transaction, but for its portals."""
     session.settings.end(committed)
     session.report_settings()
     session.cursors.end_transaction(committed)
     session.notifications.end_transaction(committed)
-    session.portals.clear()
     session.coordinator.advisory.release(session.backend_id, transaction=True)

@@ -22,7 +22,7 @@ from sql.dml.triggers import Firing
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.session.request import Request
-from sql.session.routines.nested import Nested, Outcome, Row, Runners
+from sql.session.routines.nested import Control, Nested, Outcome, Row, Runners
 from sql.session.routines.plpgsql.interpreter import run_inline, run_plpgsql
 from sql.session.routines.plpgsql.triggers import run_trigger
 from sql.session.routines.sql_body import run_sql
@@ -93,13 +93,22 @@ class Calls:
         rows = self.invoke(Invocation(relation, tuple(arguments), types, columns, nested))
         return [(row,) for row in rows] if is_row and not in_from else rows
 
-    def call_procedure(self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request) -> Outcome:
-        """CALL: the row of its OUT parameters. Raises what the procedure raises."""
+    def control(self) -> Control | None:
+        """For a CALL or DO of the client: None in a transaction block, which only the client may end."""
+        return None if self._session.in_any_block else Control(self._session.settings.depth)
+
+    def call_procedure(
+        self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request, control: Control | None
+    ) -> Outcome:
+        """CALL: the row of its OUT parameters. ``control``: None where it may not end the transaction. Raises what the
+        procedure raises."""
         prepared.check_current(writer.catalog)
         context, _ = self._runners.reads.writing(writer, request)
         arguments = tuple(constant(a, context) for a in statement.args)
         columns = () if statement.columns is None else tuple(c.type for c in statement.columns)
-        nested = Nested(self._session, self._runners, self, writer)
+        routine = statement.relation.routine
+        ends = control if routine is not None and routine.language == "plpgsql" else None
+        nested = Nested(self._session, self._runners, self, writer, ends)
         rows = self.invoke(Invocation(statement.relation, arguments, statement.types, columns, nested))
         return Outcome("CALL", 0, statement.columns, rows if columns else ())
 
@@ -119,9 +128,9 @@ class Calls:
             self.trigger_depth -= 1
             self.busy.pop()
 
-    def inline(self, writer: Writer, text: str) -> None:
-        """Run DO's body. Raises what it raises, 54001 and 57014."""
-        nested = Nested(self._session, self._runners, self, writer)
+    def inline(self, writer: Writer, text: str, control: Control | None) -> None:
+        """Run DO's body. ``control``: as in ``call_procedure``. Raises what it raises, 54001 and 57014."""
+        nested = Nested(self._session, self._runners, self, writer, control)
         self._deeper(lambda: run_inline(text, nested))
 
     def invoke(self, call: Invocation) -> Sequence[Row]:

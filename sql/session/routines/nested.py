@@ -13,7 +13,8 @@ them) gets a ``Nested`` with each call::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -38,11 +39,12 @@ from sql.session.datum_rows import text_rows
 from sql.session.defining import Definitions
 from sql.session.explaining import explained
 from sql.session.information import text_style
-from sql.session.modes import check_modes, set_variable
+from sql.session.modes import check_modes, set_modes, set_variable
 from sql.session.portal import PortalRows
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
+from sql.session.transactions import end_within
 from sql.session.writes import Writes
 from sql.statements import statements as bound
 from sql.statements.connections import CreateSource
@@ -87,20 +89,34 @@ class Runners:
     definitions: Definitions
 
 
+@dataclass(slots=True)
+class Control:
+    """A CALL or DO that may end its transaction, shared by the procedures that it calls. ``depth``: of the settings'
+    levels outside of all subtransactions; ``changing``: how many loops over the rows of changes are running."""
+
+    depth: int
+    changing: int = 0
+
+
 class ProcedureCaller(Protocol):
-    """What runs CALL (``sql.session.routines.calling``). ``busy``: the tables whose triggers are running."""
+    """What runs CALL and DO (``sql.session.routines.calling``). ``busy``: the tables whose triggers are running."""
 
     busy: list[Relation]
 
     def call_procedure(
-        self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request
+        self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request, control: Control | None
     ) -> Outcome: ...
+    def inline(self, writer: Writer, text: str, control: Control | None) -> None: ...
 
 
 class Nested:
-    """The statements of one call of a routine."""
+    """The statements of one call of a routine. ``control``: None where it may not end the transaction."""
 
-    def __init__(self, session: SessionState, runners: Runners, procedures: ProcedureCaller, writer: Writer) -> None:
+    def __init__(
+        self, session: SessionState, runners: Runners, procedures: ProcedureCaller, writer: Writer,
+        control: Control | None = None,
+    ) -> None:  # fmt: skip
+        self._control = control
         self._session = session
         self._procedures = procedures
         self._runners = runners
@@ -130,7 +146,9 @@ class Nested:
     @property
     def meaning(self) -> object:
         """What the meaning of a statement depends on besides its text; equal while that stays."""
-        return self.catalog.version, self._session.settings.changes
+        transaction = self._session.transaction  # None at COMMIT, where deferred triggers run
+        started = None if transaction is None else transaction.started
+        return self.catalog.version, self._session.settings.changes, started
 
     @property
     def style(self) -> TextStyle:
@@ -160,9 +178,10 @@ class Nested:
             self._known = meaning, self._runners.reads.writing(self.writer, Request())[0]
         return self._known[1]
 
-    def run(self, prepared: Prepared, parameters: Sequence[object] = ()) -> Outcome:
-        """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. Raises its
-        errors, and 57014."""
+    def run(self, prepared: Prepared, parameters: Sequence[object] = (), *, atomic: bool = False) -> Outcome:
+        """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. ``atomic``:
+        a procedure that it calls may not end the transaction. Raises its errors, and 57014."""
+        control = None if atomic or self._inside() else self._control
         self.check()
         prepared.check_allowed()
         statement, request = prepared.bound.statement, Request(tuple(parameters))
@@ -180,26 +199,28 @@ class Nested:
             case bound.Truncate():
                 return self._outcome(runners.writes.truncate_now(writer, statement, prepared))
             case bound.Do():
-                assert self._session.routines is not None, "the session runs routines"
-                self._session.routines.inline(writer, statement.text)
+                self._procedures.inline(writer, statement.text, control)
                 return Outcome("DO", 0)
             case bound.Explain():
                 lines = explained(self._session, statement)
                 return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
             case CallProcedure():
-                return self._procedures.call_procedure(writer, statement, prepared, request)
+                return self._procedures.call_procedure(writer, statement, prepared, request, control)
             case _ if isinstance(statement, Definition):
                 return self._define(statement, prepared, request)
             case bound.SetVariable():
                 set_variable(self._session, statement.name, statement.value, statement.local)
                 return Outcome(statement.tag, 0)
+            case bound.SetTransaction(session=False):
+                set_modes(self._session, statement.modes)
+                return Outcome("SET", 0)
             case (
                 bound.SetTransaction() | bound.Show() | bound.Prepare() | bound.Deallocate()
                 | bound.Listen() | bound.Notify() | bound.NoOperation()
             ):  # fmt: skip
                 return self._outcome(run_control(self._session, statement))
             case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
-                raise SqlError("2D000", "invalid transaction termination")
+                raise SqlError("0A000", f"{_command(prepared.text)} is not allowed in an SQL function")
             case _:
                 raise unsupported(f"{_command(prepared.text)} in a function")
 
@@ -238,6 +259,36 @@ class Nested:
         self._session.settings.roll_back_to(start.depth)
         self._session.settings.release(start.depth)
 
+    def end(self, *, commit: bool, chain: bool) -> None:
+        """COMMIT and ROLLBACK. Raises 2D000 and 55000 where the transaction may not end here."""
+        control = self._control
+        if control is None:
+            raise SqlError("2D000", "invalid transaction termination")
+        if self._inside():
+            verb = "commit" if commit else "roll back"
+            raise SqlError("2D000", f"cannot {verb} while a subtransaction is active")
+        if control.changing:
+            message = "cannot perform transaction commands inside a cursor loop that is not read-only"
+            raise SqlError("55000", message)
+        self.check()
+        end_within(self._session, self.writer, commit=commit, chain=chain)
+
+    def _inside(self) -> bool:
+        """Whether a subtransaction is active."""
+        return self._control is not None and self._session.settings.depth > self._control.depth
+
+    @contextmanager
+    def over(self, outcome: Outcome) -> Iterator[None]:
+        """A loop over a statement's rows, which may not end the transaction if the statement is a change."""
+        changes = self._control is not None and not outcome.tag.startswith("SELECT")
+        if self._control is not None:
+            self._control.changing += changes
+        try:
+            yield
+        finally:
+            if self._control is not None:
+                self._control.changing -= changes
+
     def notice(self, notice: Notice) -> None:
         """Send a message with the answer."""
         self._session.notices.append(notice)
@@ -248,14 +299,16 @@ class Nested:
         """Whether a cursor of that name is open."""
         return self._session.cursors.find(name) is not None
 
-    def open_cursor(self, name: str | None, outcome: Outcome, text: str, scroll: bool | None) -> str:
-        """Open a cursor over a query's rows; its name, a new one for None."""
+    def open_cursor(
+        self, name: str | None, outcome: Outcome, text: str, scroll: bool | None, *, pinned: bool = False
+    ) -> str:
+        """Open a cursor over a query's rows; its name, a new one for None. ``pinned``: for a loop, which closes it."""
         session, dictionary, columns = self._session, self.writer.engine.dictionary, outcome.columns or ()
         schema = tuple(ColumnType(c.type, True) for c in columns)
         vectors = [encode(c.type, [row[i] for row in outcome.rows], dictionary) for i, c in enumerate(columns)]
         rows = RowSet(pack(vectors, schema, len(outcome.rows)), schema)
         source = PortalRows(columns, rows, dictionary, f"SELECT {len(rows)}")
-        return session.cursors.open(name, text, source, scroll, len(session.running.savepoints))
+        return session.cursors.open(name, text, source, scroll, len(session.running.savepoints), pinned=pinned)
 
     def fetch(self, name: str, direction: str, count: int | None) -> Outcome:
         """The rows that FETCH gives. 34000: no such cursor; 55000: it does not move in that direction."""

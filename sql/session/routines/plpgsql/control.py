@@ -168,7 +168,8 @@ def _bound(frame: Frame, fragment: nodes.Fragment, what: str) -> int:
 def run_rows(frame: Frame, node: nodes.ForRows) -> Leave | None:
     """FOR r IN query, or IN EXECUTE text."""
     outcome = dynamic(frame, node.query, node.using) if node.dynamic else rows_of(frame, node.query)
-    return turn_rows(frame, node, node.targets, outcome.rows, outcome.columns or ())
+    with frame.nested.over(outcome):
+        return turn_rows(frame, node, node.targets, outcome.rows, outcome.columns or ())
 
 
 def turn_rows(

@@ -96,7 +96,8 @@ def run_cursor_loop(frame: Frame, node: nodes.ForCursor) -> Leave | None:
     if variable.value is not None and frame.nested.has_cursor(str(variable.value)):
         raise SqlError("42P03", f'cursor "{variable.value}" already in use')
     outcome, text, scroll = _bound_rows(frame, variable, node.arguments)
-    name = frame.nested.open_cursor(None if variable.value is None else str(variable.value), outcome, text, scroll)
+    given = None if variable.value is None else str(variable.value)
+    name = frame.nested.open_cursor(given, outcome, text, scroll, pinned=True)
     was, variable.value = variable.value, name
     outer = frame.scope
     frame.scope = Scope(outer, node.label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import SqlType
 from sql.catalog.catalog import Relation
 from sql.session.routines.nested import Nested, Row
@@ -23,7 +23,9 @@ def _nothing(frame: Frame, node: nodes.Null) -> Leave | None:
 
 
 def _end(frame: Frame, node: nodes.End) -> Leave | None:
-    raise unsupported(f"{'COMMIT' if node.commit else 'ROLLBACK'} in PL/pgSQL")
+    """COMMIT and ROLLBACK. Raises 2D000 where the transaction may not end."""
+    frame.nested.end(commit=node.commit, chain=node.chain)
+    return None
 
 
 STEPS: Final[Mapping[type, Callable[[Any, Any], Leave | None]]] = {

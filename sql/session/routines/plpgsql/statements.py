@@ -12,6 +12,7 @@ from sql.session.routines.plpgsql.frame import Frame, Leave, within
 from sql.session.routines.plpgsql.parts import assign_part
 from sql.session.routines.plpgsql.scope import Name
 from sql.statements.routines import CallProcedure
+from sql.statements.statements import Begin, Commit, Rollback, Savepoint
 from sql.syntax.plpgsql import nodes
 
 
@@ -52,18 +53,24 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
     for statement in frame.nested.statements(str(text)):
         try:
             prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
-            outcome = frame.nested.run(prepared, tuple(v for v, _ in given))
+            if isinstance(prepared.bound.statement, Begin | Commit | Rollback | Savepoint):
+                break
+            outcome = frame.nested.run(prepared, tuple(v for v, _ in given), atomic=True)
         except SqlError as error:
             if error.query is None and error.position is not None:
                 error.query = str(text)
             else:
                 error.within(f'SQL statement "{text}"')
             raise
-    return outcome
+    else:
+        return outcome
+    raise SqlError("0A000", "EXECUTE of transaction commands is not implemented")
 
 
 def run_sql(frame: Frame, node: nodes.Sql) -> Leave | None:
-    """A statement of SQL. Raises 42601 where its rows have no destination."""
+    """A statement of SQL. Raises 42601 where its rows have no destination, 0A000 for SAVEPOINT and its kin."""
+    if isinstance(frame.bound(node.statement).prepared.bound.statement, Begin | Savepoint):
+        raise SqlError("0A000", "unsupported transaction command in PL/pgSQL")
     outcome = frame.execute(node.statement)
     _note(frame, outcome)
     if node.into is not None:
