@@ -10,6 +10,7 @@ from typing import Final
 from ivm.words import ColumnType
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.nodes import Project, Rel, SetKind, SetOperation, TopK, Values, schema
+from sql.bind.arrival import first_rows
 from sql.bind.walk import references
 from sql.statements.queries import OutputColumn
 
@@ -49,6 +50,8 @@ def sliced(bound: BoundQuery) -> Rel:
     """The plan with LIMIT and OFFSET applied, hidden columns included."""
     if bound.limit is None and bound.offset is None:
         return bound.rel
+    if not bound.order:
+        return first_rows(bound.rel, bound.limit, bound.offset)
     return TopK(bound.rel, (), bound.order, bound.limit, bound.offset)
 
 

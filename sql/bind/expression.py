@@ -11,6 +11,7 @@ from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, json_calls, routine_resolution, rows
+from sql.bind.arrival import ordered_aggregates
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.domains import domain_value
@@ -239,8 +240,8 @@ class ExpressionBinder:
         type_ = array_of(columns[0].type)
         key = "array_agg(anyarray)" if columns[0].type.kind is Kind.ARRAY else "array_agg(anynonarray)"
         argument = Column(0, columns[0].type, columns[0].nullable)
-        aggregate = Aggregate(key, (argument,), type_, order=order)
-        subquery = ScalarSubquery(Reduce(table.rel, (), (aggregate,)), type_)
+        rel, aggregates = ordered_aggregates(table.rel, order, [Aggregate(key, (argument,), type_)])
+        subquery = ScalarSubquery(Reduce(rel, (), tuple(aggregates)), type_)
         return Coalesce((subquery, Literal((), type_)), type_)
 
     def _collate(self, expr: nodes.Collate) -> Scalar:

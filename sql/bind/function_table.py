@@ -60,7 +60,8 @@ def function_table(env: Environment, ref: nodes.FunctionTable, outer: NameScope 
     found = rename(Namespace(visible), ref.alias or _name(env, ref.functions[0]), ref.columns, ref.at)
     row = parts[0].row if len(parts) == 1 and not ref.ordinality else None
     named = row if row is not None and row.named is not None else None
-    return rel, replace(found, ranges=(replace(found.ranges[0], row=named),), order=order)
+    scalar = len(names) == len(parts) == 1 and parts[0].row is None and not ref.definitions
+    return rel, replace(found, ranges=(replace(found.ranges[0], row=named, scalar=scalar),), order=order)
 
 
 def _name(env: Environment, node: nodes.Expr) -> str:

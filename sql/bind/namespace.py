@@ -39,7 +39,8 @@ class Range:
     ``relation``: the relation of the catalog, if it is one. ``padded``: an outer join may pad its columns with NULLs;
     ``marker``: a column that is NULL in padded rows only. ``oid``: its tableoid, if the statement uses one. ``row``:
     the type of its rows, if that has a name and they are no relation's. ``at``: the offset of the item of FROM; -1
-    where the range is none.
+    where the range is none. ``scalar``: its row is the value of its one column, that of a function which returns no
+    rows.
     """
 
     alias: str
@@ -51,6 +52,7 @@ class Range:
     oid: Visible | None = None
     row: SqlType | None = None
     at: int = -1
+    scalar: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
             None if r.oid is None else visible(r.oid),
             r.row,
             r.at,
+            r.scalar,
         )
         for r in namespace.ranges
     )

@@ -10,6 +10,7 @@ from ivm.words import INT8, TIMESTAMPTZ, Kind
 from planner.expr.scalar import Literal, Scalar
 from planner.logical.nodes import Finishing, LetRec, schema
 from sql.bind import cte, volatile
+from sql.bind.arrival import in_order
 from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment
@@ -34,6 +35,9 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     _check_locked(query)
     bound = resolve_columns(env, bind_query(env, replace(query, as_of=None, locking=None), None))
     columns = _typed_columns(bound)
+    if not bound.order:
+        rel, order = in_order(bound.rel, limited=bound.limit is not None)
+        bound = replace(bound, rel=rel, order=order)
     width = bound.width if len(schema(bound.rel)) != bound.width else None
     finishing = Finishing(bound.order, bound.limit, bound.offset, width)
     if volatile.gives_volatile(bound):

@@ -84,6 +84,8 @@ def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
     for column in columns:
         column.note()
     values = [seen(c.expr) for c in columns]
+    if range_.scalar:
+        return values[0]
     named = range_.row if range_.relation is None else _row_type(range_.relation)
     if named is not None and len(values) == len(named.fields) > 0:
         made: Scalar = Call("row", tuple(values), named, False)

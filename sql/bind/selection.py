@@ -10,6 +10,7 @@ from ivm.words import INT8
 from planner.expr.scalar import Column, Literal, Scalar, SortKey
 from planner.logical.nodes import Distinct, Filter, Project, Rel, TopK, schema
 from sql.bind import rows, windows
+from sql.bind.arrival import ordered_aggregates
 from sql.bind.bound_query import BoundQuery
 from sql.bind.coerce import resolve_unknown
 from sql.bind.comparable import check_equality
@@ -73,6 +74,7 @@ def bind_select(
         if scope.aggregates and reads_working_table(env, node.from_):
             message = "aggregate functions are not allowed in a recursive query's recursive term"
             raise SqlError("42P19", message, position=node.at + 1)
+        rel, scope.aggregates = ordered_aggregates(rel, namespace.order, scope.aggregates or [])
         rel = _group(scope, rel, targets, keys, having)
     rel = _with_windows(scope, rel, targets)
     sorting = [targets[i].expr for i in (*distinct_on, *order_indices)]

@@ -26,6 +26,7 @@ from planner.logical.levels import relevel
 from planner.logical.nodes import Join, JoinKind, Numbering, Project, Reduce, Rel, TopK, schema
 from sql.bind import distribution, picks
 from sql.bind.aggregates import called_aggregate
+from sql.bind.arrival import numbered, ordered_aggregates
 from sql.bind.bound_query import rel_columns
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
@@ -184,7 +185,7 @@ def _inside(call: WindowCall) -> tuple[Scalar, ...]:
 def with_windows(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Callable[[Scalar], Scalar]]:
     """The query's rows with a column for each window function, and what replaces the placeholders in an expression."""
     place: dict[int, int] = {}
-    rel, calls = _with_keys(rel, calls)
+    rel, calls = _as_they_arrive(*_with_keys(rel, calls))
     rows = rel
     ordered = [c for c in calls if not isinstance(c.function, Aggregate)]
     for window in dict.fromkeys((c.partition, c.order) for c in ordered):
@@ -208,6 +209,19 @@ def _with_keys(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Sequence[Win
     place = {e: Column(len(own) + i, e.type, e.nullable) for i, e in enumerate(found)}
     moved = [regrouped(call, lambda e: place.get(e, e)) for call in calls]
     return Project(rel, (*own, *found)), moved
+
+
+def _as_they_arrive(rel: Rel, calls: Sequence[WindowCall]) -> tuple[Rel, Sequence[WindowCall]]:
+    """The rows with numbers if they arrive in an order: for row_number() and aggregates like array_agg without one."""
+    aggregates = [c.function for c in calls if isinstance(c.function, Aggregate)]
+    numberings = [c for c in calls if c.function is Numbering.ROW_NUMBER and not c.order]
+    rel, found = ordered_aggregates(rel, (), aggregates)
+    ordered = iter(found)
+    calls = [replace(c, function=next(ordered)) if isinstance(c.function, Aggregate) else c for c in calls]
+    rows = numbered(rel) if numberings else None
+    if rows is None:
+        return rel, calls
+    return rows[0], [replace(c, order=rows[1]) if c in numberings else c for c in calls]
 
 
 def _ordered(

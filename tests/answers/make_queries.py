@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 
 HERE = Path(__file__).parent
-SETS = ("queries", "types", "functions", "functions_17", "from", "volatile", "formats")
+SETS = ("queries", "types", "functions", "functions_17", "from", "volatile", "arrival", "formats")
 SETTINGS = {"TimeZone": "UTC", "DateStyle": "ISO, MDY", "IntervalStyle": "postgres"}
 Answer = str | list[list[str | None]]
 
