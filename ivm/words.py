@@ -158,8 +158,8 @@ class SqlType:
     numeric, or of an interval its fields (``storage/types/interval_fields.py``); ``element`` of an array. None means
     unconstrained. ``fields``: names and types of a row (RECORD), empty for rows of any type; ``enum``: of an ENUM.
     ``subtype``: of a RANGE's bounds; of a MULTIRANGE, its range type. ``named``: which range, multirange or composite
-    type it is. ``domain``: of a row's field, the domain that its values belong to, as the catalog has it; types are the
-    same with and without it.
+    type it is. ``domain``: the domain that its values belong to, as the catalog has it; types are the same with and
+    without it.
     """
 
     kind: Kind

@@ -37,6 +37,7 @@ from planner.expr.scalar import (
     And,
     Call,
     Case,
+    Checked,
     Coalesce,
     Column,
     Exists,
@@ -202,6 +203,8 @@ def text(expr: Scalar) -> str:
             return f"CASE {arms} ELSE {text(expr.otherwise)} END"
         case Coalesce():
             return f"coalesce({', '.join(text(a) for a in expr.args)})"
+        case Checked():
+            return f"checked({text(expr.value)})"
         case ScalarSubquery():
             return "(subquery)"
         case Exists():

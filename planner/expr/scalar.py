@@ -127,6 +127,21 @@ class Coalesce:
 
 
 @dataclass(frozen=True, slots=True)
+class Checked:
+    """The value, after ``check`` has been computed over it as Column(0), which raises if it may not be; ``each``: over
+    each element of it, an array. The check has no subqueries and no columns of the query."""
+
+    value: Scalar
+    check: Scalar
+    type: SqlType
+    each: bool = False
+
+    @property
+    def nullable(self) -> bool:
+        return self.value.nullable
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarSubquery:
     """The one value of a one-column subquery; NULL when it is empty, error 21000 when it has several rows."""
 
@@ -160,7 +175,7 @@ class Quantified:
 
 
 Scalar = (
-    Column | OuterColumn | Literal | Parameter | Call | And | Or | Case | Coalesce
+    Column | OuterColumn | Literal | Parameter | Call | And | Or | Case | Coalesce | Checked
     | ScalarSubquery | Exists | Quantified
 )  # fmt: skip
 
@@ -174,6 +189,8 @@ def children(expr: Scalar) -> tuple[Scalar, ...]:
             return expr.args
         case Case():
             return (*(part for arm in expr.arms for part in arm), expr.otherwise)
+        case Checked():
+            return (expr.value,)
         case _:
             assert_never(expr)
 
@@ -188,6 +205,8 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
         case Case():
             arms = tuple((new[i], new[i + 1]) for i in range(0, len(new) - 1, 2))
             return replace(expr, arms=arms, otherwise=new[-1])
+        case Checked():
+            return replace(expr, value=new[0])
         case _:
             assert_never(expr)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ivm.words import INTERVAL, TIMESTAMPTZ, SqlType
 from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
 from planner.expr.functions.table import Raises
-from planner.expr.scalar import Call, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
+from planner.expr.scalar import Call, Checked, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
 from planner.logical.nodes import Rel
 from planner.logical.temporal import is_clock
 from planner.logical.traversal import children as inputs
@@ -19,7 +19,7 @@ def can_raise(expr: Scalar) -> bool:
 
     A scalar subquery always counts; EXISTS, ANY and ALL count if their plan can fail.
     """
-    if isinstance(expr, ScalarSubquery):
+    if isinstance(expr, ScalarSubquery | Checked):
         return True
     if isinstance(expr, Exists | Quantified):
         return rel_can_raise(expr.rel)
@@ -32,7 +32,7 @@ def error_of(expr: Scalar) -> str | None:
     """The integer type whose overflow is the only error that the expression can raise, by name; None otherwise."""
     found: set[str] = set()
     for part in walk(expr):
-        if isinstance(part, Exists | Quantified | ScalarSubquery):
+        if isinstance(part, Exists | Quantified | ScalarSubquery | Checked):
             return None
         if not isinstance(part, Call) or (raises := _raises(part)) is Raises.NEVER:
             continue

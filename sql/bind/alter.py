@@ -220,7 +220,7 @@ def _add_column(
         sequence_type(column.type, "identity column")
     default = column_default(env, column)
     if column.domain is not None:
-        default = domain_value(env, column.domain, default)
+        default = domain_value(env, replace(column.type, domain=column.domain), default)
     if has_subquery(default):
         raise unsupported("ADD COLUMN with a DEFAULT that reads tables", position=node.at + 1)
     return definitions.AddColumn(column, default, change.if_not_exists, key, node.generated)
@@ -268,7 +268,7 @@ def _set_type(
         raise SqlError("0A000", "cannot use subquery in transform expression", position=using.at + 1)
     value = _converted(env, bound, type_, column.name, change.using is not None)
     if domain is not None:
-        value = domain_value(env, domain, value)
+        value = domain_value(env, replace(type_, domain=domain), value)
     return definitions.SetType(column.name, type_, value, _converted_default(env, column, type_), domain)
 
 

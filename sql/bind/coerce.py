@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext, cast_context
 from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
-from sql.bind.domains import with_checked_fields
+from sql.bind.domains import domain_value, of_type
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
 from sql.bind.row_fields import fields_of
-from sql.catalog.composite import ROW_BASE
+from sql.catalog.composite import ROW_BASE, has_domains, same_domains, without_domain
 from storage.types.type_names import format_type, is_preferred, type_category
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
@@ -51,8 +51,14 @@ def cast(
     env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, *, attempt: bool = False
 ) -> Scalar:
     """``expr`` as ``target``. ``attempt``: TRY_CAST. Raises 42846 (explicit) or 42804 where there is no such cast."""
-    converted = _converted(env, expr, target, context, at, attempt)
-    return converted if converted is expr else with_checked_fields(env, converted)
+    if target.domain is None and not has_domains(target):
+        made = _converted(env, expr, target, context, at, attempt)
+        return made if made.type.domain is None else of_type(made, target)
+    if expr.type == target and same_domains(expr.type, target):
+        return expr
+    if attempt:
+        raise unsupported("TRY_CAST to a domain", position=at + 1)
+    return domain_value(env, target, _converted(env, expr, without_domain(target), context, at, attempt))
 
 
 def _converted(env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, attempt: bool) -> Scalar:
@@ -223,7 +229,8 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
     if not known:
         return TEXT
     if all(t == known[0] for t in types):
-        return known[0]
+        return known[0] if all(same_domains(t, known[0]) for t in known) else without_domain(known[0])
+    known = [without_domain(t) for t in known]
     if all(t.kind is Kind.RECORD and t.named is None for t in known):
         found = _common_row([t for t in known if t.fields] or known)
         return found or types.index(next(t for t in known if t != known[0]))

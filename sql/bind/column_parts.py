@@ -80,8 +80,8 @@ def _with_field(
         raise SqlError("42703", message, position=part.at + 1)
     values = list(fields_of(base))
     given = with_part(b, column, values[place], rest, give)
-    domain = base.type.fields[place][1].domain
-    values[place] = given if domain is None else domain_value(b.env, domain, given)
+    field = base.type.fields[place][1]
+    values[place] = given if field.domain is None else domain_value(b.env, field, given)
     return Call("row", tuple(values), base.type, False)
 
 

@@ -12,7 +12,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.logical.traversal import columns_of, has_subquery
 from planner.memo import by_identity
 from sql.bind.comparable import check_index
-from sql.bind.domains import domain_value, with_checked_fields
+from sql.bind.domains import domain_value
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
 from sql.bind.exclusion import exclusion_index
@@ -186,11 +186,9 @@ def domain_columns(table: Relation) -> tuple[tuple[int, Scalar], ...]:
     env = empty_environment()
     found = []
     for i, column in enumerate(table.columns):
-        value = Column(i, column.type, True)
-        if column.domain is not None:
-            found.append((i, domain_value(env, column.domain, value)))
-        elif has_domains(column.type):
-            found.append((i, with_checked_fields(env, value)))
+        if column.domain is not None or has_domains(column.type):
+            type_ = replace(column.type, domain=column.domain)
+            found.append((i, domain_value(env, type_, Column(i, column.type, True))))
     return tuple(found)
 
 

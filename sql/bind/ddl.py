@@ -23,7 +23,6 @@ from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
 from sql.bind.view_targets import check_updatable
 from sql.catalog.catalog import Generated, Relation, RelationKind, RelationReference, TableColumn, is_temporary
-from sql.catalog.composite import has_domains
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
@@ -162,7 +161,8 @@ def _sequences(
 def _query_columns(query: Query, table: nodes.TableName) -> tuple[TableColumn, ...]:
     """The columns of CREATE TABLE AS, which are nullable as in Postgres."""
     names = _names(query, table)
-    return tuple(TableColumn(n, c.type) for n, c in zip(names, query.columns, strict=True))
+    pairs = zip(names, query.columns, strict=True)
+    return tuple(TableColumn(n, replace(c.type, domain=None), domain=c.type.domain) for n, c in pairs)
 
 
 def _names(query: Query, table: nodes.TableName) -> list[str]:
@@ -180,11 +180,9 @@ def _names(query: Query, table: nodes.TableName) -> list[str]:
 
 
 def storable(type_: SqlType, name: str) -> SqlType:
-    """The type of a stored column. Raises 42P16 for a pseudo-type, 0A000 for arrays of rows with domains inside."""
+    """The type of a stored column. Raises 42P16 for a pseudo-type."""
     if is_pseudo(type_):
         raise SqlError("42P16", f'column "{name}" has pseudo-type {format_type(type_)}')
-    if type_.element is not None and has_domains(type_):
-        raise unsupported("an array of rows with a field of a domain")
     return type_
 
 
@@ -244,9 +242,6 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if node.materialized and env.interpreted:
         hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
         raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)
-    if node.materialized and env.domains:
-        hint = "Cast to its base type, or store the values in a table's column of the domain."
-        raise unsupported(f"a cast to domain {env.domains[0]} in a materialized view", hint)
     if env.parameters.types:
         what = "materialized views" if node.materialized else "views"
         raise SqlError("42P02", f"{what} may not be defined using bound parameters")

@@ -11,6 +11,7 @@ from ivm.words import OID
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.nodes import Filter, Finishing, Project, Rel
 from sql.bind import cte, volatile
+from sql.bind.arrival import in_order
 from sql.bind.assignments import new_values
 from sql.bind.bound_query import BoundQuery, finished, rel_columns, sliced, values_rel
 from sql.bind.coerce import assign
@@ -317,6 +318,9 @@ def _insert_query(
     absent = [i for i, c in enumerate(columns) if i not in places or overridden(c, node.overriding)]
     defaults = defaults_of(env, target, absent, node.overriding)
     late = volatile.gives_volatile(bound) or any(map(volatile.is_volatile, defaults.values()))
+    if late and not bound.order:
+        rel, order = in_order(bound.rel, limited=bound.limit is not None)
+        bound = replace(bound, rel=rel, order=order)
     rel, given = _late_columns(bound) if late else _columns(finished(bound))
     exprs = dict(defaults)
     for j, i in enumerate(places):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from planner.expr.scalar import Column
 from planner.logical.traversal import has_subquery
-from sql.bind import sequences
 from sql.bind.ddl import default_expression, home, is_pseudo
 from sql.bind.entry_points import empty_environment
 from sql.bind.environment import Environment
@@ -67,9 +66,7 @@ def alter_domain(env: Environment, node: nodes.AlterDomainStatement) -> bound.Al
 
 
 def _default(env: Environment, value: TableColumn, node: Expr, text: str) -> str:
-    if sequences.of_default(default_expression(env, node, value.type, value.name)) is not None:
-        hint = "Give the columns of the domain the DEFAULT."
-        raise unsupported("a sequence in a domain's DEFAULT", hint, node.at + 1)
+    default_expression(env, node, value.type, value.name)
     return text
 
 

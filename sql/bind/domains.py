@@ -2,71 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 
-from ivm.errors import unsupported
-from ivm.words import BOOL, TEXT
+from ivm.words import BOOL, TEXT, SqlType
 from planner.expr.functions.domains import DOMAIN_CHECK
-from planner.expr.scalar import Call, Case, Column, Literal, Scalar
+from planner.expr.scalar import And, Call, Case, Checked, Column, Exists, Literal, Or, Quantified, Scalar
 from planner.identifiers import quoted
 from planner.logical.traversal import substitute
 from sql.bind.environment import Environment
 from sql.bind.namespace import Visible, one_table
 from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope
-from sql.bind.volatile import is_volatile
 from sql.catalog.catalog import Relation
-from sql.catalog.composite import has_domains
+from sql.catalog.composite import has_domains, without_domain
 from sql.parse import parse_expression
 
 _CLAUSE = "check constraints"
 
 
-def domain_value(env: Environment, domain: Relation, value: Scalar) -> Scalar:
-    """A value of the base type, as it is if it meets the domain's constraints. It raises 23502, 23514 if not, for the
-    domain below first. Raises 0A000 for a volatile value: the checks would compute another one."""
-    if is_volatile(value):
-        raise unsupported(f"a cast of a volatile value to domain {domain.name}", "Store the value in a table first.")
-    return _if_met(value, _checks(env, domain, value))
+def domain_value(env: Environment, type_: SqlType, value: Scalar) -> Scalar:
+    """A value of the type but for its domains, as the type. It raises 23502 and 23514 if it, a field or an element
+    does not meet its domain's constraints, for the domain below first."""
+    checks = tuple(_checks(env, type_, Column(0, without_domain(type_), True)))
+    if not checks:
+        return of_type(value, type_)
+    return Checked(value, checks[0] if len(checks) == 1 else And(checks), type_)
 
 
-def with_checked_fields(env: Environment, value: Scalar) -> Scalar:
-    """A value, as it is if the fields of rows inside it meet the constraints of their domains. Raises 23502, 23514,
-    and 0A000 for an array of such rows and for a volatile value."""
-    if not has_domains(value.type) or (isinstance(value, Literal) and value.value is None):
-        return value
-    if value.type.element is not None:
-        raise unsupported("an array of rows with a field of a domain")
-    if is_volatile(value):
-        raise unsupported("a volatile value as a row with a field of a domain", "Store the value in a table first.")
-    env.domains.extend(t.domain.name for _, t in value.type.fields if t.domain is not None)
-    return _if_met(value, _field_checks(env, value))
+def of_type(value: Scalar, type_: SqlType) -> Scalar:
+    """The value with a type that is the same but for its domain."""
+    if not isinstance(value, And | Or | Exists | Quantified):
+        return replace(value, type=type_)
+    return Call("cast", (value,), type_, value.nullable)
 
 
-def _if_met(value: Scalar, checks: Iterable[Scalar]) -> Scalar:
-    """The value, if the checks do not raise, in their order."""
-    found = value
-    for met in reversed(list(checks)):
-        found = Case(((met, found),), Literal(None, value.type), value.type, True)
-    return found
+def _checks(env: Environment, type_: SqlType, value: Scalar) -> Iterator[Scalar]:
+    """The checks of a value of a type: those of what is inside it come first. They are never false, but raise."""
+    domain: Relation | None = type_.domain
+    if type_.element is not None:
+        yield from _element_checks(env, type_, value)
+    if type_.fields:
+        yield from _field_checks(env, type_, value)
+    if domain is not None:
+        for name, condition in _constraints(env, domain, value):
+            names = Literal(quoted(domain.name), TEXT), Literal(name, TEXT)
+            yield Call(DOMAIN_CHECK, (condition, *names), BOOL, False)
 
 
-def _field_checks(env: Environment, row: Scalar) -> Iterator[Scalar]:
+def _element_checks(env: Environment, array: SqlType, value: Scalar) -> Iterator[Scalar]:
+    assert array.element is not None
+    checks = tuple(_checks(env, array.element, Column(0, without_domain(array.element), True)))
+    if checks:
+        checked = Checked(value, checks[0] if len(checks) == 1 else And(checks), without_domain(array), True)
+        yield Or((Call("is null", (checked,), BOOL, False), Literal(True, BOOL)))
+
+
+def _field_checks(env: Environment, type_: SqlType, row: Scalar) -> Iterator[Scalar]:
     """The checks of a row's fields, which a NULL in place of the row passes."""
     absent = Call("is null", (row,), BOOL, False)
-    for value, (_, type_) in zip(fields_of(row), row.type.fields, strict=True):
-        checks = _field_checks(env, value) if type_.domain is None else _checks(env, type_.domain, value)
-        for met in checks if has_domains(type_) or type_.domain is not None else ():
-            yield Case(((absent, Literal(True, BOOL)),), met, BOOL, False)
-
-
-def _checks(env: Environment, domain: Relation, value: Scalar) -> Iterator[Scalar]:
-    """The checks of a domain's value: those of its fields come first."""
-    if value.type.fields:
-        yield from _field_checks(env, value)
-    for name, condition in _constraints(env, domain, value):
-        names = Literal(quoted(domain.name), TEXT), Literal(name, TEXT)
-        yield Call(DOMAIN_CHECK, (condition, *names), BOOL, False)
+    for value, (_, field) in zip(fields_of(row), type_.fields, strict=True):
+        if field.domain is not None or has_domains(field):
+            for met in _checks(env, field, value):
+                yield Case(((absent, Literal(True, BOOL)),), met, BOOL, False)
 
 
 def _constraints(env: Environment, domain: Relation, value: Scalar) -> Iterator[tuple[str | None, Scalar]]:

@@ -165,7 +165,6 @@ class Environment:
     its identity.
     ``marked``: the aliases of tables in FROM that get an extra column which only an outer join's padding makes NULL.
     ``oids``: stored relations in FROM get an extra column ``tableoid``, which no star expands to.
-    ``domains``: the domains that values are cast to.
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
     ``notes``: what is found out about the statement's own nodes, if that is asked for.
     ``asking``: as whom the statement is run; None: as one who may do everything.
@@ -184,7 +183,6 @@ class Environment:
     top: nodes.With | None = None
     changes: list[tuple[int, DataChange]] = field(default_factory=list)
     oids: bool = False
-    domains: list[str] = field(default_factory=list)
     interpreted: list[str] = field(default_factory=list)
     notes: Notes | None = None
     asking: Asking | None = None
@@ -235,6 +233,8 @@ class Environment:
 
     def type(self, name: nodes.TypeName) -> SqlType:
         """The type that a name means. Raises 42704, 0A000, 22023; 0A000 for a domain, see ``domain``."""
+        if name.array and (domain := self.domain(replace(name, array=False))) is not None:
+            return _array_of_domain(domain, name.at)
         text = name.name
         own = None if is_type_name(text) and name.schema in (None, "pg_catalog") else self._own_type(name)
         type_ = type_from_name(text, name.args, name.at + 1) if own is None else own
@@ -266,3 +266,11 @@ class Environment:
             hint = "A domain can be the type of a table's column, and of a cast in a query: write its base type here."
             raise unsupported(f"domain {found.name} in this place", hint, name.at + 1)
         return None if found is None else found.type_named(name.name)
+
+
+def _array_of_domain(domain: Relation, at: int) -> SqlType:
+    element = domain.columns[0].type
+    if element.element is not None:
+        hint = "An array's elements are no arrays here: its dimensions have no types."
+        raise unsupported(f"an array of domain {domain.name} over arrays", hint, at + 1)
+    return array_of(replace(element, domain=domain))

@@ -14,7 +14,6 @@ from sql.bind import arrays, calls, comparisons, conditional, json_calls, routin
 from sql.bind.arrival import ordered_aggregates
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
-from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.literals import number, typed_literal
 from sql.bind.operators import negate, operator
@@ -23,6 +22,7 @@ from sql.bind.scalar_functions import apply_function
 from sql.bind.scope import NameScope, find_column, find_range_columns, missing_table
 from sql.bind.subquery import bind_ordered, bind_subquery
 from sql.catalog.column_types import array_of
+from sql.catalog.composite import domain_oid, without_domain
 from sql.syntax.nodes import queries as nodes
 
 
@@ -252,20 +252,16 @@ class ExpressionBinder:
         return resolve_unknown(self.env, inner, expr.at)
 
     def _cast(self, expr: nodes.Cast) -> Scalar:
-        domain = self.env.domain(expr.type)
-        if domain is None:
-            return self._cast_to(expr, self.env.type(expr.type))
-        if expr.attempt:
-            raise unsupported("TRY_CAST to a domain", position=expr.at + 1)
-        self.env.domains.append(domain.name)
-        if self.env.notes is not None:
-            self.env.notes.domains[id(expr)] = expr, domain
-        return domain_value(self.env, domain, self._cast_to(expr, domain.columns[0].type))
+        target = self.env.field_type(expr.type)
+        if self.env.notes is not None and domain_oid(target) is not None:
+            self.env.notes.domains[id(expr)] = expr, target
+        return self._cast_to(expr, target)
 
     def _cast_to(self, expr: nodes.Cast, target: SqlType) -> Scalar:
         inner = expr.expr
         if isinstance(inner, nodes.ArrayExpr):
-            return arrays.array(self, inner, target)
+            made = arrays.array(self, inner, without_domain(target))
+            return cast(self.env, made, target, "explicit", expr.at)
         bound = self.bind(inner)
         return cast(self.env, bound, target, "explicit", expr.at, attempt=expr.attempt)
 

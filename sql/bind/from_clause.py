@@ -89,7 +89,7 @@ def _relation_columns(rel: Rel, relation: Relation, use: Use | None) -> tuple[Vi
     """A relation's columns, with which ``rel`` begins."""
     columns = schema(rel)
     return tuple(
-        Visible(c.name, Column(i, columns[i].type, columns[i].nullable), relation.oid, i + 1, use=use)
+        Visible(c.name, Column(i, c.own_type(columns[i].type), columns[i].nullable), relation.oid, i + 1, use=use)
         for i, c in enumerate(relation.columns)
         if c.name  # a table's column that was added after the view has no name in it
     )

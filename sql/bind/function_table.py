@@ -20,14 +20,14 @@ from planner.logical.traversal import own_columns
 from sql.bind import parameters, routine_resolution, routines, table_functions
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import resolve_unknown
-from sql.bind.domains import domain_value, with_checked_fields
+from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.names import column_name
 from sql.bind.namespace import Namespace, rename, visible_columns
 from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope
-from sql.catalog.composite import has_domains
+from sql.catalog.composite import has_domains, without_domain
 from sql.syntax.nodes import queries as nodes
 
 
@@ -135,11 +135,11 @@ def _within_domains(env: Environment, rel: TableFunction) -> Rel:
     """The rows, checked where they are to have fields of domains."""
     if not any(c.type.domain is not None or has_domains(c.type) for c in rel.columns):
         return rel
-    types = [replace(c.type, domain=None) for c in rel.columns]
+    types = [without_domain(c.type) for c in rel.columns]
     plain = replace(rel, columns=tuple(ColumnType(t, c.nullable) for t, c in zip(types, rel.columns, strict=True)))
     values = [Column(i, type_, c.nullable) for i, (type_, c) in enumerate(zip(types, rel.columns, strict=True))]
     checked = (
-        with_checked_fields(env, value) if c.type.domain is None else domain_value(env, c.type.domain, value)
+        domain_value(env, c.type, value) if c.type.domain is not None or has_domains(c.type) else value
         for value, c in zip(values, rel.columns, strict=True)
     )
     return Project(plain, tuple(checked))

@@ -38,7 +38,8 @@ class Notes:
     column of the select list an item of GROUP BY, ORDER BY or DISTINCT ON is. ``columns``: the types of the columns of
     queries and their bodies. ``routines``: the routines called, with the types that their arguments are cast to;
     ``operators``: the users' operators by offset and symbol, with the same. ``instead``: what a node was taken for.
-    ``titles``: the names of a select list's columns, by offset. ``domains``: those that casts name."""
+    ``titles``: the names of a select list's columns, by offset. ``domains``: the types of casts to
+    domains and arrays of them."""
 
     values: dict[int, tuple[nodes.Expr, Scalar]] = field(default_factory=dict)
     places: dict[int, Place] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Notes:
     swapped: dict[Place, Place | None] = field(default_factory=dict)
     operators: dict[tuple[int, str], tuple[Relation, tuple[SqlType, ...]]] = field(default_factory=dict)
     titles: dict[int, str] = field(default_factory=dict)
-    domains: dict[int, tuple[nodes.Expr, Relation]] = field(default_factory=dict)
+    domains: dict[int, tuple[nodes.Expr, SqlType]] = field(default_factory=dict)
 
     def name(self, scope: NameScope, node: nodes.Name, expr: Scalar) -> None:
         """Notes the column that a name means."""

@@ -27,6 +27,7 @@ from planner.expr.functions.table import (
 )
 from sql.bind.coerce import same_family, try_common_type, type_name
 from sql.catalog.column_types import array_of
+from sql.catalog.composite import without_domain
 from storage.types.range_values import multirange_of, range_type_of, subtype_of
 from storage.types.type_names import is_preferred, type_category
 
@@ -107,6 +108,7 @@ def _cached(
 ) -> Resolution[OverloadT] | None:
     if not overloads:
         return None
+    types = tuple(map(without_domain, types))  # types are the same with and without, so the key cannot tell them apart
     # The tables of functions only grow while modules are imported, so a name and a count identify its overloads.
     key = (type(overloads[0]), overloads[0].name, len(overloads), types, search)
     if key not in _CACHE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -45,7 +45,7 @@ def declared_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
     if name.column is not None:
         return _column_type(env, name)
     found = None if name.array or name.schema not in (None, "pg_catalog") else _POLYMORPHIC.get(name.name)
-    return env.type(name) if found is None else found
+    return env.field_type(name) if found is None else found
 
 
 def aggregated_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
@@ -65,9 +65,8 @@ def _column_type(env: Environment, name: nodes.TypeName) -> SqlType:
     if column is None:
         message = f'column "{name.column}" of relation "{relation.name}" does not exist'
         raise SqlError("42703", message, position=name.at + 1)
-    if column.domain is not None:
-        raise unsupported("%TYPE of a column of a domain", position=name.at + 1)
-    return column.type
+    type_: SqlType = replace(column.type, domain=column.domain)
+    return type_
 
 
 def check_parameters(declared: Sequence[Argument]) -> None:

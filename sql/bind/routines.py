@@ -21,6 +21,7 @@ from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFun
 from planner.logical.traversal import rewrite, walk
 from sql.bind.bound_query import UNIT, NamedRel, finished
 from sql.bind.coerce import castable, same_family, type_name
+from sql.bind.domains import domain_value
 from sql.bind.environment import Binder, Environment, Parameters
 from sql.bind.namespace import Namespace, Range, visible_columns
 from sql.bind.python_routines import python_rows, python_value
@@ -41,6 +42,12 @@ _TRUE: Final = Literal(True, BOOL)
 
 def routine_value(env: Environment, call: RoutineCall) -> Scalar:
     """A call as an expression; a row where the function has several columns."""
+    made = _value(env, call)
+    own = call.routine.interpreted or call.routine.language == "python" or call.is_row
+    return domain_value(env, call.result, made) if own and call.result.domain is not None else made
+
+
+def _value(env: Environment, call: RoutineCall) -> Scalar:
     routine = call.routine
     if routine.interpreted:
         return interpreted_value(env, call)

@@ -13,6 +13,7 @@ from sql.bind.namespace import Range, at_level
 from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope, find_column, find_range, note_columns
 from sql.catalog.catalog import ROWED, Relation, RelationKind
+from sql.catalog.composite import without_domain
 from sql.syntax.nodes import queries as nodes
 
 
@@ -27,7 +28,7 @@ class MarkerNeeded(Exception):
 
 def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
     """A row of these values, which is not NULL itself."""
-    fields = tuple((name, value.type.plain) for name, value in zip(names, values, strict=True))
+    fields = tuple((name, without_domain(value.type.plain)) for name, value in zip(names, values, strict=True))
     type_ = SqlType(Kind.RECORD, fields=fields)
     return Call("row", tuple(values), type_, False) if values else Literal((), type_)
 

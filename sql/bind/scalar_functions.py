@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.words import TEXT, Kind, SqlType
+from ivm.words import BOOL, REGTYPE, TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.functions.ranges import MULTIRANGE, RANGE
 from planner.expr.functions.variadic import FORMS
-from planner.expr.scalar import Call, Literal, Scalar
+from planner.expr.scalar import Call, Case, Literal, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
-from sql.bind.domains import with_checked_fields
+from sql.bind.domains import domain_value
 from sql.bind.environment import Environment
 from sql.bind.operators import operator
 from sql.bind.overloads import no_function, not_resolved, resolve, result_type
 from sql.catalog.column_types import is_type_name, type_from_name
+from sql.catalog.composite import domain_oid, has_domains
 from storage.types.range_values import Multirange, range_type_of, subtype_of
 from storage.types.type_names import type_category
 
 
 def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:
     """A scalar function applied. Raises 42883, 42725, and for nextval and its kin 42P01, 42809."""
+    if name == "pg_typeof" and len(args) == 1 and (oid := domain_oid(args[0].type)) is not None:
+        shown = Literal(oid, REGTYPE)  # for the function, types are the same with and without their domains
+        return Case(((Call("is null", tuple(args), BOOL, False), shown),), shown, REGTYPE, False)
     if name in sequences.FUNCTIONS and args:
         args = [sequences.resolved(env, args[0], at), *args[1:]]
     args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
@@ -40,7 +44,7 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     bound = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     made = Call(function.key, bound, result_type(function.result, choice), nullable)
-    return with_checked_fields(env, made) if function.makes_row else made
+    return domain_value(env, made.type, made) if function.makes_row and has_domains(made.type) else made
 
 
 def apply_variadic(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:

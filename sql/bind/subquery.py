@@ -13,6 +13,7 @@ from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_
 from sql.bind.coerce import cast, resolved
 from sql.bind.environment import Environment
 from sql.bind.scope import NameScope
+from sql.catalog.composite import same_domains
 from sql.syntax.nodes import queries as nodes
 
 
@@ -50,7 +51,7 @@ def resolve_columns(env: Environment, bound: BoundQuery) -> BoundQuery:
 def convert(env: Environment, rel: Rel, types: Sequence[SqlType | None], context: CastContext) -> Rel:
     """The relation with its columns cast to ``types`` (None: unchanged). Literals are converted where they stand."""
     columns = schema(rel)
-    if all(t is None or t == c.type for t, c in zip(types, columns, strict=True)):
+    if all(t is None or (t == c.type and same_domains(c.type, t)) for t, c in zip(types, columns, strict=True)):
         return rel
 
     def one(expr: Scalar, type_: SqlType | None) -> Scalar:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
 from planner.options import DEFAULT, Planning
 from sql.catalog.access import Access
-from sql.catalog.composite import defined_type, mentions, retyped, with_field_domains
+from sql.catalog.composite import defined_type, mentions, parts, retyped, with_element_domains, with_field_domains
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
@@ -91,6 +91,10 @@ class TableColumn:
     expression: str | None = None
     local: bool = True
     domain: Relation | None = None
+
+    def own_type(self, base: SqlType) -> SqlType:
+        """The type of its values, whose base type is ``base``."""
+        return base if self.domain is None else replace(base, domain=self.domain)
 
     @property
     def defaulted(self) -> bool:
@@ -468,13 +472,13 @@ class Catalog:
         kinds = (RelationKind.TABLE, RelationKind.TYPE)
         users = sorted((r for r in self.relations.values() if r.kind in kinds), key=lambda r: r.oid)
         if type_.domain:
-            return [(t, c) for t in users for c in t.columns if c.domain is not None and c.domain.id == type_.id]
+            return [(t, c) for t in users for c in t.columns if _is_of(c, type_)]
         oid = type_oid(type_.own_type)
         return [(t, c) for t in users if t.id != type_.id for c in t.columns if mentions(c.type, oid, directly)]
 
     def with_relations(self, relations: dict[int, Relation], next_id: int, version: int) -> Catalog:
         """The catalog with these relations instead of its own."""
-        relations = with_field_domains(_with_domains(_with_children(relations)))
+        relations = with_field_domains(with_element_domains(_with_domains(_with_children(relations))))
         names = {(r.schema_name, r.name): r for r in relations.values() if r.kind is not RelationKind.TYPE}
         types = {(r.schema_name, r.name): r for r in relations.values() if r.kind is RelationKind.TYPE}
         types.update({(r.schema_name, r.multirange): r for r in types.values() if r.multirange is not None})
@@ -489,6 +493,12 @@ class Catalog:
             self, relations=relations, names=names, types=types, routines=routines, operators=operators,
             next_id=next_id, version=version,
         )  # fmt: skip
+
+
+def _is_of(column: TableColumn, domain: Relation) -> bool:
+    """Whether a column, or the elements of its arrays, are of a domain."""
+    of = [column.domain, *(part.domain for part in parts(column.type, True))]
+    return any(each is not None and each.id == domain.id for each in of)
 
 
 def _with_children(relations: dict[int, Relation]) -> dict[int, Relation]:

@@ -52,6 +52,8 @@ class Rows(Protocol):
     def enum(self) -> Any: ...
     @property
     def multirange(self) -> str | None: ...
+    @property
+    def domain(self) -> bool: ...
 
 
 RowsT = TypeVar("RowsT", bound=Rows)
@@ -93,8 +95,61 @@ def mentions(type_: SqlType, oid: int, directly: bool = False) -> bool:
 
 
 def has_domains(type_: SqlType) -> bool:
-    """Whether a row inside the type has a field of a domain."""
-    return any(t.domain is not None or has_domains(t) for part in parts(type_, True) for _, t in part.fields)
+    """Whether an element, or a field of a row, inside the type is of a domain."""
+    if type_.element is None and not type_.fields:
+        return False
+    return any(part.domain is not None for part in parts(type_) if part is not type_)
+
+
+def domain_oid(type_: SqlType) -> int | None:
+    """The oid of a type that is a domain or an array of one; None for any other."""
+    if type_.domain is not None:
+        return int(type_.domain.oid)
+    inside = None if type_.element is None else type_.element.domain
+    return None if inside is None else ROW_ARRAY_BASE + int(inside.oid)
+
+
+def same_domains(a: SqlType, b: SqlType) -> bool:
+    """Whether two types, which are the same but for domains, are of the same domains, but for fields of named rows."""
+    if (a.domain and a.domain.id) != (b.domain and b.domain.id):
+        return False
+    if a.element is not None and b.element is not None:
+        return same_domains(a.element, b.element)
+    pairs = zip(a.fields, b.fields, strict=False)
+    return a.named is not None or all(same_domains(one, two) for (_, one), (_, two) in pairs)
+
+
+def without_domain(type_: SqlType) -> SqlType:
+    """The type of the same values, of no domain; nor are its elements."""
+    element = type_.element
+    if element is not None and element.domain is not None:
+        return replace(type_, domain=None, element=without_domain(element))
+    return type_ if type_.domain is None else replace(type_, domain=None)
+
+
+def with_element_domains(relations: dict[int, RowsT]) -> dict[int, RowsT]:
+    """The relations with the domains of arrays' elements, and of functions' arguments and results, as these are now.
+    The types of a persisted catalog have their ids."""
+    domains = {r.id: r for r in relations.values() if r.domain}
+    if not domains:
+        return relations
+
+    def now(type_: SqlType) -> SqlType:
+        if type_.element is None and type_.domain is None:
+            return type_
+        element = None if type_.element is None else now(type_.element)
+        known = type_.domain if type_.domain is None or isinstance(type_.domain, int) else type_.domain.id
+        return replace(type_, element=element, domain=None if known is None else domains.get(known))
+
+    found = dict(relations)
+    for relation in relations.values():
+        if any(c.type.element is not None or c.type.domain is not None for c in relation.columns):
+            columns = tuple(replace(c, type=now(c.type)) for c in relation.columns)  # type: ignore[type-var]
+            found[relation.id] = replace(relation, columns=columns)  # type: ignore[type-var]
+        if relation.routine is not None:
+            routine = relation.routine.renewed(now)
+            found[relation.id] = replace(found[relation.id], routine=routine)  # type: ignore[type-var]
+    return found
 
 
 def renewed(type_: SqlType, new: SqlType) -> SqlType:

@@ -177,14 +177,18 @@ def type_to_json(type_: SqlType) -> list[object]:
     """The inverse of ``type_from_json``."""
     element = None if type_.element is None else type_to_json(type_.element)
     named = type_.enum or type_.named
-    oid = () if named is None else (named.oid,)
+    oid: tuple[int, ...] = () if named is None else (named.oid,)
+    if type_.domain is not None:
+        oid = (0 if named is None else named.oid, type_.domain.id)
     return [type_.kind.value, type_.precision, type_.scale, element, *oid]
 
 
 def type_from_json(data: Sequence[Any], types: Types) -> SqlType:
     """The inverse of ``type_to_json``."""
-    kind, precision, scale, element, *oid = data
+    kind, precision, scale, element, *rest = data
+    oid, domain = rest[0] if rest else 0, rest[1] if len(rest) > 1 else None
     if oid:
-        return type_from_oid(oid[0]) or types[oid[0]]
+        known = type_from_oid(oid) or types[oid]
+        return known if domain is None else replace(known, domain=domain)
     of = None if element is None else type_from_json(element, types)
-    return SqlType(Kind(kind), precision, scale, of)
+    return SqlType(Kind(kind), precision, scale, of, domain=domain)

@@ -58,6 +58,8 @@ def types_inside(catalog: Catalog, given: Iterable[object]) -> tuple[int, ...]:
     found: set[int] = set()
     for type_ in given:
         for part in parts(type_) if isinstance(type_, SqlType) else ():
+            if part.domain is not None:
+                found.add(part.domain.id)
             named = part.enum or part.named
             known = None if named is None else type_of_oid(catalog.relations.values(), named.oid)
             if known is not None:
@@ -89,8 +91,9 @@ def _used(catalog: Catalog, types: Iterable[Relation]) -> Iterator[tuple[Relatio
     oids = [(relation, info(type_).oid) for relation in given for type_ in types_of(relation)]
     for user in catalog.relations.values() if given else ():
         for column in user.columns:
-            if column.domain is not None and column.domain.id in domains:
-                yield domains[column.domain.id], user, column.name
+            for of in (column.domain, *(part.domain for part in parts(column.type, True))):
+                if of is not None and of.id in domains:
+                    yield domains[of.id], user, column.name
             if column.type.named is not None or column.type.enum is not None or column.type.element is not None:
                 for relation, oid in oids:
                     if user.id != relation.id and mentions(column.type, oid):

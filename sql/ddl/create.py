@@ -409,7 +409,10 @@ def _closed(writer: Writer, names: SearchPathReader, gone: list[Relation]) -> tu
 
 
 def _view_columns(columns: tuple[OutputColumn, ...], rel: Rel) -> tuple[TableColumn, ...]:
-    return tuple(TableColumn(c.name, s.type, s.nullable) for c, s in zip(columns, schema(rel), strict=True))
+    return tuple(
+        TableColumn(c.name, replace(s.type, domain=None), s.nullable, domain=s.type.domain)
+        for c, s in zip(columns, schema(rel), strict=True)
+    )
 
 
 def _check_names(names: list[str]) -> None:

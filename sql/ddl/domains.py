@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.rows import unpack
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
@@ -64,6 +64,8 @@ class DomainAlterer:
     def run(self, domain: Relation, change: DomainChange) -> None:
         """Raises 23502 and 23514 for rows that there are, 42704, 42710."""
         (value,) = domain.columns
+        if not isinstance(change, DomainDefault | RenameDomainCheck | ValidateDomainCheck):
+            self._check_unread(domain)
         match change:
             case DomainDefault():
                 domain = replace(domain, columns=(replace(value, default=change.text),))
@@ -97,6 +99,14 @@ class DomainAlterer:
                 assert_never(change)
         self.writer.redefine(domain)
 
+    def _check_unread(self, domain: Relation) -> None:
+        """Raises 0A000 if a materialized view has values that were checked by the present constraints."""
+        over = [user.id for user, _ in self.writer.catalog.using(domain) if user.kind is RelationKind.TYPE]
+        for other in self.writer.catalog.dependents([domain.id, *over]):
+            if other.kind is RelationKind.MATERIALIZED_VIEW:
+                what = f"changing the constraints of a domain that materialized view {other.name} may cast to"
+                raise unsupported(what, f"Drop {other.name} first and create it again.")
+
     def _find(self, domain: Relation, name: str) -> Check:
         found = next((c for c in domain.checks if c.name == name), None)
         if found is None:
@@ -107,10 +117,13 @@ class DomainAlterer:
         """The tables' columns of the domain and of those over it: with their positions. Raises 0A000 for a column with
         a row inside that has a field of the domain, as Postgres does."""
         for user, column in self.writer.catalog.using(domain):
-            if user.domain:
+            inside = column.domain is None
+            if user.domain and not inside:
                 yield from self._columns(user)
                 continue
             self._check_rowless(domain, user)
+            if inside and user.kind is RelationKind.TABLE:
+                raise _in_use(domain, user, column)
             if user.kind is RelationKind.TABLE and user.partitioning is None:
                 yield user, user.columns.index(column), column
 
@@ -118,9 +131,7 @@ class DomainAlterer:
         """Raises 0A000 for a table's column with a row of this type inside."""
         for table, column in self.writer.catalog.using(row):
             if table.kind is RelationKind.TABLE:
-                shown = f"{table.name}.{column.name}"
-                message = f'cannot alter type "{domain.name}" because column "{shown}" uses it'
-                raise SqlError("0A000", message)
+                raise _in_use(domain, table, column)
 
     def _check_nulls(self, domain: Relation) -> None:
         published = self.writer.snapshot()
@@ -136,7 +147,7 @@ class DomainAlterer:
         published, env = self.writer.snapshot(), empty_environment()
         for table, place, column in self._columns(domain):
             rows, _ = published.rows(table.id, published.ordinal)
-            checked = domain_value(env, alone, Column(place, column.type, column.nullable))
+            checked = domain_value(env, replace(column.type, domain=alone), Column(place, column.type, column.nullable))
             try:
                 evaluated((checked,), unpack(rows, table.schema), len(rows), self.contexts())
             except SqlError as error:
@@ -152,3 +163,8 @@ def _changed(domain: Relation, old: Check, new: Check) -> Relation:
 
 def _missing(domain: Relation, name: str) -> SqlError:
     return SqlError("42704", f'constraint "{name}" of domain "{domain.name}" does not exist')
+
+
+def _in_use(domain: Relation, table: Relation, column: TableColumn) -> SqlError:
+    """For a column that has values of the domain inside of others."""
+    return SqlError("0A000", f'cannot alter type "{domain.name}" because column "{table.name}.{column.name}" uses it')

@@ -216,7 +216,7 @@ class ExpressionReader:
         inner, have = node.expr, self.type(node.expr)
         domain = self.context.notes.domains.get(id(node))
         if domain is not None:
-            return Coercion(self.value(inner, target), names.domain(domain[1]), False, False)
+            return Coercion(self.value(inner, target), names.type(domain[1]), False, False)
         if isinstance(inner, nodes.RowExpr) and len(inner.items) == len(target.fields):
             pairs = zip(inner.items, target.fields, strict=True)
             return RowValue(tuple(self.coerced(i, t) for i, (_, t) in pairs), names.type(target))

@@ -30,6 +30,8 @@ class Names:
 
     def type(self, type_: SqlType, *, modifier: bool = True) -> str:
         """A type's name, with its modifiers."""
+        if type_.domain is not None:
+            return self.domain(type_.domain)
         if type_.element is not None:
             return f"{self.type(type_.element, modifier=modifier)}[]"
         text = format_type(type_, modifier)

@@ -8,7 +8,6 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant
 from planner.expr.scalar import Literal
 from sql.bind.coerce import cast
-from sql.bind.domains import domain_value
 from sql.bind.entry_points import environment_of
 from sql.catalog.catalog import CatalogReader
 from sql.parse import parse_type_name
@@ -19,11 +18,9 @@ def input_error(names: CatalogReader, context: Context, text: str, type_: str) -
     """Why the type's input function, or its domain's constraints, refuse the text; None: they take it. Raises 42601 and
     42704 for a name that is no type's."""
     env, name = environment_of(names), parse_type_name(type_)
-    domain = env.domain(name)
-    wanted = env.type(name) if domain is None else domain.columns[0].type
+    wanted = env.field_type(name)
     try:
-        value = cast(env, Literal(text, UNKNOWN), wanted, "assignment", 0)
-        constant(value if domain is None else domain_value(env, domain, value), context)
+        constant(cast(env, Literal(text, UNKNOWN), wanted, "assignment", 0), context)
     except SqlError as error:
         return error
     return None

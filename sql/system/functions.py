@@ -13,6 +13,7 @@ from sql.bind.partitions import constraint_text, key_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.column_types import is_type_name, parse_type
 from sql.catalog.comments import CATALOGS
+from sql.catalog.composite import ROW_ARRAY_BASE
 from sql.catalog.keys import Index, constraint_oid
 from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions
@@ -358,11 +359,12 @@ class SystemFunctions:
 
     def _own_type_name(self, oid: int) -> str | None:
         """A user-defined type's name as SQL text, with its schema if the name alone does not find it."""
-        domain = next((t for t in self._state.types() if t.domain and t.oid == oid), None)
+        own = (oid, oid - ROW_ARRAY_BASE)
+        domain = next((t for t in self._state.types() if t.domain and t.oid in own), None)
         found = self._found_type(oid) if domain is None else (domain, domain.own_type)
         if found is None:
             return None
-        name = format_type(found[1]) if domain is None else quoted(domain.name)
+        name = format_type(found[1]) if domain is None else quoted(domain.name) + "[]" * (domain.oid != oid)
         return name if self._own_type(found[0].name) == found[0] else f"{quoted(found[0].schema_name)}.{name}"
 
     def _found_type(self, oid: int) -> tuple[Relation, SqlType] | None:
@@ -391,10 +393,10 @@ class SystemFunctions:
             return None
         element = None if name[:1] != "_" else self._own_type(name[1:], schema)
         found = self._own_type(name, schema) or element
-        if found is None or (found.domain and base != text.strip()):
+        if found is None:
             return None
         if found.domain:
-            return found.oid
+            return ROW_ARRAY_BASE + found.oid if base != text.strip() or found is element else found.oid
         own = info(found.own_type)
         return own.array_oid if base != text.strip() or found is element else own.oid
 

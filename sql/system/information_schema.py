@@ -77,22 +77,61 @@ def columns(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> dict[str, object]:
-    type_ = column.type
     not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
-    data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
-    own = type_of_oid((*state.types(), *state.relations()), type_oid(type_.element or type_))
-    if own is not None and type_.kind is not Kind.ARRAY:
-        data_type = "USER-DEFINED"
+    domain: dict[str, object] = {}
+    if column.domain is not None:
+        names = state.database, column.domain.schema_name, column.domain.name
+        domain = dict(zip(("domain_catalog", "domain_schema", "domain_name"), names, strict=True))
     return dict(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
         column_name=column.name, ordinal_position=i + 1,
         column_default=None if column.expression is not None else default_text(state, column),
-        is_nullable="NO" if not_null else "YES", data_type=data_type, udt_catalog=state.database,
-        udt_schema="pg_catalog" if own is None else own[0].schema_name, udt_name=internal_name(type_),
-        dtd_identifier=str(i + 1),
+        is_nullable="NO" if not_null else "YES", **_type(state, column.type), **domain, dtd_identifier=str(i + 1),
         is_self_referencing="NO", **_generation(state, column), **_identity(state, column),
-        **_limits(type_),
+        **_limits(column.type),
     )  # fmt: skip
+
+
+def _type(state: SystemState, type_: SqlType) -> dict[str, object]:
+    """The columns that name a type."""
+    data_type = "ARRAY" if type_.kind is Kind.ARRAY else format_type(type_, False)
+    inner = type_.element or type_
+    own = type_of_oid((*state.types(), *state.relations()), type_oid(inner))
+    if own is not None and type_.kind is not Kind.ARRAY:
+        data_type = "USER-DEFINED"
+    schema, name = "pg_catalog" if own is None else own[0].schema_name, internal_name(type_)
+    if inner.domain is not None:
+        schema, name = inner.domain.schema_name, inner.domain.name
+        data_type, name = ("ARRAY", f"_{name}"[:63]) if inner is not type_ else ("USER-DEFINED", name)
+    return {"data_type": data_type, "udt_catalog": state.database, "udt_schema": schema, "udt_name": name}
+
+
+def domains(state: SystemState, row: Row) -> Iterator[Datums]:
+    for domain in _domains(state):
+        (value,) = domain.columns
+        below = value.own_type(value.type)
+        data = {**_type(state, below), "dtd_identifier": "1"}
+        if value.domain is not None or value.type.element is not None:
+            data["data_type"] = "USER-DEFINED"  # as in Postgres
+        limits = _limits(value.type) if value.domain is None else {}
+        yield row(
+            domain_catalog=state.database, domain_schema=domain.schema_name, domain_name=domain.name,
+            domain_default=value.default, **data, **limits,
+        )  # fmt: skip
+
+
+def domain_constraints(state: SystemState, row: Row) -> Iterator[Datums]:
+    for domain in _domains(state):
+        for check in domain.checks:
+            yield row(
+                constraint_catalog=state.database, constraint_schema=domain.schema_name, constraint_name=check.name,
+                domain_catalog=state.database, domain_schema=domain.schema_name, domain_name=domain.name,
+                is_deferrable="NO", initially_deferred="NO",
+            )  # fmt: skip
+
+
+def _domains(state: SystemState) -> Iterator[Relation]:
+    return (type_ for type_ in sorted(state.types(), key=lambda r: r.oid) if type_.domain)
 
 
 def updatable(relation: Relation, state: SystemState) -> tuple[bool, ...]:

@@ -13,6 +13,7 @@ from sql.bind.index_keys import exclusion_of, expression_name, index_parts, part
 from sql.bind.partitions import bound_text
 from sql.catalog.access import RoleNames
 from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
+from sql.catalog.composite import domain_oid
 from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
 from sql.catalog.securables import securable
@@ -108,6 +109,8 @@ def _attribute(
     oid, modifier = type_oid(type_), typmod(type_)
     if column.domain is not None:
         oid, modifier = column.domain.oid, -1
+    elif (inside := domain_oid(type_)) is not None:
+        oid, modifier = inside, -1
     return definition("pg_catalog", "pg_attribute").row(
         attrelid=relation, attname=column.name, atttypid=oid, attstattarget=-1, attlen=length,
         attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=modifier,

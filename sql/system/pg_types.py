@@ -9,6 +9,7 @@ from typing import Final
 
 from ivm.words import Kind
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Relation, RelationKind
+from sql.catalog.composite import ROW_ARRAY_BASE
 from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row, definition
 from sql.catalog.user_types import typed, types_of
@@ -82,6 +83,9 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
         }  # fmt: skip
         if relation.domain:
             yield row(**_domain(relation), **shared | {"typtypmod": typmod(relation.columns[0].type)})
+            yield row(
+                **_array(ROW_ARRAY_BASE + relation.oid, relation.name, relation.oid, "i"), **shared, **of("array")
+            )
         for type_ in types_of(relation):
             own, name, kind = info(type_), internal_name(type_), _FORMS[type_.kind]
             if type_.kind is Kind.RECORD:
@@ -90,11 +94,16 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
                 oid=own.oid, typname=name, typcategory=own.category, typarray=own.array_oid, **shared, **kind,
                 **of(type_.kind.value),
             )  # fmt: skip
-            yield row(
-                oid=own.array_oid, typname=f"_{name}"[:63], typlen=-1, typbyval=False, typtype="b", typcategory="A",
-                typsubscript=oids.get("array_subscript_handler", 0), typelem=own.oid, typalign=kind["typalign"],
-                typstorage="x", **shared, **of("array"),
-            )  # fmt: skip
+            yield row(**_array(own.array_oid, name, own.oid, kind["typalign"]), **shared, **of("array"))
+
+
+def _array(oid: int, name: str, element: int, align: object) -> dict[str, object]:
+    """The columns of pg_type that the array type of a user's type has of its own."""
+    return {
+        "oid": oid, "typname": f"_{name}"[:63], "typlen": -1, "typbyval": False, "typtype": "b", "typcategory": "A",
+        "typsubscript": function_oids().get("array_subscript_handler", 0), "typelem": element, "typalign": align,
+        "typstorage": "x",
+    }  # fmt: skip
 
 
 def _acl(state: SystemState, relation: Relation) -> tuple[str, ...] | None:
@@ -106,8 +115,9 @@ def _domain(domain: Relation) -> dict[str, object]:
     (value,) = domain.columns
     length = type_length(value.type)
     return {
-        "oid": domain.oid, "typname": domain.name, "typtype": "d", "typlen": length,
-        "typbyval": length in (1, 2, 4, 8), "typcategory": info(value.type).category, "typalign": "i",
+        "oid": domain.oid, "typname": domain.name, "typarray": ROW_ARRAY_BASE + domain.oid, "typtype": "d",
+        "typlen": length, "typbyval": length in (1, 2, 4, 8), "typalign": "i",
+        "typcategory": "A" if value.type.element is not None else info(value.type).category,
         "typstorage": "p" if length > 0 else "x", "typnotnull": not value.nullable, "typdefault": value.default,
         "typbasetype": type_oid(value.type) if value.domain is None else value.domain.oid,
         "typcollation": collation_of(value.type),

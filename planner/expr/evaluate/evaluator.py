@@ -22,6 +22,7 @@ from planner.expr.context import Context, SessionFunctions
 from planner.expr.evaluate.array_casts import array_cast
 from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
 from planner.expr.evaluate.calls import Run, call_runner
+from planner.expr.evaluate.checked import run_checked
 from planner.expr.functions.library import (
     ASSIGNMENT_CAST,
     CAST,
@@ -38,6 +39,7 @@ from planner.expr.scalar import (
     And,
     Call,
     Case,
+    Checked,
     Coalesce,
     Column,
     Exists,
@@ -169,6 +171,8 @@ class _Compiler:
                 return self._branches(expr.args, run_coalesce, expr.type)
             case Case():
                 return self._case(expr)
+            case Checked():
+                return self._checked(expr)
             case OuterColumn() | ScalarSubquery() | Exists() | Quantified():
                 raise AssertionError(f"decorrelation has left {type(expr).__name__}")
             case _:
@@ -187,6 +191,12 @@ class _Compiler:
         nodes = [*(n for arm in arms for n in arm), otherwise]
         run = run_case(tuple((c.run, v.run) for c, v in arms), otherwise.run)
         return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+
+    def _checked(self, expr: Checked) -> _Node:
+        value = self.compile(expr.value)
+        check = _Compiler((expr.check,)).compile(expr.check)
+        element = expr.type.element if expr.each else None
+        return _finished(run_checked(value.run, check.run, element), [value], immutable=False, safe=False)
 
     def _call(self, call: Call) -> _Node:
         key = call.function

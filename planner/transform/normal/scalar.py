@@ -21,6 +21,7 @@ from planner.expr.scalar import (
     And,
     Call,
     Case,
+    Checked,
     Coalesce,
     Column,
     Literal,
@@ -136,7 +137,7 @@ def order(expr: Scalar) -> Order:
             return 21, expr.index, _named(expr.type)
         case Call():
             return (11 if constant else 1), expr.function, _named(expr.type), len(expr.args), *map(order, expr.args)
-        case And() | Or() | Case() | Coalesce():
+        case And() | Or() | Case() | Coalesce() | Checked():
             parts = children(expr)
             return (12 if constant else 2), type(expr).__name__, _named(expr.type), len(parts), *map(order, parts)
         case _:

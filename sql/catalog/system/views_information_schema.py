@@ -80,6 +80,8 @@ VIEWS: Final = """
     numeric_precision int4, numeric_precision_radix int4, numeric_scale int4, datetime_precision int4, interval_type
     varchar, interval_precision int4, domain_default varchar, udt_catalog name, udt_schema name, udt_name name,
     scope_catalog name, scope_schema name, scope_name name, maximum_cardinality int4, dtd_identifier name
+13310 domain_constraints v: constraint_catalog name, constraint_schema name, constraint_name name, domain_catalog name,
+    domain_schema name, domain_name name, is_deferrable varchar, initially_deferred varchar
 13440 triggers v: trigger_catalog name, trigger_schema name, trigger_name name, event_manipulation varchar,
     event_object_catalog name, event_object_schema name, event_object_table name, action_order int4,
     action_condition varchar, action_statement varchar, action_orientation varchar, action_timing varchar,

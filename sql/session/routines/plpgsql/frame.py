@@ -14,13 +14,13 @@ from planner.logical.nodes import Finishing, Project, Rel
 from planner.logical.traversal import walk
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import castable, type_name
-from sql.bind.domains import domain_value, with_checked_fields
+from sql.bind.domains import domain_value
 from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import Environment, Parameters
 from sql.bind.variables import Variables
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation
-from sql.catalog.composite import has_domains
+from sql.catalog.composite import has_domains, without_domain
 from sql.coordination.prepared import Prepared
 from sql.parse import StatementText
 from sql.session.routines.nested import Nested, Outcome, Row
@@ -208,8 +208,7 @@ class Frame:
         if domain is None and not has_domains(type_):
             return value
         env = Environment(self.nested.names, Parameters(), ENTRY_POINTS)
-        literal = Literal(value, replace(type_, domain=None))
-        expr = with_checked_fields(env, literal) if domain is None else domain_value(env, domain, literal)
+        expr = domain_value(env, replace(type_, domain=domain), Literal(value, without_domain(type_)))
         return self.nested.values((expr,), ())[0]
 
     def row(self, value: Row, type_: SqlType, wanted: SqlType) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ivm.errors import SqlError
@@ -10,8 +11,9 @@ from ivm.words import SqlType
 from sql.catalog.catalog import Relation
 from sql.session.routines.nested import Nested, Row
 from sql.session.routines.plpgsql import control, cursors, raising, returning, statements
+from sql.session.routines.plpgsql.declaring import of_type
 from sql.session.routines.plpgsql.frame import Frame, Leave
-from sql.session.routines.plpgsql.scope import Scope, Variable
+from sql.session.routines.plpgsql.scope import Scope
 from sql.syntax.plpgsql import nodes
 from sql.syntax.plpgsql.checking import Returns, check_body
 from sql.syntax.plpgsql.grammar import parse_body
@@ -59,7 +61,7 @@ def run_plpgsql(
     for i, parameter in enumerate(routine.declared):
         result = next(results) if parameter.mode in ("out", "inout", "table") else None
         type_, value = (result, None) if result and parameter.mode in ("out", "table") else next(given)
-        variable = frame.scope.add(Variable(parameter.name or f"${i + 1}", type_, value))
+        variable = frame.scope.add(replace(of_type(parameter.name or f"${i + 1}", type_, False), value=value))
         frame.scope.names[f"${i + 1}"] = variable
         if result is not None:
             frame.outputs = (*frame.outputs, variable)
