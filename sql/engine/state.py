@@ -91,7 +91,7 @@ class EngineState:
 
     def next_version(self) -> int:
         """A catalog version never used before, not even by a transaction that was rolled back."""
-        self._versions += 1
+        self._versions = max(self._versions, self.catalog.version) + 1  # the log may have newer ones than the store
         return self._versions
 
     def next_id(self, catalog: Catalog) -> int:

@@ -123,6 +123,24 @@ def test_ids_and_versions_are_not_used_again(server: Server) -> None:
     server.close()
 
 
+def test_versions_of_the_log_are_not_used_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store's catalog is older than the log's: a statement that was bound with the newest is bound again."""
+    from storage.checkpoint import Applier
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Applier, "submit", lambda self, batch: None)
+        client = server.client()
+        for i in range(4):
+            client.run(f"CREATE TABLE t{i} (x int)")
+        server.restart()
+    client = server.client()
+    assert client.rows("SELECT * FROM t3") == []
+    for i in range(4):
+        client.run(f"DROP TABLE t{i}")
+        assert client.state(f"SELECT * FROM t{i}") == "42P01"
+    server.close()
+
+
 def test_one_server_a_folder(server: Server) -> None:
     with pytest.raises(SqlError) as caught:
         Server(server.folder)
