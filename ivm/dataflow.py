@@ -48,6 +48,16 @@ class Changes(NamedTuple):
     diffs: Words
 
 
+class Exchange(NamedTuple):
+    """Another source for a Switch. ``rows`` and ``diffs``: what turns what it has emitted so far into what the new
+    source holds."""
+
+    switch: NodeId
+    source: NodeId
+    rows: Words
+    diffs: Words
+
+
 class Dataflow(Network):
     """Nodes are added dormant and brought up to date by ``hydrate``; ``feed`` and ``step`` advance time."""
 
@@ -149,6 +159,21 @@ class Dataflow(Network):
             assert block is not None
             source.give(own.restored(block))
         own.give(batch, block)
+        self._fed = max(self._fed, ordinal)
+        self._least = min(self._least, ordinal)
+
+    def exchange(self, changes: Sequence[Exchange], ordinal: int) -> None:
+        """Gives Switches other sources. Their readers get the differences at this ordinal, in the next step, and
+        nothing else. Everything fed has been stepped.
+
+        Cost: the differences, and the number of operators, which are compiled anew.
+        """
+        assert ordinal >= self._context.newest, "updates come in order of ordinals"
+        switches = [self._exchange(change.switch, change.source) for change in changes]
+        for switch, change in zip(switches, changes, strict=True):
+            times = np.full(len(change.diffs), ordinal, np.int64)
+            switch.owe(Block.of(change.rows, times, change.diffs.reshape(-1, 1)))
+        self._steps.reorder()
         self._fed = max(self._fed, ordinal)
         self._least = min(self._least, ordinal)
 

@@ -318,6 +318,13 @@ class Negate(Unchanged):
 
 
 @dataclass(frozen=True, slots=True)
+class Switch(Unchanged):
+    """A view's collection, of which the definition has been exchanged while its readers stay. Outside of loops."""
+
+    input: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class Consolidate(Unchanged):
     """The same collection, with the diffs of equal updates of one step added up."""
 
@@ -552,4 +559,4 @@ PlainSpec = (
 )  # fmt: skip
 """Specs of plain data over other nodes: no functions, no rows and nothing of one dataflow. So plans may hold them."""
 
-NodeSpec = PlainSpec | Input | Constant | FlatMap | Lock | Reduce | Variable | Output | Rows | Scan | Static
+NodeSpec = PlainSpec | Switch | Input | Constant | FlatMap | Lock | Reduce | Variable | Output | Rows | Scan | Static

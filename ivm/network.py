@@ -23,6 +23,7 @@ from ivm.graph import (
     Join,
     Keyed,
     Leave,
+    Linear,
     NodeId,
     NodeSpec,
     Order,
@@ -36,6 +37,7 @@ from ivm.graph import (
     ScopeId,
     Spec,
     Static,
+    Switch,
     Threshold,
     Variable,
 )  # fmt: skip
@@ -62,13 +64,16 @@ from ivm.operators.loop import (
 from ivm.operators.loop_reduce import LoopReduceOperator
 from ivm.operators.reduce import ReduceOperator
 from ivm.operators.searched import SearchedReduceOperator
+from ivm.operators.switch import SwitchOperator
 from ivm.operators.threshold import LoopThresholdOperator, ThresholdOperator
+from ivm.operators.trace_import import RecordOperator
 from ivm.rows import Words
 from ivm.runtime.context import FlowContext, Mode
 from ivm.runtime.operator import Operator, Scope
+from ivm.runtime.ranks import rank_last
 from ivm.runtime.replay import replay
 from ivm.runtime.watched import Watched
-from ivm.specs import inputs, parameters
+from ivm.specs import inputs, parameters, with_inputs
 from ivm.time import all_bits, check_ordinal
 from ivm.trace.pages import small_pages
 
@@ -330,6 +335,62 @@ class Network:
                 self._descriptors.append(descriptor)
                 self._cell[0] = address(descriptor)
                 self._cell[1] = len(descriptor)
+
+    # -- exchanging what readers read ---------------------------------------------------------------------------
+
+    def readers(self, node: NodeId) -> list[NodeId] | None:
+        """The nodes that read a node outside of loops; None: one reads more of it than what it emits, or is in a loop
+        in a way of its own, so that it cannot read another node instead."""
+        operator = self._operators[node]
+        found = []
+        for reader in operator.consumers:
+            if reader.id in self._operators:
+                found.append(reader.id)
+            elif not isinstance(reader, EnterOperator | RecordOperator):
+                return None
+        known = {id(reader) for reader in operator.consumers}
+        if any(id(o) not in known and operator in o.needs() for o in self.all_operators()):
+            return None
+        plain = (isinstance(self._specs[reader], Linear | Arrange | Output) for reader in found)
+        return found if all(plain) else None
+
+    def reread(
+        self, node: NodeId, other: NodeId, moves: Callable[[NodeId], bool] = lambda _: True
+    ) -> dict[NodeId, tuple[NodeSpec, NodeSpec]]:
+        """Makes the readers of a node for which ``moves`` holds, and those in loops, read another one that emits the
+        same from now on. Their specs before and after. Call it between steps."""
+        old, new = self._operators[node], self._operators[other]
+        moved: dict[NodeId, tuple[NodeSpec, NodeSpec]] = {}
+        for reader in old.consumers:
+            if reader is new or isinstance(reader, RecordOperator):
+                continue
+            if reader.id in self._operators and not moves(reader.id):
+                continue
+            old.unlink(reader)
+            reader.rebind(lambda source: new if source is old else source)
+            new.link(reader)
+            if reader.id in self._operators:
+                before = self._specs[reader.id]
+                self._specs[reader.id] = with_inputs(before, {i: other if i == node else i for i in inputs(before)})
+                moved.setdefault(reader.id, (before, self._specs[reader.id]))
+        self._enters = {(other if e.source is new else n, s): e for (n, s), e in self._enters.items()}
+        return moved
+
+    def _exchange(self, switch: NodeId, source: NodeId) -> SwitchOperator:
+        """Gives a Switch another source, which may be newer than its readers. Its operator."""
+        operator, new = self._operators[switch], self._operators[source]
+        assert isinstance(operator, SwitchOperator)
+        operator.source.unlink(operator)
+        operator.source = new
+        new.link(operator)
+        self._specs[switch] = Switch(source)
+        self._ranks = rank_last(self._root, operator, self._ranks)
+        return operator
+
+    def reclaim(self, node: NodeId) -> None:
+        """Frees a node, if it exists, has no users and nothing reads it, then whatever only it used."""
+        if node in self._operators and not self._operators[node].consumers:
+            self._release_unused(self._operators[node])
 
     # -- releasing ----------------------------------------------------------------------------------------------
 

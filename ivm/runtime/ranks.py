@@ -54,6 +54,27 @@ def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
     return counter
 
 
+def rank_last(root: Scope, first: Operator, counter: int) -> int:
+    """Gives an operator of the whole dataflow, and all that comes after it, new ranks in the order of the old ones.
+
+    Ranks are greater than ``counter``; returns the greatest. Nothing may be queued. Cost: the number of operators.
+    """
+    assert not root.heap, "between steps"
+    reached: dict[int, Operator | Scope] = {id(first): first}
+    for old in sorted(root.members):
+        item = root.members[old]
+        inside = item.all_operators() if isinstance(item, Scope) else [item]
+        needed = (above for o in inside for need in o.needs() if (above := _lift(need, root)) is not None)
+        if any(id(above) in reached for above in needed if above is not item):
+            reached[id(item)] = item
+    for item in reached.values():
+        counter += 1
+        del root.members[item.rank]
+        item.rank = counter
+        root.members[counter] = item
+    return counter
+
+
 def _lift(operator: Operator, level: Scope) -> Operator | Scope | None:
     """The member of ``level`` that is or contains the operator; None if the operator is outside of that scope."""
     if operator.scope is level:

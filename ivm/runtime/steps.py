@@ -41,6 +41,10 @@ class FlowRun(ProgramRun):
         """How many rows the kernel has visited so far."""
         return self._looked + self.program.view[F_LOOKED]
 
+    def reorder(self) -> None:
+        """Compiles everything anew before the next step: ranks have changed."""
+        self._new = 0
+
     def run(self) -> None:
         """Runs a step, or the rest of a paused one. Raises if an operator's failure ends the step."""
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from ivm.words import Schema
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
 from planner.logical.fallibility import can_raise
@@ -45,12 +46,13 @@ from planner.lower.topk import lower_table_function, lower_topk
 from planner.physical.nodes import Constants, Flow, Limited, Plan, Table, TableErrors
 
 
-def lower(rel: Rel, indexes: Indexes) -> Plan:
-    """The physical plan of a relation that has been through ``planner.transform.pipeline.optimize``."""
+def lower(rel: Rel, indexes: Indexes, row: Schema | None = None) -> Plan:
+    """The physical plan of a relation that has been through ``planner.transform.pipeline.optimize``. ``row``: its
+    columns, some nullable although they are never NULL; None: as they are."""
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:
-        flow = low.coerce(_shown(low, rel), schema(rel))
+        flow = low.coerce(_shown(low, rel), schema(rel) if row is None else row)
         if not indexes.one_shot or not stops(rel):
             return low.builder.finish(flow)
         ends = tuple(Limited(low.builder.force(low.rel(end)), end.limit) for end in limits(rel))

@@ -6,7 +6,7 @@ node. A loop is looked up as a whole: by all of its nodes over its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,6 +48,7 @@ class Installed:
     """A view in the dataflow: its Output, the Output of its error rows (None: it cannot fail) and all its nodes.
 
     ``places``: the dataflow's node for each node of the plan; None for an error collection that does not exist.
+    ``reads``: the relations whose rows it reads.
     """
 
     relation: int
@@ -56,6 +57,7 @@ class Installed:
     errors: NodeId | None
     nodes: tuple[NodeId, ...]
     places: tuple[NodeId | None, ...]
+    reads: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ class Renderer:
         # the map below the arrangement has gone with it
         alive = self.dataflow.nodes()
         stored.nodes = tuple(n for n in stored.nodes if n != node and n in alive)
-        self._forget()
+        self.forget_freed()
 
     def key_check_node(self, relation: int, key_check: KeyCheck) -> NodeId:
         """The key check's arrangement, which must exist."""
@@ -198,7 +200,7 @@ class Renderer:
                  if isinstance(node, Lock) and place is not None}  # fmt: skip
         roots = tuple(n for n in (output, errors, *(k.output for k in locks.values())) if n is not None)
         nodes = tuple(dict.fromkeys(n for n in (*places, *roots) if n is not None))
-        installed = Installed(relation, plan.schema, output, errors, nodes, tuple(places))
+        installed = Installed(relation, plan.schema, output, errors, nodes, tuple(places), tables_of(plan))
         self.stored[relation] = Stored(plan.schema, rows, (), {(): output}, installed, nodes, locks=locks)
         return installed
 
@@ -215,8 +217,12 @@ class Renderer:
 
         Its nodes must be in this dataflow already.
         """
-        stored = self.stored[relation] = other.stored[relation]
-        nodes = set(stored.nodes)
+        self.stored[relation] = other.stored[relation]
+        self.take(other, self.stored[relation].nodes)
+
+    def take(self, other: Renderer, taken: Iterable[NodeId | None]) -> None:
+        """Takes over how nodes that ``other`` has added are looked up."""
+        nodes = set(taken)
         for spec, node in other.known.items():
             if node in nodes:
                 self.known.setdefault(spec, node)
@@ -235,7 +241,7 @@ class Renderer:
             roots = (*views, *locks, *(n for k, n in stored.arrangements.items() if k), *stored.key_checks.values())
         for node in roots:
             self.dataflow.release(node)
-        self._forget()
+        self.forget_freed()
 
     def input(self, relation: int) -> NodeId:
         """A table's Input, for ``feed``."""
@@ -269,7 +275,7 @@ class Renderer:
             self.known[spec] = found
         return found
 
-    def _forget(self) -> None:
+    def forget_freed(self) -> None:
         """Removes nodes that the dataflow has freed from the lookup tables."""
         alive = {n for s in self.stored.values() for n in (*s.nodes, s.rows)}
         self.known = {spec: node for spec, node in self.known.items() if node in alive}
@@ -401,6 +407,12 @@ class Rendering:
 _ABSENT = NodeId(-(10**9))
 
 
+def enters(loop: Hashable, node: NodeId) -> bool:
+    """Whether a loop, by its identity in ``Renderer.loops``, reads a node from outside."""
+    assert isinstance(loop, tuple)
+    return any(node in inputs(spec) for spec in loop[0] if not isinstance(spec, tuple))
+
+
 def outermost_loops(plan: Plan) -> list[int | None]:
     """For each node, the outermost loop that contains it; None outside of loops."""
 
@@ -409,6 +421,11 @@ def outermost_loops(plan: Plan) -> list[int | None]:
         return scope if parent is None else outermost(parent)
 
     return [outermost(scope) for scope in innermost_loops(plan)]
+
+
+def tables_of(plan: Plan) -> frozenset[int]:
+    """The relations whose rows a plan reads."""
+    return frozenset(node.relation for node in plan.nodes if isinstance(node, Table))
 
 
 def _errors_of(stored: Stored | None) -> NodeId | None:

@@ -73,15 +73,20 @@ class Filling(ABC):
         engine.settle()
         self.check_current()
 
-        def make(flow: Detached) -> tuple[Renderer, Installed]:
+        def make(flow: Detached) -> Renderer:
             renderer = engine.renderer.beside(flow)
-            return renderer, renderer.install(plan, view.id)
+            self._make(renderer, plan, view.id)
+            return renderer
 
         try:
-            self._flow, (self._renderer, self._installed) = detach(engine.dataflow, make, self.cancel)
+            self._flow, self._renderer = detach(engine.dataflow, make, self.cancel)
         except NotDetachableError:
             return False
         return True
+
+    def _make(self, renderer: Renderer, plan: Plan, view: int) -> None:
+        """Add the view's nodes beside the engine. NotDetachableError: only the engine itself can."""
+        self._installed = renderer.install(plan, view)
 
     def run(self) -> None:
         """Hydrate, or catch up with the changes that the last ``advance`` received."""
@@ -104,12 +109,11 @@ class Filling(ABC):
 
     def _catch_up(self) -> None:
         assert self._flow is not None
-        assert self._installed is not None
         self._compute(self._flow)
-        failure = self._flow.failure(self._installed.output)
-        if failure is not None:
-            raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
         for relation, output in self._outputs():
+            failure = self._flow.failure(output)
+            if failure is not None:
+                raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
             changes = self._flow.changes(output)
             if len(changes.rows):
                 self._contents.setdefault(relation, []).append(changes)

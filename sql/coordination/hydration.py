@@ -20,6 +20,7 @@ from ivm.errors import SqlError
 from ivm.hydration.detached import Detached
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.nodes import Rel
+from sql.catalog.catalog import Relation
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import securable
 from sql.coordination.filling import Filling, HydrationPhase
@@ -161,6 +162,11 @@ class Creation(Filling):
         """Who computes: local or spark; None before that is known."""
         return None if self.choice is None else self.choice.by.value
 
+    @property
+    def replaces(self) -> bool:
+        """Whether there is a view of that name already."""
+        return False
+
     def describe(self) -> Way:
         """Check the definition."""
         self.phase = HydrationPhase.PLANNING
@@ -170,17 +176,22 @@ class Creation(Filling):
         self.prepared.check_current(writer.catalog)
         definer = self.definer(writer)
         self._owner = writer.owner
-        described = definer.described(self.statement)
+        described = definer.described(self.statement, stays=True)
         if described is None:
             return Way.NOT_AT_ALL
         self._view, self._rel = described
-        return Way.BESIDE if writer.catalog is self.engine.catalog else Way.WITHIN
+        return Way.BESIDE if writer.catalog is self.engine.catalog and self._fits(self._view) else Way.WITHIN
+
+    def _fits(self, view: Relation) -> bool:
+        """Whether the described view can be hydrated beside the engine."""
+        return view.id not in self.engine.catalog.relations
 
     def plan(self) -> None:
         """Make the physical plan, with today's arrangements."""
         assert self._rel is not None
+        assert self._view is not None
         published = self.engine.published
-        plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning)
+        plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning, self._view.schema)
         versions = (published.version(relation) for relation in stored_in(plan))
         rows = sum(version.count for version in versions if version is not None)
         self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master, self.memory)

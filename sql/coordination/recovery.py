@@ -168,7 +168,29 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
                 engine.add_indexes(relation)
         engine.hydrate()
     dropped = [i for i in before.relations if i not in after.relations]
+    redefined = [r.id for r in after.stored() if _redefined(before.relations.get(r.id), r)]
+    if redefined:
+        _rebuild(engine, after, redefined)
     engine.admit(record, after, dropped)
+    if redefined:  # what the store gets of these views is as of this commit, and memory has nothing earlier of them
+        engine.flush_replayed(sequence)
+        engine.forget_before(engine.timeline.last)
+
+
+def _redefined(old: Relation | None, new: Relation) -> bool:
+    """Whether a materialized view has got another definition, by CREATE OR REPLACE."""
+    return old is not None and new.kind is RelationKind.MATERIALIZED_VIEW and _meaning(old) != _meaning(new)
+
+
+def _meaning(view: Relation) -> object:
+    return view.definition, view.dependencies, view.planning
+
+
+def _rebuild(engine: Engine, catalog: Catalog, redefined: list[int]) -> None:
+    """Hydrate replaced views, and those over them, from their definitions, and replace what the store has of them."""
+    over = {r.id for r in catalog.dependents(redefined)} | set(redefined)
+    views = [r for r in catalog.stored() if r.id in over and r.id not in engine.failures]
+    engine.failing.rebuild(views, catalog)
 
 
 def _arranged_otherwise(old: Relation, new: Relation) -> bool:

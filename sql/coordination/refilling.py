@@ -98,7 +98,8 @@ class Refill(Filling):
 
     def plan(self) -> None:
         view = self._known()
-        self._plan = plan_maintained(definition_rel(view, self.engine.catalog), self.engine.published, view.planning)
+        rel = definition_rel(view, self.engine.catalog)
+        self._plan = plan_maintained(rel, self.engine.published, view.planning, view.schema)
 
     def check_current(self) -> None:
         view = self._known()

@@ -160,9 +160,9 @@ class Definer:
         remade(self.writer, [made.id])
         return made
 
-    def described(self, statement: definitions.CreateView) -> tuple[Relation, Rel] | None:
+    def described(self, statement: definitions.CreateView, stays: bool = False) -> tuple[Relation, Rel] | None:
         """The checked view that the statement defines, and its plan; None if it exists and IF NOT EXISTS accepts
-        that."""
+        that. ``stays``: a view that is replaced stays the same relation, so that sinks go on."""
         if statement.follows:
             self.say(f'view "{statement.name}" will be a temporary view')
         existing = self.writer.catalog.find(statement.schema_name, statement.name)
@@ -188,10 +188,8 @@ class Definer:
         if statement.materialized:
             view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning)
         if replaced is not None:
-            kept = {c.name: c.default for c in replaced.columns}
-            columns = tuple(replace(c, default=kept.get(c.name)) for c in view.columns)
-            view = replace(view, id=replaced.id, created=replaced.created, columns=columns)
-            self._check_replacement(replaced, view)
+            view = replace(view, id=replaced.id, created=replaced.created, columns=_kept(replaced, view))
+            self._check_replacement(replaced, view, stays)
         return view, with_names(rel, locks)
 
     def _locks(self, rel: Rel) -> tuple[int, ...]:
@@ -310,7 +308,7 @@ class Definer:
         self.notify(Notice("NOTICE", "42P07", f'relation "{name}" already exists, skipping'))
         return True
 
-    def _check_replacement(self, old: Relation, new: Relation) -> None:
+    def _check_replacement(self, old: Relation, new: Relation, stays: bool) -> None:
         if old.kind is not new.kind:
             raise SqlError("42809", f'"{old.name}" is not a {LABELS[new.kind]}')
         if len(new.columns) < len(old.columns):
@@ -327,8 +325,11 @@ class Definer:
             raise SqlError("42P17", f'infinite recursion detected in rules for relation "{old.name}"')
         if new.kind is RelationKind.VIEW:
             self.check_dependents(old)
-        elif old.parts or new.parts or any(r.parts or r.kind is RelationKind.SINK for r in dependents):
-            raise unsupported(f"replacing the materialized view {old.name}, which Spark maintains or a sink reads")
+        elif old.parts or new.parts or any(r.parts for r in dependents):
+            raise unsupported(f"replacing the materialized view {old.name}, which Spark maintains or reads")
+        elif not stays and any(r.kind is RelationKind.SINK for r in dependents):
+            hint = "Outside of a transaction block, and with the same columns, it can be replaced by most queries."
+            raise unsupported(f"replacing the materialized view {old.name} in this way while a sink reads it", hint)
 
     def check_dependents(self, old: Relation) -> None:
         """Check that no view is maintained over the replaced relation."""
@@ -406,6 +407,17 @@ def _closed(writer: Writer, names: SearchPathReader, gone: list[Relation]) -> tu
     sequences += [r for r in writer.catalog.owned(ids) if r.id not in ids]
     ids |= {r.id for r in sequences}
     return ids, release(writer, names, sequences, ids, cascade=True)
+
+
+def _kept(before: Relation, after: Relation) -> tuple[TableColumn, ...]:
+    """A replaced view's columns. Those that it had keep their defaults and, if it is materialized, stay nullable, so
+    that its rows stay as they are stored."""
+    kept, stored = {c.name: c for c in before.columns}, after.kind is RelationKind.MATERIALIZED_VIEW
+    return tuple(
+        replace(c, default=old.default, nullable=c.nullable or (stored and old.nullable)) if old is not None else c
+        for c in after.columns
+        for old in [kept.get(c.name)]
+    )
 
 
 def _view_columns(columns: tuple[OutputColumn, ...], rel: Rel) -> tuple[TableColumn, ...]:

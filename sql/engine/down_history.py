@@ -7,6 +7,7 @@ stay as they were before; when it is back they are replaced by its contents of t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from sql.catalog.catalog import RelationKind
 from sql.engine.state import EngineState
 from storage.duck import Store
 from storage.stored import History, StoredRelation, errors_of
+
+_NO_ROW: Final = 0
+"""In place of an error row's id."""
 
 
 @dataclass(slots=True)
@@ -75,6 +79,10 @@ class DownHistory:
             self.created += engine.locks.created({}, {view: known})
             for name, lock in engine.renderer.stored[view].locks.items():
                 self._replace_by(name, epoch, lock.output)
+
+    def renew(self, view: int) -> None:
+        """What the store has of a view is to be replaced by its contents after the next group, if it is up then."""
+        self.down[view] = _NO_ROW, 0
 
     def filled(self, view: int, epoch: int) -> None:
         """A view that was down has been filled beside the engine; its contents come as those of a new view."""

@@ -8,7 +8,7 @@ too.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError
@@ -202,6 +202,18 @@ class Failing:
             return True
         self._take_down(relation, failure)
         return False
+
+    def rebuild(self, views: Sequence[Relation], catalog: Catalog) -> None:
+        """Rebuild views that are up, in this order, from their definitions in a catalog: while the log is replayed, for
+        a commit of its own. What the store has of them is replaced. All earlier commits must be published."""
+        engine = self._engine
+        engine.forget_before(engine.timeline.last)
+        self._free(list(views))
+        for view in views:
+            self.history.renew(view.id)
+            failure = None if self.down(view, catalog) else self._make_anew(view, catalog, engine.watch.seconds)
+            if failure is not None:
+                self._take_down(view.id, failure)
 
     def _make_anew(self, view: Relation, catalog: Catalog, seconds: float = REVIVE_SECONDS) -> SqlError | None:
         """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it

@@ -12,6 +12,7 @@ from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.runtime.root import Root
 from ivm.trace.trace import Version
+from ivm.words import Schema
 from planner import gathers
 from planner.expr.row_errors import first_error
 from planner.logical.nodes import Rel
@@ -138,14 +139,14 @@ def first_of(errors: Version | None, ordinal: int, dictionary: Dictionary) -> Sq
     return first_error(rows, dictionary) if len(rows) else None
 
 
-def plan_maintained(rel: Rel, published: Published, planning: Planning) -> Plan:
-    """The physical plan of a maintained view, over existing arrangements. Raises the error of a view that it reads and
-    that is down."""
+def plan_maintained(rel: Rel, published: Published, planning: Planning, row: Schema | None = None) -> Plan:
+    """The physical plan of a maintained view, over existing arrangements. ``row``: as in ``lower``. Raises the error of
+    a view that it reads and that is down."""
     for relation in gets(rel):
         if relation in published.failures:
             raise published.failures[relation]
     indexes = StoredIndexes(published, one_shot=False, planning=planning)
-    return lower(maintained(rel, planning.demanding), indexes)
+    return lower(maintained(rel, planning.demanding), indexes, row)
 
 
 @dataclass(frozen=True, slots=True)

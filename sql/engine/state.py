@@ -21,6 +21,7 @@ from planner.expr.context import Context
 from planner.physical.key_checks import KeyCheck
 from planner.physical.nodes import Plan
 from planner.render.dataflow import Renderer, Stored
+from planner.render.switching import Definition, Difference, switch
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.clock import EpochClock
 from sql.engine.counts import Counts
@@ -173,6 +174,16 @@ class EngineState:
         self._added(relation)
         self._adopted.update(contents)
 
+    def switch(self, renderer: Renderer, view: int, made: Definition, difference: Difference, ordinal: int) -> None:
+        """Exchange a view's definition, at an ordinal, for one that was hydrated beside the engine."""
+        switch(self.renderer, renderer, view, made, difference, ordinal)
+        errors = self.renderer.errors(view)
+        if errors is not None:
+            self.error_outputs[view] = errors
+        self._stored = None
+        self.unstepped = True
+        self.arranged += 1
+
     def _added(self, relation: int) -> None:
         """The renderer has a view's dataflow now."""
         self.outputs[relation] = self.renderer.output(relation)
@@ -188,7 +199,8 @@ class EngineState:
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over the present arrangements, from its definition in a catalog (default: the engine's)."""
-        return plan_maintained(definition_rel(view, catalog or self.catalog), self.root(), view.planning)
+        rel = definition_rel(view, catalog or self.catalog)
+        return plan_maintained(rel, self.root(), view.planning, view.schema)
 
     def arrange(self, wishes: tuple[Wish, ...]) -> None:
         """Add arrangements of relations by columns, except those that exist already."""

@@ -194,7 +194,8 @@ class Writer:
             engine.add_table(relation)
         else:
             assert rel is not None, "a materialized view has a query"
-            engine.install(plan_maintained(rel, self.snapshot(), relation.planning), relation.id)
+            plan = plan_maintained(rel, self.snapshot(), relation.planning, relation.schema)
+            engine.install(plan, relation.id)
             engine.add_indexes(relation)
         self.created.append(relation)
         engine.hydrate()

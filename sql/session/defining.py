@@ -12,8 +12,8 @@ from planner.logical.locked_joins import locks_in
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
-from sql.coordination.hydration import Creation
 from sql.coordination.prepared import Prepared
+from sql.coordination.replacing import Replacement
 from sql.ddl.acting import Actor
 from sql.ddl.alter import Alterer
 from sql.ddl.attaching import attach, detach
@@ -83,14 +83,12 @@ class Definitions:
         self, statement: definitions.Definition, prepared: Prepared, request: Request, notify: Notify
     ) -> Result:
         transaction = self._session.running
-        if (
-            isinstance(statement, definitions.CreateView)
-            and statement.materialized
-            and not _replaces(statement, transaction.catalog)
-        ):
+        if isinstance(statement, definitions.CreateView) and statement.materialized:
+            replaces = _replaces(statement, transaction.catalog)
             if not transaction.alone:
-                _check_in_block(statement)
-            elif statement.parts:
+                if not replaces:
+                    _check_in_block(statement)
+            elif statement.parts and not replaces:
                 return await self._scatter(statement, prepared, notify)
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
@@ -103,8 +101,8 @@ class Definitions:
     async def _hydrated_beside(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> bool:
         """Create a materialized view while commits go on. False: only the engine thread can; nothing has changed."""
         session, coordinator = self._session, self._session.coordinator
-        creation = Creation(
-            coordinator.engine, statement, prepared, lambda writer: self.definer(writer, prepared, notify),
+        creation = Replacement(
+            coordinator.engine, statement, prepared, lambda writer: self._allowed(writer, statement, prepared, notify),
             session.backend_id, timestamp_now(), coordinator.spark.session(), coordinator.budget.limit,
             lambda text: notify(Notice("NOTICE", "00000", text)),
         )  # fmt: skip
@@ -133,10 +131,7 @@ class Definitions:
     ) -> str:  # fmt: skip
         """Run one definition on the engine thread; its tag."""
         prepared.check_current(writer.catalog)
-        prepared.check_allowed()
-        definer, actor = self.definer(writer, prepared, notify), self._session.actor(writer.catalog)
-        if not actor.is_superuser:
-            Rights(definer.names, actor).check(statement)
+        definer, actor = self._allowed(writer, statement, prepared, notify), self._session.actor(writer.catalog)
         if isinstance(statement, RoleStatement):
             return run_role_statement(writer, definer.names, notify, actor, statement)
         if isinstance(statement, TypeStatement):
@@ -273,6 +268,16 @@ class Definitions:
             statement
         )
         return "ALTER TABLE"
+
+    def _allowed(
+        self, writer: Writer, statement: definitions.Definition, prepared: Prepared, notify: Notify
+    ) -> Definer:
+        """The definer for a statement that the session's role may run. 42501: it may not."""
+        prepared.check_allowed()
+        definer, actor = self.definer(writer, prepared, notify), self._session.actor(writer.catalog)
+        if not actor.is_superuser:
+            Rights(definer.names, actor).check(statement)
+        return definer
 
     def definer(self, writer: Writer, prepared: Prepared, notify: Notify) -> Definer:
         names = SearchPathReader(writer.catalog, self._session.path(writer.catalog))

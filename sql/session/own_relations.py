@@ -49,7 +49,11 @@ def own_rows(
         case "arrangements":
             return arrangement_rows(engine.dataflow, published, names)
         case "views":
-            made = ((c.statement.schema_name, c.statement.name, c.phase.value) for c in _under_way(coordinator))
+            made = (
+                (c.statement.schema_name, c.statement.name, c.phase.value)
+                for c in _under_way(coordinator)
+                if not c.replaces
+            )
             held = view_rows(engine.dataflow, published, names, made)
             return chain(held, scattered_rows(coordinator.scattered, names))
         case "spark_jobs":
