@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import UNKNOWN, SqlType
+from ivm.words import FLOAT8, INT8, INTERVAL, UNKNOWN, SqlType
 from planner.expr.functions.table import ArgumentType, Polymorphic
 from sql.bind.environment import Environment
 from sql.bind.routine_resolution import signature
 from sql.bind.routine_signatures import aggregated_type, check_determined, check_parameters
 from sql.bind.state_aggregates import check_fold
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.column_types import array_of
 from sql.catalog.routine import Argument, Fold, Routine
 from sql.statements.routines import CreateFunction
 from sql.syntax.nodes import queries as nodes
@@ -57,11 +58,15 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateAggregateState
     _check_moving(options)
     if options.get("parallel") not in (None, "safe", "restricted", "unsafe") and not _named(options, "parallel"):
         raise SqlError("42601", 'parameter "parallel" must be SAFE, RESTRICTED, or UNSAFE')
-    if _true(options.get("hypothetical")):
-        raise unsupported("a hypothetical-set aggregate of one's own")
-    declared = _arguments(env, node, options)
+    direct = _arguments(env, node, options)
+    declared = direct if node.ordered is None else (*direct, *_declared(env, node.ordered))
     check_parameters(declared)
-    inputs = [a.type for a in declared]
+    known = _known_ordered(node, options, len(direct))
+    if known is not None:
+        return _created(env, node, declared, *known, warnings)
+    if _true(options.get("hypothetical")):
+        raise unsupported("a hypothetical-set aggregate of functions of one's own")
+    inputs = [a.type for a in declared[len(direct) if node.ordered is not None else 0 :]]
     state = _type(env, options["stype"])
     if state is Polymorphic.ANY:
         raise SqlError("42P13", 'aggregate transition data type cannot be "any"')
@@ -71,9 +76,17 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateAggregateState
     fold = Fold(
         _name(options["sfunc"]), state, None if initial is None else _text(initial),
         None if final is None else _name(final), _true(options.get("finalfunc_extra")),
+        None if node.ordered is None else len(direct),
     )  # fmt: skip
-    result = check_fold(env, node.name.name, inputs, fold)
-    check_determined(result, inputs, "result")
+    result = check_fold(env, node.name.name, inputs, fold, [] if node.ordered is None else [a.type for a in direct])
+    check_determined(result, [a.type for a in declared], "result")
+    return _created(env, node, declared, fold, result, warnings)
+
+
+def _created(
+    env: Environment, node: nodes_routines.CreateAggregateStatement, declared: tuple[Argument, ...], fold: Fold,
+    result: ArgumentType, warnings: tuple[str, ...],
+) -> CreateFunction:  # fmt: skip
     routine = Routine(node.name.name, declared, result, volatility="immutable", aggregate=True, fold=fold)
     column = TableColumn(routine.name, result if isinstance(result, SqlType) else UNKNOWN)
     relation = Relation(
@@ -82,6 +95,37 @@ def create_aggregate(env: Environment, node: nodes_routines.CreateAggregateState
         dependencies=_functions(env, fold),
     )  # fmt: skip
     return CreateFunction(relation, node.replace, warnings=warnings)
+
+
+_STANDS_FOR: Final[Mapping[str, tuple[str, ArgumentType]]] = {
+    "percentile_disc_final": ("percentile_disc", Polymorphic.ANYELEMENT),
+    "percentile_disc_multi_final": ("percentile_disc", Polymorphic.ANYARRAY),
+    "percentile_cont_float8_final": ("percentile_cont", FLOAT8),
+    "percentile_cont_float8_multi_final": ("percentile_cont", array_of(FLOAT8)),
+    "percentile_cont_interval_final": ("percentile_cont", INTERVAL),
+    "percentile_cont_interval_multi_final": ("percentile_cont", array_of(INTERVAL)),
+    "mode_final": ("mode", Polymorphic.ANYELEMENT), "rank_final": ("rank", INT8),
+    "dense_rank_final": ("dense_rank", INT8), "percent_rank_final": ("percent_rank", FLOAT8),
+    "cume_dist_final": ("cume_dist", FLOAT8),
+}  # fmt: skip
+"""What the final functions of PostgreSQL's ordered-set aggregates mean, and the type of the result."""
+
+
+def _known_ordered(
+    node: nodes_routines.CreateAggregateStatement, options: Options, direct: int
+) -> tuple[Fold, ArgumentType] | None:
+    """An ordered-set aggregate of PostgreSQL's own functions, and its result; None for one of others."""
+    final = options.get("finalfunc")
+    named = "" if final is None else _name(final)[-1]
+    sfunc = _name(options["sfunc"])
+    if node.ordered is None or not sfunc[-1].startswith("ordered_set_transition") or named not in _STANDS_FOR:
+        return None
+    stands_for, result = _STANDS_FOR[named]
+    hypothetical = _true(options.get("hypothetical"))
+    if hypothetical != (stands_for in ("rank", "dense_rank", "percent_rank", "cume_dist")):
+        raise unsupported(f"{named} in an aggregate that is {'' if hypothetical else 'not '}HYPOTHETICAL")
+    fold = Fold(sfunc, Polymorphic.ANY, None, (named,), True, direct, stands_for, hypothetical)
+    return fold, result
 
 
 def _functions(env: Environment, fold: Fold) -> tuple[int, ...]:
@@ -97,18 +141,22 @@ def _arguments(
     if node.arguments is not None:
         if "basetype" in options:
             raise SqlError("42P13", "basetype is redundant with aggregate input type specification")
-        for argument in node.arguments:
-            if argument.mode not in ("in", "variadic"):
-                raise SqlError("0A000", "aggregates cannot have output arguments")
-            if argument.default is not None:
-                raise SqlError("42P13", "aggregates cannot have default arguments", position=argument.at + 1)
-        return tuple(Argument(a.name, aggregated_type(env, a.type), None, a.mode) for a in node.arguments)
+        return _declared(env, node.arguments)
     if "basetype" not in options:
         raise SqlError("42P13", "aggregate input type must be specified")
     given = options["basetype"]
     if (given if isinstance(given, str) else given.name).lower() == "any":
         return ()
     return (Argument(None, _type(env, given)),)
+
+
+def _declared(env: Environment, arguments: Sequence[nodes_routines.ArgumentNode]) -> tuple[Argument, ...]:
+    for argument in arguments:
+        if argument.mode not in ("in", "variadic"):
+            raise SqlError("0A000", "aggregates cannot have output arguments")
+        if argument.default is not None:
+            raise SqlError("42P13", "aggregates cannot have default arguments", position=argument.at + 1)
+    return tuple(Argument(a.name, aggregated_type(env, a.type), None, a.mode) for a in arguments)
 
 
 def _check_moving(options: Options) -> None:

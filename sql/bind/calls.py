@@ -11,6 +11,7 @@ from sql.bind.aggregates import aggregate, grouping
 from sql.bind.coerce import resolve_unknown
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function, signature
+from sql.bind.own_ordered_sets import own_ordered_set
 from sql.bind.scalar_functions import apply_function, apply_variadic
 from sql.bind.scope import MERGE_ACTION, find_column
 from sql.bind.set_returning import set_returning, set_returning_routine
@@ -45,6 +46,10 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
 
 def _call(b: Binder, node: nodes.Apply) -> Scalar:
     found = routine_resolution.routine_overloads(b.env, node.name)
+    if found and node.within:
+        ordered = own_ordered_set(b, node, found)
+        if ordered is not None:
+            return ordered
     if found and not node.within and (not node.star or any(o.routine.aggregate for o in found)):
         made = _routine(b, node, found)
         if made is not None:
@@ -102,6 +107,9 @@ def _routine(b: Binder, node: nodes.Apply, found: tuple[routine_resolution.Routi
     overload = call.overload
     if b.env.notes is not None:
         b.env.notes.routines[id(node)] = node, overload.relation, call.types
+    if overload.routine.fold is not None and overload.routine.fold.direct is not None:
+        message = f"WITHIN GROUP is required for ordered-set aggregate {overload.name}"
+        raise SqlError("42809", message, position=node.at + 1)
     if overload.routine.aggregate and node.over is not None:
         return windows.window_function(b, node, overload.name, overload)
     if overload.routine.aggregate:

@@ -43,7 +43,7 @@ def ordered_set(b: Binder, node: nodes.Apply, name: str) -> Scalar:
     if name in hypothetical.NAMES:
         return hypothetical.hypothetical(b, node, name)
     direct = [b.bind(a) for a in node.args]
-    types = [_type(b, i.expr) for i in node.order]
+    types = [sorted_type(b, i.expr) for i in node.order]
     wrong = no_function(name, [*(d.type for d in direct), *types], node.at)
     if name not in ORDERED_SETS or len(types) != 1 or len(direct) != (name != "mode"):
         raise wrong
@@ -87,7 +87,8 @@ def _is_fixed(expr: Scalar) -> bool:
     )
 
 
-def _type(b: Binder, expr: nodes.Expr) -> SqlType:
+def sorted_type(b: Binder, expr: nodes.Expr) -> SqlType:
+    """The type of an expression in WITHIN GROUP."""
     inside, b.inside_aggregate = b.inside_aggregate, True
     try:
         return b.bind(expr).type

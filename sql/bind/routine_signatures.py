@@ -86,7 +86,7 @@ def check_parameters(declared: Sequence[Argument]) -> None:
     for argument in inputs:
         type_ = argument.type
         if argument.mode == "variadic" and not (
-            type_ in (ANYARRAY, ANYCOMPATIBLEARRAY) or (isinstance(type_, SqlType) and type_.kind is Kind.ARRAY)
+            type_ in (ANY, ANYARRAY, ANYCOMPATIBLEARRAY) or (isinstance(type_, SqlType) and type_.kind is Kind.ARRAY)
         ):
             raise SqlError("42P13", "VARIADIC parameter must be an array")
 

@@ -38,12 +38,15 @@ _STANDING: Final = {
 }  # fmt: skip
 
 
-def check_fold(env: Environment, name: str, arguments: Sequence[ArgumentType], fold: Fold) -> ArgumentType:
-    """The type of a new aggregate's result. Raises 42883, 42804, 42P13, 0A000."""
+def check_fold(
+    env: Environment, name: str, arguments: Sequence[ArgumentType], fold: Fold, direct: Sequence[ArgumentType] = ()
+) -> ArgumentType:
+    """The type of a new aggregate's result. ``direct``: the arguments that only the final function gets. Raises 42883,
+    42804, 42P13, 0A000."""
     types = [_standing(t) for t in arguments]
     state = _standing(fold.state)
     shown = [fold.state, *arguments]
-    transition, strict = _call(env, fold.transition, [state, *types], shown)
+    transition, strict = function_over(env, fold.transition, [state, *types], shown)
     if not same_family(transition.type, state):
         wanted = argument_type_name(fold.state)
         raise SqlError("42804", f"return type of transition function {fold.transition[-1]} is not {wanted}")
@@ -57,8 +60,9 @@ def check_fold(env: Environment, name: str, arguments: Sequence[ArgumentType], f
         _initial(env, fold, state)
     if fold.final is None:
         return fold.state
-    extra = types if fold.final_extra else []
-    final, _ = _call(env, fold.final, [state, *extra], [fold.state, *(arguments if fold.final_extra else ())])
+    extra = [*map(_standing, direct), *(types if fold.final_extra else [])]
+    shown = [fold.state, *direct, *(arguments if fold.final_extra else ())]
+    final, _ = function_over(env, fold.final, [state, *extra], shown)
     found = next((p for p, t in _STANDING.items() if t == final.type and p in (fold.state, *arguments)), None)
     if found is not None:
         return found
@@ -87,14 +91,14 @@ def state_fold(b: Binder, overload: RoutineOverload, types: tuple[SqlType, ...],
     env = b.env
     resolution = _resolution(overload, types)
     state = fold.state if isinstance(fold.state, SqlType) else result_type(fold.state, resolution)
-    transition, strict = _call(env, fold.transition, [state, *types], [fold.state, *routine.types])
+    transition, strict = function_over(env, fold.transition, [state, *types], [fold.state, *routine.types])
     transition = cast(env, transition, state, "assignment", at)
     first = cast(env, Column(1, types[0], True), state, "explicit", at) if types and _alike(types[0], state) else None
     final: tuple[Scalar, ...] = ()
     final_strict, result = False, state
     if fold.final is not None:
         extra = types if fold.final_extra else ()
-        found, final_strict = _call(env, fold.final, [state, *extra], [fold.state, *extra])
+        found, final_strict = function_over(env, fold.final, [state, *extra], [fold.state, *extra])
         final, result = (found,), found.type
     return StateFold(
         overload.name, types, state, (transition,), strict, _initial(env, fold, state),
@@ -129,7 +133,7 @@ def _initial(env: Environment, fold: Fold, state: SqlType) -> object:
     return made.value
 
 
-def _call(
+def function_over(
     env: Environment, name: tuple[str, ...], types: Sequence[SqlType], shown: Sequence[ArgumentType]
 ) -> tuple[Scalar, bool]:
     """A call of a function with columns of these types, and whether it is strict. A body that reads tables or has a

@@ -28,13 +28,20 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Fold:
     """What an aggregate of a state function is made of: the names of its functions, the type of the state, and the
-    first state's text. ``final_extra``: the final function gets NULLs of the arguments' types too."""
+    first state's text. ``final_extra``: the final function gets NULLs of the arguments' types too.
+
+    ``direct``: of an ordered-set aggregate, how many of the first arguments the final function gets and the others not;
+    None for any other. ``stands_for``: the built-in aggregate that its functions, of PostgreSQL's, mean, or "";
+    ``hypothetical``: that is a hypothetical-set aggregate."""
 
     transition: tuple[str, ...]
     state: ArgumentType
     initial: str | None = None
     final: tuple[str, ...] | None = None
     final_extra: bool = False
+    direct: int | None = None
+    stands_for: str = ""
+    hypothetical: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +150,14 @@ def routine_to_json(routine: Routine) -> dict[str, object]:
 
 def _fold_to_json(fold: Fold) -> list[object]:
     final = None if fold.final is None else list(fold.final)
-    return [list(fold.transition), argument_to_json(fold.state), fold.initial, final, fold.final_extra]
+    ordered = [] if fold.direct is None else [fold.direct, fold.stands_for, fold.hypothetical]
+    return [list(fold.transition), argument_to_json(fold.state), fold.initial, final, fold.final_extra, *ordered]
 
 
 def _fold_from_json(data: Sequence[Any], types: Types) -> Fold:
-    transition, state, initial, final, extra = data
-    return Fold(
-        tuple(transition), argument_from_json(state, types), initial, None if final is None else tuple(final), extra
-    )
+    transition, state, initial, final, extra, *ordered = data
+    named = None if final is None else tuple(final)
+    return Fold(tuple(transition), argument_from_json(state, types), initial, named, extra, *ordered)
 
 
 def routine_from_json(data: Mapping[str, Any], types: Types) -> Routine:

@@ -1,4 +1,4 @@
-"""The functions behind operators, and the selectivity estimators, by oid, from PostgreSQL 15."""
+"""The functions behind operators and ordered-set aggregates, and selectivity estimators, by oid, from PostgreSQL 15."""
 
 from __future__ import annotations
 
@@ -54,4 +54,10 @@ OPERATOR_FUNCTIONS: Final = """
 4269:multirange_overright_multirange 4270:multirange_union 4271:multirange_minus 4272:multirange_intersect
 4541:range_contains_multirange 4542:multirange_contained_by_range 5003:tsquery_phrase 5040:matchingsel
 5041:matchingjoinsel
+"""
+ORDERED_SET_FUNCTIONS: Final = """
+3970:ordered_set_transition 3971:ordered_set_transition_multi 3973:percentile_disc_final
+3975:percentile_cont_float8_final 3977:percentile_cont_interval_final 3979:percentile_disc_multi_final
+3981:percentile_cont_float8_multi_final 3983:percentile_cont_interval_multi_final 3985:mode_final 3987:rank_final
+3989:percent_rank_final 3991:cume_dist_final 3993:dense_rank_final
 """

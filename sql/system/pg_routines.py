@@ -10,7 +10,7 @@ from ivm.words import Kind
 from planner.expr.functions.table import ArgumentType, Polymorphic
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
-from sql.catalog.routine import Argument, Routine
+from sql.catalog.routine import Argument, Fold, Routine
 from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import own_acl
@@ -21,6 +21,7 @@ SQL_LANGUAGE = 14
 PYTHON_LANGUAGE = 15
 _RECORD = 2249
 _INTERNAL = 12
+_INTERNAL_TYPE = 2281
 _LANGUAGES: Final = {"python": PYTHON_LANGUAGE}
 _MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _POLYMORPHIC: Final = {
@@ -71,13 +72,25 @@ def aggregates(state: SystemState, row: Row, builtin: Mapping[str, int]) -> Iter
             continue
         fold = routine.fold
         yield row(
-            aggfnoid=relation.id, aggkind="n", aggfinalmodify="r", aggmfinalmodify="r",
+            aggfnoid=relation.id, aggkind=_kind(fold), aggfinalmodify="r", aggmfinalmodify="r",
+            aggnumdirectargs=0 if fold is None else fold.direct or 0,
             aggtransfn=0 if fold is None else function_oid(state, fold.transition, builtin),
             aggfinalfn=0 if fold is None or fold.final is None else function_oid(state, fold.final, builtin),
             aggfinalextra=fold is not None and fold.final_extra,
-            aggtranstype=_result_oid(routine) if fold is None else argument_oid(fold.state),
+            aggtranstype=_result_oid(routine) if fold is None else _state_oid(fold),
             agginitval=None if fold is None else fold.initial,
         )  # fmt: skip
+
+
+def _kind(fold: Fold | None) -> str:
+    """pg_aggregate.aggkind."""
+    if fold is None or fold.direct is None:
+        return "n"
+    return "h" if fold.hypothetical else "o"
+
+
+def _state_oid(fold: Fold) -> int:
+    return _INTERNAL_TYPE if fold.stands_for else argument_oid(fold.state)
 
 
 def function_oid(state: SystemState, name: tuple[str, ...], builtin: Mapping[str, int]) -> int:
@@ -110,7 +123,12 @@ def _variadic_oid(routine: Routine) -> int:
 def arguments(routine: Routine, defaults: bool = True) -> str:
     """pg_get_function_arguments: ``a integer, b integer DEFAULT 1``; without ``defaults``, the identity arguments."""
     plain = "IN " if routine.procedure else ""
-    return ", ".join(_argument(a, plain, defaults) for a in routine.declared if a.mode != "table")
+    shown = [_argument(a, plain, defaults) for a in routine.declared if a.mode != "table"]
+    direct = None if routine.fold is None else routine.fold.direct
+    if direct is None:
+        return ", ".join(shown)
+    ordered = shown[direct:] or shown[-1:]  # a VARIADIC argument is both
+    return " ".join([*([", ".join(shown[:direct])] if direct else []), "ORDER BY", ", ".join(ordered)])
 
 
 def _argument(argument: Argument, plain: str, defaults: bool) -> str:

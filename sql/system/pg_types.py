@@ -15,7 +15,7 @@ from sql.catalog.system.definitions import Datums, Row, definition
 from sql.catalog.user_types import typed, types_of
 from sql.system import pg_routines
 from sql.system.acls import own_acl
-from sql.system.operator_data import OPERATOR_FUNCTIONS
+from sql.system.operator_data import OPERATOR_FUNCTIONS, ORDERED_SET_FUNCTIONS
 from sql.system.pg_relations import collation_of
 from sql.system.state import OWNER, SystemState, owner_of
 from sql.system.type_data import FUNCTIONS, TYPES
@@ -29,7 +29,9 @@ _INTERNAL: Final = 12
 @cache
 def functions() -> MappingProxyType[int, str]:
     """The names of functions that a regproc column can refer to, by oid."""
-    pairs = (part.split(":") for part in (*FUNCTIONS.split(), *OPERATOR_FUNCTIONS.split()))
+    pairs = (
+        part.split(":") for part in (*FUNCTIONS.split(), *OPERATOR_FUNCTIONS.split(), *ORDERED_SET_FUNCTIONS.split())
+    )
     return MappingProxyType({int(oid): name for oid, name in pairs})
 
 

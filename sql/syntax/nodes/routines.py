@@ -56,13 +56,15 @@ class CommentStatement:
 @dataclass(frozen=True, slots=True)
 class CreateAggregateStatement:
     """CREATE AGGREGATE name (arguments) (SFUNC = …). ``arguments`` None: the old form, whose BASETYPE says them.
-    ``options``: a name, a type, or a text in quotes each."""
+    ``options``: a name, a type, or a text in quotes each. ``ordered``: the arguments of an ordered-set aggregate after
+    ORDER BY; those before it are direct."""
 
     name: TableName
     replace: bool
     arguments: tuple[ArgumentNode, ...] | None
     options: tuple[tuple[str, TypeName | str], ...]
     at: int
+    ordered: tuple[ArgumentNode, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

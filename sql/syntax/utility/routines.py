@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -49,18 +50,36 @@ def routine_statement(
     cursor.expect_symbol("(")
     if kind == "aggregate" and cursor.accept_symbol("*"):
         pass
-    elif not cursor.is_symbol(")"):
+    elif not cursor.is_symbol(")") and not (kind == "aggregate" and cursor.is_word("order", "by")):
         found.arguments = cursor.listed(partial(_argument, cursor))
-    if kind == "aggregate" and cursor.is_word("order", "by"):
-        raise unsupported("an ordered-set aggregate of one's own", position=cursor.token.start + 1)
+    ordered = _ordered(cursor, found.arguments) if kind == "aggregate" else None
     cursor.expect_symbol(")")
     if kind == "aggregate" and (options := _options(cursor)) is not None:
-        return CreateAggregateStatement(name, replace, found.arguments, options, at)
+        return CreateAggregateStatement(name, replace, found.arguments, options, at, ordered)
+    if ordered is not None:
+        raise unsupported("an ordered-set aggregate without SFUNC", position=at + 1)
     if kind != "procedure" and cursor.accept("returns"):
         _returns(cursor, found)
     while not cursor.at_end():
         _clause(cursor, found)
     return found.statement()
+
+
+def _ordered(cursor: DefinitionGrammar, direct: Sequence[ArgumentNode]) -> tuple[ArgumentNode, ...] | None:
+    """``ORDER BY arguments`` of an ordered-set aggregate, None without it; a VARIADIC one that repeats the last direct
+    one counts as that. Raises 0A000."""
+    at = cursor.token.start
+    if not cursor.accept("order", "by"):
+        return None
+    found = cursor.listed(partial(_argument, cursor))
+    if not direct or direct[-1].mode != "variadic":
+        return found
+    if len(found) != 1 or (found[0].mode, found[0].type.name) != ("variadic", direct[-1].type.name):
+        raise SqlError(
+            "0A000", "an ordered-set aggregate with a VARIADIC direct argument must have one VARIADIC aggregated "
+            "argument of the same data type", position=at + 1,
+        )  # fmt: skip
+    return ()
 
 
 def _options(cursor: DefinitionGrammar) -> tuple[tuple[str, TypeName | str], ...] | None:
@@ -229,7 +248,8 @@ def _named_type(cursor: DefinitionGrammar) -> tuple[str | None, TypeName]:
     start = cursor.index
     try:
         type_ = _type(cursor)
-        if cursor.is_symbol(",") or cursor.is_symbol(")") or cursor.is_symbol("=") or cursor.is_word("default"):
+        ends = cursor.is_symbol(",") or cursor.is_symbol(")") or cursor.is_symbol("=")
+        if ends or cursor.is_word("default") or cursor.is_word("order", "by"):
             return None, type_
     except SqlError:
         pass
@@ -338,9 +358,10 @@ def signature(cursor: DefinitionGrammar, aggregate: bool) -> tuple[TableName, tu
         return name, None
     if aggregate and cursor.accept_symbol("*") and not cursor.is_symbol(")"):
         raise cursor.error()
-    arguments: list[ArgumentNode] = []
-    while not cursor.accept_symbol(")"):
-        if arguments:
-            cursor.expect_symbol(",")
-        arguments.append(_argument(cursor))
+    arguments: tuple[ArgumentNode, ...] = ()
+    if not cursor.is_symbol(")") and not (aggregate and cursor.is_word("order", "by")):
+        arguments = cursor.listed(partial(_argument, cursor))
+    if aggregate:
+        arguments = (*arguments, *(_ordered(cursor, arguments) or ()))
+    cursor.expect_symbol(")")
     return name, tuple(a.type for a in arguments if a.mode != "out")

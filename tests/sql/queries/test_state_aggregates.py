@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -140,3 +141,76 @@ def test_views_refold_the_groups_that_change(client: Client, server: Server) -> 
         client.run(change)
         assert client.rows("VERIFY MATERIALIZED VIEW folded") == []
         assert client.sorted("SELECT * FROM folded") == client.sorted(query), change
+
+
+ORDERED = (
+    "CREATE FUNCTION at_place(anycompatiblearray, int) RETURNS anycompatible LANGUAGE sql AS 'SELECT $1[$2]'",
+    "CREATE AGGREGATE placed(int ORDER BY anycompatible) (sfunc = array_append, stype = anycompatiblearray,"
+    " initcond = '{}', finalfunc = at_place)",
+    "CREATE FUNCTION fenced(text, text, int) RETURNS text LANGUAGE sql AS $$ SELECT $2 || coalesce($1, '') || $3 $$",
+    "CREATE AGGREGATE fence(text, int ORDER BY text) (sfunc = textcat, stype = text, finalfunc = fenced)",
+    "CREATE AGGREGATE disc(float8 ORDER BY anyelement) (sfunc = ordered_set_transition, stype = internal,"
+    " finalfunc = percentile_disc_final, finalfunc_extra)",
+    "CREATE AGGREGATE my_rank(VARIADIC \"any\" ORDER BY VARIADIC \"any\") (sfunc = ordered_set_transition_multi,"
+    " stype = internal, finalfunc = rank_final, finalfunc_extra, hypothetical)",
+)  # fmt: skip
+
+
+def test_ordered_sets(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    client = server.client()
+    for text in (*SETUP[:2], *ORDERED):
+        client.run(text)
+    query = (
+        "SELECT g, placed(2) WITHIN GROUP (ORDER BY x DESC) AS p, fence('<', g) WITHIN GROUP (ORDER BY t DESC) AS f,"
+        " disc(0.5) WITHIN GROUP (ORDER BY x) AS d, my_rank(2, 'b') WITHIN GROUP (ORDER BY x, t) AS r,"
+        " placed(1) WITHIN GROUP (ORDER BY x) FILTER (WHERE x > 1) AS q FROM ag GROUP BY g"
+    )
+    assert client.sorted(query) == [
+        ("1", "2", "<bba1", "2", "2", "2"), ("2", "5", "<c2", "5", "1", "5"), ("3", None, "<3", None, "1", None)
+    ]  # fmt: skip
+    client.run(f"CREATE MATERIALIZED VIEW om AS {query}")
+    for change in (
+        "INSERT INTO ag VALUES (1, 7, 'z'), (4, NULL, NULL), (NULL, 3, 'n'), (1, 2, 'b')",
+        "UPDATE ag SET x = coalesce(x, 0) - 1 WHERE g < 3",
+        "DELETE FROM ag WHERE t = 'b'",
+    ):
+        client.run(change)
+        assert client.rows("VERIFY MATERIALIZED VIEW om") == []
+        assert client.sorted("TABLE om") == client.sorted(query)
+    server.restart()
+    client = server.client()
+    client.run("DELETE FROM ag WHERE g = 3")
+    assert client.rows("VERIFY MATERIALIZED VIEW om") == []
+    catalog = (
+        "SELECT proname, pg_get_function_arguments(p.oid), aggkind, aggnumdirectargs, aggfinalfn::text FROM pg_proc p"
+        " JOIN pg_aggregate ON aggfnoid = p.oid ORDER BY 1"
+    )
+    assert client.rows(catalog) == [
+        ("disc", "double precision ORDER BY anyelement", "o", "1", "percentile_disc_final"),
+        ("fence", "text, integer ORDER BY text", "o", "2", "fenced"),
+        ("my_rank", 'VARIADIC "any" ORDER BY VARIADIC "any"', "h", "1", "rank_final"),
+        ("placed", "integer ORDER BY anycompatible", "o", "1", "at_place"),
+    ]
+    for text, state, message in (
+        ("SELECT placed(1, x) FROM ag", "42809", "WITHIN GROUP is required for ordered-set aggregate placed"),
+        ("SELECT fence('<', 1) WITHIN GROUP (ORDER BY x) FROM ag", "42883",
+         "function fence(unknown, integer, integer) does not exist"),
+        ("SELECT fence('<', 1) WITHIN GROUP (ORDER BY t) OVER () FROM ag", "0A000",
+         "OVER is not supported for ordered-set aggregate fence"),
+        ("CREATE AGGREGATE bad(VARIADIC int[] ORDER BY text) (sfunc = textcat, stype = text)", "0A000",
+         "an ordered-set aggregate with a VARIADIC direct argument must have one VARIADIC aggregated argument of the "
+         "same data type"),
+        ("CREATE AGGREGATE bad(text ORDER BY text) (sfunc = textcat, stype = text, hypothetical)", "0A000",
+         "a hypothetical-set aggregate of functions of one's own is not supported"),
+        ('DROP AGGREGATE my_rank(VARIADIC "any" ORDER BY VARIADIC "any")', "2BP01",
+         'cannot drop function my_rank("any") because other objects depend on it'),
+        ("DROP AGGREGATE fence(text, int)", "42883", "aggregate fence(text, integer) does not exist"),
+    ):  # fmt: skip
+        error = client.error(text)
+        assert (error.sqlstate, error.message) == (state, message)
+    client.run("CREATE AGGREGATE plain(text) (sfunc = textcat, stype = text)")
+    error = client.error("SELECT plain() WITHIN GROUP (ORDER BY t) FROM ag")
+    assert error.message == "plain is not an ordered-set aggregate, so it cannot have WITHIN GROUP"
+    client.run("DROP AGGREGATE fence(text, int ORDER BY text) CASCADE")
+    server.close()
