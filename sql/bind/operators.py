@@ -27,6 +27,7 @@ from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Operators, Relation
 from sql.catalog.operators import Operator
+from sql.catalog.search_path import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def applied(env: Environment, symbol: str, args: list[Scalar], at: int, schema_n
     if choice is None:
         raise no_operator(shown, types, at)
     if isinstance(choice.overload, _Own):
+        if schema_name is None and isinstance(env.catalog, Recorder):
+            env.catalog.record_operator(choice.overload.relation, at)
         return _own(env, choice, args, at)
     return _builtin(env, choice, args, at)
 

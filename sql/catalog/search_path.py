@@ -210,7 +210,8 @@ class Pinned:
     def operators(self, schema_name: str | None, symbol: str) -> Operators:
         needed = [r for r in map(self.catalog.by_id, self.view.dependencies) if r is not None]
         found = [r for r in needed if r.operator is not None and r.operator.symbol == symbol]
-        return tuple(r for r in found if schema_name in (None, r.schema_name)), ()
+        bare = {r.relation for r in self.view.references if r.schema_name is None}
+        return tuple(r for r in found if (r.id in bare if schema_name is None else r.schema_name == schema_name)), ()
 
     def type(self, schema_name: str | None, name: str) -> Relation | None:
         for reference in self.view.references:
@@ -275,6 +276,10 @@ class Recorder:
     def record(self, schema_name: str | None, name: str, at: int) -> None:
         """Records that a resolved name occurs at this offset."""
         self.names[schema_name, name][1].add(at)
+
+    def record_operator(self, relation: Relation, at: int) -> None:
+        """Records that an operator at this offset, written without a schema, is this one."""
+        self.names.setdefault((None, relation.name), (relation.id, set()))[1].add(at)
 
     def temporary(self) -> bool:
         """Whether any relation looked up is temporary."""

@@ -79,6 +79,11 @@ def test_names_keep_their_meaning(client: Client, server: Server) -> None:
     assert client.rows("SELECT 1 + 2, 1 ~~~ 2, 1 OPERATOR(pg_catalog.+) 2") == [("-199", "-199", "3")]
     client.run("CREATE TABLE public.one AS SELECT 1 AS a")
     client.run("CREATE VIEW public.shown AS SELECT a + 2 AS x, a ~~~ 2 AS y FROM public.one")
+    client.run("CREATE VIEW public.mixed AS SELECT a OPERATOR(first.+) 2 AS x, a + 2 AS y FROM public.one")
+    client.run("SET search_path TO public")
+    client.run("CREATE VIEW public.plain AS SELECT a OPERATOR(first.+) 2 AS x, a + 2 AS y FROM public.one")
+    assert client.rows("SELECT * FROM mixed, plain") == [("201", "-199", "201", "3")]
+    client.run("SET search_path TO second, pg_catalog, first, public")
     client.run("CREATE FUNCTION public.g(int) RETURNS int LANGUAGE sql AS 'SELECT $1 + 2'")
     client.run("SET search_path TO public")
     assert client.rows("SELECT x, y, g(1) FROM shown") == [("-199", "-199", "-199")]
