@@ -59,6 +59,7 @@ class Kind(Enum):
     REGPROC = "regproc"
     REGNAMESPACE = "regnamespace"
     REGCONFIG = "regconfig"
+    REGDICTIONARY = "regdictionary"
     TIMETZ = "timetz"
     INET = "inet"
     CIDR = "cidr"
@@ -88,7 +89,7 @@ _DIRECT: Final = frozenset(
     {
         Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.CHAR1, Kind.DATE, Kind.TIME,
         Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMETZ, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC,
-        Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.ENUM, Kind.VOID,
+        Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.REGDICTIONARY, Kind.ENUM, Kind.VOID,
     }
 )  # fmt: skip
 
@@ -222,6 +223,7 @@ JSONPATH: Final = SqlType(Kind.JSONPATH)
 TSVECTOR: Final = SqlType(Kind.TSVECTOR)
 TSQUERY: Final = SqlType(Kind.TSQUERY)
 REGCONFIG: Final = SqlType(Kind.REGCONFIG)
+REGDICTIONARY: Final = SqlType(Kind.REGDICTIONARY)
 OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)

@@ -13,7 +13,7 @@ from storage.types.textsearch import configuration, query, vector
 _ALL: Final = (
     bits.BIT, bits.VARBIT, jsonpath.DEFINITION, macaddr.MACADDR, macaddr.MACADDR8, network.INET, network.CIDR,
     point.DEFINITION, ranges.RANGE, ranges.MULTIRANGE, timetz.DEFINITION, uuid.DEFINITION,
-    configuration.DEFINITION, query.DEFINITION, vector.DEFINITION,
+    configuration.DEFINITION, configuration.DICTIONARY, query.DEFINITION, vector.DEFINITION,
 )  # fmt: skip
 DEFINITIONS: Final[dict[Kind, TypeDefinition]] = {own.kind: own for own in _ALL}
 FAMILIES: Final[tuple[SqlType, ...]] = tuple(type_ for own in _ALL for type_ in own.family)

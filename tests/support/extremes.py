@@ -53,6 +53,7 @@ TEXTS: dict[SqlType, tuple[str, ...]] = {
     SqlType(Kind.TIMETZ): ("00:00:00+15:59:59", "24:00:00-15:59:59", "04:05:06.789-08"),
     SqlType(Kind.JSONPATH): ("$", "strict $.a[*] ? (@ > 1).b", '$.**{2 to last}.size() + 1', "1"),
     SqlType(Kind.TSVECTOR): ("", "a:1A,16383 'b c'", "fat cat:3B"), SqlType(Kind.REGCONFIG): ("simple", "english"),
+    SqlType(Kind.REGDICTIONARY): ("simple", "english_stem"),
     SqlType(Kind.TSQUERY): ("", "a & !( b:*A | c ) <16384> d", "a"),
     SqlType(Kind.INET): ("0.0.0.0/0", "255.255.255.255", "10.1.2.3/8", "::/0", "ffff::ffff"),
     SqlType(Kind.CIDR): ("0.0.0.0/0", "10.0.0.0/8", "::/0", "::1"),

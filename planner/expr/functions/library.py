@@ -68,6 +68,7 @@ from planner.expr.functions.table import FUNCTIONS, Function, overloads
 from planner.expr.functions.text import bytes as bytes_
 from planner.expr.functions.text import concat, encoding, regex, regex_parts, string, unicode
 from planner.expr.functions.textsearch import calls as textsearch
+from planner.expr.functions.textsearch import parsing, ranking, rewriting, vectors
 from planner.expr.scalar import Call, Scalar
 
 __all__ = [
@@ -78,12 +79,12 @@ __all__ = [
 FAMILIES: Final = (
     accumulation, aggregate_support, array, array_samples, bits, boolean, bytes_, casts, catalog, clock, compare,
     concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, inputs, integer,
-    intervals, json_access,
-    json_building, json_casts, json_changes, json_constructors, json_containment, json_members, json_populating,
-    jsonpath, locks, network, number_casts, numeric, objects, ordered_set, overlaps, points, privileges, python_calls,
-    randoms, ranges, recursion, regex, regex_parts, routine, row, sampling, sequence, server, session, sizes, sql_json,
-    string, subquery, text_casts, textsearch, time_casts, time_operators, timetz, to_char, unicode, uuid, values,
-    variadic, visibility, waiting, zones,
+    intervals, json_access, json_building, json_casts, json_changes, json_constructors, json_containment,
+    json_members, json_populating, jsonpath, locks, network, number_casts, numeric, objects, ordered_set, overlaps,
+    parsing, points, privileges, python_calls, randoms, ranges, ranking, recursion, regex, regex_parts, rewriting,
+    routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts, textsearch,
+    time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, vectors, visibility, waiting,
+    zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

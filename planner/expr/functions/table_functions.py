@@ -48,6 +48,7 @@ from planner.expr.functions.system import inputs, objects
 from planner.expr.functions.table import ANYARRAY, ANYMULTIRANGE
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
+from planner.expr.functions.textsearch import parsing, vectors
 from storage.types import codec
 from storage.types.arrays import shape
 from storage.types.numeric import WIDE
@@ -57,7 +58,7 @@ from storage.types.zones import zone_meant
 
 __all__ = ["FAMILIES", "TABLE_FUNCTIONS", "Expansion", "Implementation", "table_overloads"]
 
-FAMILIES: Final = (inputs, json_sets, json_table, jsonpath, objects)
+FAMILIES: Final = (inputs, json_sets, json_table, jsonpath, objects, parsing, vectors)
 """The modules that have added their functions to the table."""
 
 

@@ -103,11 +103,21 @@ def _crc(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+def order_of_operator(operator: Operator) -> int:
+    """An operator's number: the greatest comes first."""
+    return _CODES[operator]
+
+
+def order_of_term(term: Term) -> bytes:
+    """A term's place among others."""
+    lexeme = term.lexeme.encode()
+    return struct.pack(">I", 0x7FFFFFFF - _signed(_crc(lexeme))) + lexeme + b"\0"
+
+
 def _order(node: Node) -> bytes:
     """A node's place among others: operators first, each comparison but that of lexemes from the greatest down."""
     if isinstance(node, Term):
-        lexeme = node.lexeme.encode()
-        return b"\1" + struct.pack(">I", 0x7FFFFFFF - _signed(_crc(lexeme))) + lexeme + b"\0"
+        return b"\1" + order_of_term(node)
     parts = b"".join(map(_order, operands(node)))
     return struct.pack("BB", 0, 255 - _CODES[node.operator]) + parts + struct.pack(">H", 0xFFFF - node.distance)
 

@@ -36,7 +36,9 @@ from storage.types.text_number import fit_numeric
 
 INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
 FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
-REGS: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.REGCONFIG)
+REGS: Final = (
+    Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.REGDICTIONARY,
+)  # fmt: skip
 OIDS: Final = (Kind.OID, *REGS)
 _LEAST8: Final = -(2**63)
 _UNSIGNED: Final = np.int64(0xFFFFFFFF)

@@ -31,7 +31,7 @@ RAISING_CASTS: Final = (CAST, ASSIGNMENT_CAST)
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN})
 
 
-_REGS: Final = "regclass regtype regproc regnamespace regconfig"
+_REGS: Final = "regclass regtype regproc regnamespace regconfig regdictionary"
 
 
 def _pairs(text: str) -> dict[Kind, frozenset[Kind]]:

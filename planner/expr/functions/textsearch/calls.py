@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ivm.errors import SqlError, too_deep
-from ivm.words import BOOL, INT4, JSON, JSONB, REGCONFIG, TEXT, TSQUERY, TSVECTOR, Kind, SqlType
+from ivm.words import BOOL, INT4, JSON, JSONB, REGCONFIG, TEXT, TSQUERY, TSVECTOR, SqlType
 from planner.expr.functions.table import CallSite, Raises, per_value, session_of
 from planner.expr.functions.textsearch.dictionaries import CONFIGURATIONS, lexemes, vector_of_words
-from planner.expr.functions.textsearch.json import flagged_of, strings_of
+from planner.expr.functions.textsearch.headlines import headline
+from planner.expr.functions.textsearch.json import flagged_of, headline_of, strings_of
 from planner.expr.functions.textsearch.matching import matches
 from planner.expr.functions.textsearch.queries import (
     phraseto_tsquery,
@@ -18,12 +19,11 @@ from planner.expr.functions.textsearch.queries import (
     websearch_to_tsquery,
 )
 from storage.types.textsearch.configuration import configuration
-from storage.types.textsearch.lexemes import MOST_POSITION, WEIGHTS
+from storage.types.textsearch.lexemes import MOST_POSITION
 from storage.types.textsearch.nodes import Node, Operation, Operator, Query, Term, joined, negation
 from storage.types.textsearch.query_text import MOST_DISTANCE, distance_error, format_query
 from storage.types.textsearch.vector import Vector, position
 
-CHAR1: Final = SqlType(Kind.CHAR1)
 _MOST_PLACES: Final = 255
 
 
@@ -37,6 +37,11 @@ def known(oid: int) -> int:
 def default_configuration(site: CallSite) -> int:
     """The session's default_text_search_config."""
     return configuration(session_of(site).setting("default_text_search_config") or "english")
+
+
+per_value("get_current_ts_config", (), REGCONFIG, makes_null=False, needs_site=True, volatility="stable")(
+    default_configuration
+)
 
 
 def configured(name: str, types: tuple[SqlType, ...], result: SqlType, function: Callable[..., Any]) -> None:
@@ -71,15 +76,20 @@ configured("to_tsquery", (TEXT,), TSQUERY, to_tsquery)
 configured("plainto_tsquery", (TEXT,), TSQUERY, plainto_tsquery)
 configured("phraseto_tsquery", (TEXT,), TSQUERY, phraseto_tsquery)
 configured("websearch_to_tsquery", (TEXT,), TSQUERY, websearch_to_tsquery)
+for _result, _headline in ((TEXT, headline), (JSON, headline_of(JSON)), (JSONB, headline_of(JSONB))):
+    configured("ts_headline", (_result, TSQUERY), _result, _headline)
+    configured("ts_headline", (_result, TSQUERY, TEXT), _result, _headline)
 
 
 @per_value("@@", (TSVECTOR, TSQUERY), BOOL, makes_null=False)
+@per_value("@@@", (TSVECTOR, TSQUERY), BOOL, makes_null=False)
 def vector_matches(vector: Vector, query: Query) -> bool:
     """``vector @@ query``"""
     return bool(_guarded(matches, vector, query))
 
 
 @per_value("@@", (TSQUERY, TSVECTOR), BOOL, makes_null=False)
+@per_value("@@@", (TSQUERY, TSVECTOR), BOOL, makes_null=False)
 def query_matches(query: Query, vector: Vector) -> bool:
     """``query @@ vector``"""
     return vector_matches(vector, query)
@@ -190,30 +200,3 @@ def _without_negations(node: Node) -> Node | None:
     if left is None or right is None:
         return None if node.operator == "|" else left or right
     return Operation(node.operator, right, left, node.distance)
-
-
-@per_value("strip", (TSVECTOR,), TSVECTOR, makes_null=False, raises=Raises.NEVER)
-def strip(vector: Vector) -> Vector:
-    """The lexemes alone."""
-    return Vector(tuple((lexeme, ()) for lexeme, _ in vector))
-
-
-@per_value("length", (TSVECTOR,), INT4, makes_null=False, raises=Raises.NEVER)
-def length(vector: Vector) -> int:
-    """How many lexemes it has."""
-    return len(vector)
-
-
-@per_value("setweight", (TSVECTOR, CHAR1), TSVECTOR, makes_null=False)
-def setweight(vector: Vector, weight: str) -> Vector:
-    """All places with this weight."""
-    if weight.upper() not in ("A", "B", "C", "D"):
-        raise SqlError("22023", f"unrecognized weight: {ord(weight) if weight else 0}")
-    bits = WEIGHTS.index(weight.upper()) << 14
-    return Vector(tuple((lexeme, tuple(bits | position(p) for p in places)) for lexeme, places in vector))
-
-
-@per_value("ts_delete", (TSVECTOR, TEXT), TSVECTOR, makes_null=False, raises=Raises.NEVER)
-def ts_delete(vector: Vector, lexeme: str) -> Vector:
-    """The vector without a lexeme."""
-    return Vector(tuple(entry for entry in vector if entry[0] != lexeme))

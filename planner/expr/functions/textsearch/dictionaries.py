@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from planner.expr.functions.text.string import lower
 from planner.expr.functions.textsearch.tokens import Token, tokens
-from storage.types.textsearch.configuration import ENGLISH, SIMPLE
+from storage.types.textsearch.configuration import ENGLISH, ENGLISH_STEMS, SIMPLE, SIMPLE_WORDS
 from storage.types.textsearch.lexemes import MOST_POSITION
 from storage.types.textsearch.vector import Vector
 
@@ -47,9 +47,19 @@ def _stemmed(word: str) -> str:
 
 def lexeme(token: Token, configuration: int) -> str | None:
     """The lexeme of a token; None for a stop word."""
-    word = lower(token.text)
-    if configuration != ENGLISH or not token.is_word:
-        return word
+    return looked_up(dictionary_of(token, configuration), token.text)
+
+
+def dictionary_of(token: Token, configuration: int) -> int:
+    """The dictionary that a configuration asks about a token."""
+    return ENGLISH_STEMS if configuration == ENGLISH and token.is_word else SIMPLE_WORDS
+
+
+def looked_up(dictionary: int, text: str) -> str | None:
+    """What a dictionary makes of a word; None for a stop word."""
+    word = lower(text)
+    if dictionary == SIMPLE_WORDS or not word:
+        return word or None
     return None if word in _STOP else _stemmed(word)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of json and jsonb: to_tsvector, json_to_tsvector and jsonb_to_tsvector."""
+"""Vectors and headlines of json and jsonb: to_tsvector, json_to_tsvector, jsonb_to_tsvector, ts_headline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.functions.json.trees import tree_of
 from planner.expr.functions.textsearch.dictionaries import lexemes, vector_of_words
-from storage.types.text_json import load_json
+from planner.expr.functions.textsearch.headlines import headline
+from planner.expr.functions.textsearch.options import options_of
+from storage.types.text_json import load_json, quoted
+from storage.types.textsearch.nodes import Query
 from storage.types.textsearch.vector import Vector
 
 _KINDS: Final = ("string", "numeric", "boolean", "key", "all")
@@ -66,3 +69,27 @@ def strings_of(type_: SqlType) -> Callable[[int, str], Vector]:
 def flagged_of(type_: SqlType) -> Callable[[int, str, str], Vector]:
     """json_to_tsvector or jsonb_to_tsvector."""
     return lambda oid, value, flags: _vector(type_, oid, value, _wanted(flags))
+
+
+def headline_of(type_: SqlType) -> Callable[..., str]:
+    """ts_headline of json or jsonb: each string that is a value becomes its headline."""
+
+    def compute(oid: int, value: str, query: Query, options: str = "") -> str:
+        tree = tree_of(type_)
+        options_of(options)  # they are checked for documents without strings too
+        shown = _shown(type_, tree.load(value), lambda text: headline(oid, text, query, options))
+        return tree.datum(tree.load(shown))
+
+    return compute
+
+
+def _shown(type_: SqlType, document: Any, change: Callable[[str], str]) -> str:
+    """The text of a document with its strings changed."""
+    tree = tree_of(type_)
+    kind = tree.kind(document)
+    if kind == "object":
+        pairs = tree.pairs(document)
+        return "{" + ",".join(f"{quoted(key)}:{_shown(type_, value, change)}" for key, value in pairs) + "}"
+    if kind == "array":
+        return "[" + ",".join(_shown(type_, item, change) for item in tree.items(document)) + "]"
+    return quoted(change(tree.text(document) or "")) if kind == "string" else tree.datum(document)

@@ -1,4 +1,4 @@
-"""Whether a vector matches a query: ``@@``.
+"""Whether a query holds for the places where its terms are: ``@@``, and the covers of rankings and headlines.
 
 A phrase is looked for by positions: each part of it gives those at which it ends, or (``negate``) those at which it
 does not. A lexeme without positions leaves a phrase undecided, which is no match.
@@ -6,11 +6,15 @@ does not. A lexeme without positions leaves a phrase undecided, which is no matc
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from storage.types.textsearch.nodes import Node, Query, Term
 from storage.types.textsearch.vector import Vector, position
+
+Found = Callable[[Term], Sequence[tuple[int, ...]]]
+"""The places of each lexeme that a term stands for; () for a lexeme without positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,49 +35,60 @@ _NOWHERE: Final = _Places(frozenset())
 
 def matches(vector: Vector, query: Query) -> bool:
     """``vector @@ query``; an empty query matches nothing."""
+    return query.root is not None and holds(query.root, finder(vector))
+
+
+def finder(vector: Vector) -> Found:
+    """Where a term is in a vector, at places of its weights. A lexeme without positions has every weight."""
     entries = dict(vector)
-    return query.root is not None and _holds(query.root, entries)
+
+    def found(term: Term) -> list[tuple[int, ...]]:
+        if term.prefix:
+            named = [places for lexeme, places in entries.items() if lexeme.startswith(term.lexeme)]
+        else:
+            named = [entries[term.lexeme]] if term.lexeme in entries else []
+        if not term.weights:
+            return named
+        weighed = ((places, tuple(p for p in places if has_weight(term, p))) for places in named)
+        return [kept for places, kept in weighed if kept or not places]
+
+    return found
 
 
-def _found(term: Term, entries: dict[str, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    if term.prefix:
-        return [places for lexeme, places in entries.items() if lexeme.startswith(term.lexeme)]
-    return [entries[term.lexeme]] if term.lexeme in entries else []
-
-
-def _has_weight(term: Term, place: int) -> bool:
+def has_weight(term: Term, place: int) -> bool:
+    """Whether a place has one of the term's weights."""
     return not term.weights or bool(term.weights >> (place >> 14) & 1)
 
 
-def _holds(node: Node, entries: dict[str, tuple[int, ...]]) -> bool:
-    """Whether it matches. A lexeme without positions has every weight."""
+def holds(node: Node, found: Found) -> bool:
+    """Whether it matches."""
     if isinstance(node, Term):
-        return any(not places or any(_has_weight(node, p) for p in places) for places in _found(node, entries))
+        return bool(found(node))
     match node.operator:
         case "!":
-            return not _holds(node.right, entries)
+            return not holds(node.right, found)
         case "&" | "|":
             assert node.left is not None
             test = all if node.operator == "&" else any
-            return test(_holds(part, entries) for part in (node.left, node.right))
+            return test(holds(part, found) for part in (node.left, node.right))
         case "<->":
-            places = _places(node, entries)
+            places = _places(node, found)
             return places is not None and places.matches
         case _:
             assert_never(node.operator)
 
 
-def _places(node: Node, entries: dict[str, tuple[int, ...]]) -> _Places | None:
+def _places(node: Node, found: Found) -> _Places | None:
     """Where a part of a phrase is; None: not known."""
     if isinstance(node, Term):
-        found = _found(node, entries)
-        if any(not places for places in found):
+        known = found(node)
+        if any(not places for places in known):
             return None
-        return _Places(frozenset(position(p) for places in found for p in places if _has_weight(node, p)))
-    right = _places(node.right, entries)
+        return _Places(frozenset(position(p) for places in known for p in places))
+    right = _places(node.right, found)
     if node.left is None:
         return None if right is None else _Places(right.at, not right.negate, right.width)
-    left = _places(node.left, entries)
+    left = _places(node.left, found)
     if node.operator == "|":
         return None if left is None or right is None else _either(left, right)
     if (left is not None and not left.matches) or (right is not None and not right.matches):
