@@ -222,6 +222,10 @@ NAMES = {f.name for f in FUNCTIONS.values()} | set(FUNCTIONS)
 EXEMPT = {
     "sql/syntax": "the grammar's own words and operators",
     "sql/bind/calls.py": "the SQL standard's synonyms, which Postgres shows as other functions' columns",
+    "sql/deparse": "the grammar's words and operators, written again",
+    "sql/bind/exclusion.py": "the operators that a constraint can be enforced by",
+    "sql/system/operators.py": "the same, as the catalog lists them",
+    "sql/bind/joins.py": "the sides of a join, of which two are words of functions too",
     "sql/catalog/operators.py": "the parts of an operator, of which two are words of functions too",
     "sql/bind/sequences.py": "their first argument is looked up in the catalog when it is bound",
 }

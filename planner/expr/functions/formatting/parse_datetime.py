@@ -91,11 +91,11 @@ class _Reader:
         """A character of the template, which matches any character; a separator outside quotes matches at most one
         separator of the text."""
         c = token.text
-        here = self.text[self.at]
+        here = self.text[self.at : self.at + 1]  # spaces before it may have been the last
         if self.fixed:
             self.at += 1
         elif not token.quoted and (c in _SPACES or _is_separator(c)):
-            if here in _SPACES or _is_separator(here):
+            if here and (here in _SPACES or _is_separator(here)):
                 self.at += 1
             else:
                 self.extra -= 1

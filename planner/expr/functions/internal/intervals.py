@@ -77,6 +77,7 @@ def _interval(site: CallSite, value: object) -> tuple[int, int] | None:
 
 
 def _ends(site: CallSite, value: object) -> tuple[int, int] | None:
+    """The interval; None for an empty range, and for a type whose values are no intervals."""
     match site.args[0].kind:
         case Kind.POINT:
             assert isinstance(value, bytes)
@@ -85,8 +86,10 @@ def _ends(site: CallSite, value: object) -> tuple[int, int] | None:
         case Kind.INET | Kind.CIDR:
             assert isinstance(value, bytes)
             return _network(value)
-        case _:
+        case Kind.RANGE | Kind.MULTIRANGE:
             return _hull(site, value)
+        case _:
+            return None
 
 
 def _network(datum: bytes) -> tuple[int, int]:
