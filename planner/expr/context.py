@@ -140,6 +140,14 @@ class SessionFunctions(Protocol):
         """has_…_privilege of this kind of object, for a role (None: the current one) and an object by name or oid."""
         ...
 
+    def default_acl(self, kind: str, owner: int) -> tuple[str, ...]:
+        """acldefault. Raises 22023."""
+        ...
+
+    def exploded_acl(self, items: Sequence[object]) -> Sequence[tuple[int, int, str, bool]]:
+        """aclexplode: grantor, grantee, privilege, and whether it may be granted. Raises 22P02, 42704."""
+        ...
+
     def has_role(self, role: object, other: object, privileges: str) -> bool:
         """pg_has_role."""
         ...

@@ -34,6 +34,7 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     as_of = None if query.as_of is None else epoch_expression(env, query.as_of, "AS OF")
     _check_locked(query)
     bound = resolve_columns(env, bind_query(env, replace(query, as_of=None, locking=None), None))
+    _note_locked(env, query)
     columns = _typed_columns(bound)
     if not bound.order:
         rel, order = in_order(bound.rel, limited=bound.limit is not None)
@@ -65,6 +66,23 @@ def _check_locked(query: nodes.Query) -> None:
         if name not in known:
             message = f'relation "{name}" in FOR UPDATE clause not found in FROM clause'
             raise SqlError("42P01", message, position=at + 1)
+
+
+def _note_locked(env: Environment, query: nodes.Query) -> None:
+    """FOR UPDATE needs UPDATE on the relations that it locks, or on some of their columns."""
+    if query.locking is None or env.asking is None or not isinstance(query.body, nodes.Select):
+        return
+    wanted = {name for name, _ in query.locking}
+    todo = list(query.body.from_)
+    while todo:
+        ref = todo.pop()
+        if isinstance(ref, nodes.JoinedTable):
+            todo += [ref.left, ref.right]
+        elif isinstance(ref, nodes.TableName) and (not wanted or (ref.alias or ref.name) in wanted):
+            relation = None if ref.name in env.ctes else env.catalog.resolve(ref.schema_name, ref.name)
+            for use in env.asking.uses:
+                if relation is not None and use.relation.id == relation.id and use.role == env.asking.role:
+                    use.need("w")
 
 
 def bind_stored(env: Environment, query: nodes.Query) -> Query:

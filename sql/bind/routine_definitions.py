@@ -41,12 +41,14 @@ def create_function(env: Environment, node: nodes_routines.CreateFunctionStateme
     routine = Routine(
         node.name.name, declared, shape.result, node.returns_set, shape.table, node.volatility, node.strict,
         node.expression, language=node.language, procedure=node.kind == "procedure", record=shape.record,
-        trigger=shape.trigger, vectorised=node.vectorised,
+        trigger=shape.trigger, vectorised=node.vectorised, definer=node.definer,
     )  # fmt: skip
     relation = Relation(
         0, schema_name, signature(routine.name, routine.types), RelationKind.FUNCTION, shape.columns,
         definition=node.body, routine=routine,
     )  # fmt: skip
+    if node.language == "python" and node.definer:
+        raise unsupported("SECURITY DEFINER of a Python function", position=node.at + 1)
     if node.language == "python":
         return CreateFunction(relation, node.replace, checked_function(relation, routine))
     try:
@@ -60,7 +62,7 @@ def _checked(env: Environment, relation: Relation, routine: Routine, body: str) 
     (``sql.ddl.routine_bodies``), polymorphic ones by their calls."""
     if routine.language != "sql":
         return relation
-    if routine.procedure or routine.returns_nothing or not is_query(routine, body):
+    if routine.procedure or routine.returns_nothing or routine.definer or not is_query(routine, body):
         return replace(relation, routine=replace(routine, statements=True))
     if routine.polymorphic:
         return relation
@@ -94,9 +96,20 @@ def alter_routine(env: Environment, node: nodes_routines.AlterRoutineStatement) 
         routine, name=node.rename or routine.name, volatility=node.volatility or routine.volatility,
         strict=routine.strict if node.strict is None else node.strict,
     )  # fmt: skip
+    if node.definer is not None and node.definer != routine.definer:
+        changed = _secured(changed, old.definition or "", definer=node.definer)
     home = old.schema_name if node.schema_name is None else env.catalog.home(node.schema_name, False)
     new = replace(old, routine=changed, name=signature(changed.name, changed.types), schema_name=home)
     return AlterFunction(old, new, f"ALTER {node.kind.upper()}", node.owner)
+
+
+def _secured(routine: Routine, body: str, *, definer: bool) -> Routine:
+    """A routine that runs as its owner, or no more: as its owner it is interpreted. Raises 0A000."""
+    if routine.language == "python":
+        raise unsupported("SECURITY DEFINER of a Python function")
+    if routine.language == "sql" and not routine.procedure and not definer and is_query(routine, body):
+        raise unsupported("ALTER FUNCTION … SECURITY INVOKER of this function", "Use CREATE OR REPLACE FUNCTION.")
+    return replace(routine, definer=definer, statements=routine.statements or (definer and routine.language == "sql"))
 
 
 def comment(env: Environment, node: nodes_routines.CommentStatement, operator: Relation | None) -> Comment:

@@ -248,7 +248,7 @@ class Definer:
             raise self._schema_needed(names, inside, outside)
         self._check_types(inside, {r.id for r in (*inside, *outside)})
         gone = sorted((*inside, *outside), key=lambda r: r.oid)
-        ids, cascaded = _closed(self.writer, self.names, gone)
+        ids, cascaded = closed(self.writer, self.names, gone)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
         described = [self._described(r) for r in gone if r.id not in with_tables]
         tell_cascade(self.notify, [*described, *map(link_text, self._referring(ids)), *cascaded])
@@ -395,11 +395,11 @@ def drop_temporary(writer: Writer, schemas: Iterable[str]) -> None:
     catalog = writer.catalog
     names = [name for name in schemas if name in catalog.schemas]
     inside = catalog.inside(names)
-    ids, _ = _closed(writer, SearchPathReader(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
+    ids, _ = closed(writer, SearchPathReader(catalog), [*inside, *catalog.dependents([r.id for r in inside])])
     writer.drop_schemas(names, ids)
 
 
-def _closed(writer: Writer, names: SearchPathReader, gone: list[Relation]) -> tuple[set[int], list[str]]:
+def closed(writer: Writer, names: SearchPathReader, gone: list[Relation]) -> tuple[set[int], list[str]]:
     """The ids of the dropped relations and their tables' sequences, and the defaults that were dropped with the
     sequences."""
     ids = {r.id for r in gone}

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.access import DATABASE_OBJECT, Access, Securable
-from sql.catalog.catalog import LABELS, Catalog, Relation
+from sql.catalog.acl import roles_in
+from sql.catalog.catalog import LABELS, Catalog, Relation, RelationKind
+from sql.catalog.search_path import SearchPathReader
 from sql.catalog.securables import object_name, schema_object, securable
+
+_DEFAULTED: Final = {"r": "relations", "s": "sequences", "f": "functions", "T": "types", "n": "schemas"}
 
 
 def check_owner(access: Access, role: int, relation: Relation) -> None:
@@ -22,25 +27,29 @@ def check_schema_owner(catalog: Catalog, role: int, name: str) -> None:
         raise SqlError("42501", f"must be owner of schema {name}")
 
 
-def objects(catalog: Catalog) -> Iterator[tuple[Securable, str]]:
+def objects(names: SearchPathReader) -> Iterator[tuple[Securable, str]]:
     """Everything that exists and has an owner, with what messages call it."""
+    catalog = names.catalog
     for relation in sorted(catalog.relations.values(), key=lambda r: r.oid):
-        yield securable(relation), described(relation)
+        yield securable(relation), described(relation, names)
     for name in catalog.schemas:
         yield schema_object(catalog, name), f"schema {name}"
     yield DATABASE_OBJECT, "database"
 
 
-def described(relation: Relation) -> str:
+def described(relation: Relation, names: SearchPathReader) -> str:
     """``table t`` or ``function f(integer)``: an object in a message about what depends on what."""
-    kind = LABELS[relation.kind] if relation.routine is None else relation.routine.kind
-    return f"{kind} {relation.name}"
+    if relation.kind in (RelationKind.FUNCTION, RelationKind.OPERATOR, RelationKind.TYPE):
+        kind = LABELS[relation.kind] if relation.routine is None else relation.routine.kind
+        return f"{kind} {relation.name}"
+    return f"{LABELS[relation.kind]} {names.shown(relation)}"
 
 
-def dependency_lines(catalog: Catalog, role: int) -> list[str]:
+def dependency_lines(names: SearchPathReader, role: int) -> list[str]:
     """What a role owns and holds, a line each."""
-    access, lines = catalog.access, []
-    for what, shown in objects(catalog):
+    catalog, lines = names.catalog, []
+    access = catalog.access
+    for what, shown in objects(names):
         if access.owner(what) == role:
             lines.append(f"owner of {shown}")
         elif role in access.mentioned(what):
@@ -52,7 +61,10 @@ def dependency_lines(catalog: Catalog, role: int) -> list[str]:
                 for i, column in enumerate(relation.columns)
                 if role in access.mentioned(what.at(i + 1))
             ]
-    for (creator, _, _), acl in access.defaults.items():
-        if creator == role or any(role in (i.grantee, i.grantor) for i in acl):
-            lines.append(f"owner of default privileges on new objects belonging to role {access.roles[creator].name}")
+    for (creator, schema, kind), acl in access.defaults.items():
+        if creator == role or role in roles_in(acl):
+            what_for = "owner of" if creator == role else "privileges for"
+            inside = next((f" in schema {name}" for name, oid in catalog.schemas.items() if oid == schema), "")
+            whose = f"on new {_DEFAULTED[kind]} belonging to role {access.roles[creator].name}{inside}"
+            lines.append(f"{what_for} default privileges {whose}")
     return lines

@@ -70,13 +70,13 @@ def change_owner(writer: Writer, names: SearchPathReader, actor: Actor, statemen
     return f"ALTER {target.kind.upper()}"
 
 
-def reassign(writer: Writer, actor: Actor, statement: ReassignOwned) -> None:
+def reassign(writer: Writer, names: SearchPathReader, actor: Actor, statement: ReassignOwned) -> None:
     """REASSIGN OWNED: everything of these roles to another. Raises 42501, 42704."""
     new = actor.of(statement.new)
     old = actor.all_of(statement.roles)
     for role in (*old, new):
         if not actor.access.may_act_as(actor.role, role):
             raise SqlError("42501", "permission denied to reassign objects")
-    for what, _ in list(objects(writer.catalog)):
+    for what, _ in list(objects(names)):
         if writer.catalog.access.owner(what) in old:
             writer.set_access(writer.catalog.access.with_owner(what, new))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ivm.errors import unsupported
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
+from sql.ddl.drop_owned import drop_owned
 from sql.ddl.grants import Granter
 from sql.ddl.owners import change_owner, reassign
 from sql.ddl.roles import RoleDefiner
@@ -25,9 +25,10 @@ def run_role_statement(
         case ChangeOwner():
             return change_owner(writer, names, actor, statement)
         case ReassignOwned():
-            reassign(writer, actor, statement)
+            reassign(writer, names, actor, statement)
             return "REASSIGN OWNED"
         case DropOwned():
-            raise unsupported("DROP OWNED")
+            drop_owned(writer, names, notify, actor, statement)
+            return "DROP OWNED"
         case _:
-            return RoleDefiner(writer, notify, actor).run(statement)
+            return RoleDefiner(writer, names, notify, actor).run(statement)

@@ -10,6 +10,7 @@ from ivm.errors import SqlError
 from ivm.words import TIMESTAMPTZ
 from sql.catalog.access import Access
 from sql.catalog.roles import BOOTSTRAP_ID, DATABASE_OWNER, FIRST_ROLES, Membership, Role
+from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
 from sql.ddl.owned import dependency_lines
 from sql.engine.writer import Writer
@@ -31,6 +32,7 @@ class RoleDefiner:
     """Runs these statements for one writer."""
 
     writer: Writer
+    names: SearchPathReader
     notify: Notify
     actor: Actor
 
@@ -142,7 +144,7 @@ class RoleDefiner:
             raise SqlError("2BP01", message)
         if role.superuser:
             self.actor.check_superuser("must be superuser to drop superusers")
-        lines = dependency_lines(self.writer.catalog, role.oid)
+        lines = dependency_lines(replace(self.names, catalog=self.writer.catalog), role.oid)
         if lines:
             message = f'role "{role.name}" cannot be dropped because some objects depend on it'
             raise SqlError("2BP01", message, "\n".join(lines))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
 from sql.catalog.access import RoleNames, Securable
-from sql.catalog.acl import ALL, PRIVILEGES, PUBLIC_ROLE, Acl, AclItem, held, options_of
+from sql.catalog.acl import ALL, PRIVILEGES, PUBLIC_ROLE, Acl, AclItem, default_acl, held, options_of
 
 _LETTERS: Final = {name.lower(): letter for letter, name in PRIVILEGES.items()} | {"temp": "T"}
 _BOTH: Final = (" with grant option", " with admin option")
@@ -48,6 +48,19 @@ def parse_item(text: str, names: RoleNames) -> AclItem:
     letters = found[3].replace("*", "")
     options = "".join(re.findall(r"(.)\*", found[3]))
     return AclItem(names.role(grantee).oid if grantee else PUBLIC_ROLE, names.role(grantor).oid, letters, options)
+
+
+def exploded(items: Sequence[object], names: RoleNames) -> list[tuple[int, int, str, bool]]:
+    """Grantor, grantee, privilege, and whether it may be granted, of each privilege in a list."""
+    found = [parse_item(str(item), names) for item in items]
+    return [(i.grantor, i.grantee, PRIVILEGES[p], p in i.options) for i in found for p in i.privileges]
+
+
+def default_text(kind: str, owner: int, names: RoleNames) -> tuple[str, ...]:
+    """acldefault. Raises 22023."""
+    if kind not in ALL:
+        raise SqlError("22023", f'unrecognized object type abbreviation: "{kind}"')
+    return acl_text(default_acl(kind, owner), names)
 
 
 def any_granted(names: RoleNames, role: int, what: Securable, privileges: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -20,6 +20,7 @@ from sql.catalog.system.definitions import definitions
 from sql.catalog.user_types import type_of_oid, typed
 from sql.syntax.lexing.keywords import keyword_rows
 from sql.system import pg_routines
+from sql.system.acls import default_text, exploded
 from sql.system.information_schema import updatable
 from sql.system.objects import described
 from sql.system.pg_relations import (
@@ -102,6 +103,12 @@ class SystemFunctions:
 
     def has_role(self, role: object, other: object, privileges: str) -> bool:
         return self._privileges.has_role(role, other, privileges)
+
+    def default_acl(self, kind: str, owner: int) -> tuple[str, ...]:
+        return default_text(kind, owner, self._state.roles)
+
+    def exploded_acl(self, items: Sequence[object]) -> Sequence[tuple[int, int, str, bool]]:
+        return exploded(items, self._state.roles)
 
     @property
     def _privileges(self) -> Privileges:

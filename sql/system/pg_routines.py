@@ -168,6 +168,7 @@ def function_definition(relation: Relation) -> str:
              f" LANGUAGE {routine.language}"]  # fmt: skip
     traits = [] if routine.volatility == "volatile" else [routine.volatility.upper()]
     traits += ["STRICT"] if routine.strict else []
+    traits += ["SECURITY DEFINER"] if routine.definer else []
     if traits:
         lines.append(" " + " ".join(traits))
     body = relation.definition or ""

@@ -17,6 +17,7 @@ from ivm.words import SqlType
 from planner.expr.evaluate.evaluator import constant
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Routine
+from sql.catalog.securables import securable
 from sql.coordination.prepared import Prepared, StaleError
 from sql.dml.triggers import Firing
 from sql.engine.state import TooLongHereError
@@ -123,7 +124,7 @@ class Calls:
         self.trigger_depth += 1
         self.busy.append(firing.table)
         try:
-            return self._deeper(lambda: run_trigger(found[0], firing, nested))
+            return self._deeper(lambda: run_trigger(found[0], firing, nested), found[0])
         finally:
             self.trigger_depth -= 1
             self.busy.pop()
@@ -135,14 +136,18 @@ class Calls:
 
     def invoke(self, call: Invocation) -> Sequence[Row]:
         """Run a call by its language's interpreter. Raises what it raises, and 54001."""
-        return self._deeper(partial(LANGUAGES[call.routine.language], call))
+        return self._deeper(partial(LANGUAGES[call.routine.language], call), call.relation)
 
-    def _deeper(self, run: Callable[[], T]) -> T:
-        """Run something one level deeper. Raises 54001."""
+    def _deeper(self, run: Callable[[], T], routine: Relation | None = None) -> T:
+        """Run something one level deeper, with SECURITY DEFINER as the owner of the routine. Raises 54001."""
         if self._depth >= DEEPEST:
             hint = "Calls of functions may be nested up to a depth of " + str(DEEPEST) + "."
             raise SqlError("54001", "stack depth limit exceeded", hint=hint)
         self._depth += 1
+        acting = self._session.acting
+        before = len(acting)
+        if routine is not None and routine.routine is not None and routine.routine.definer:
+            acting.append(self._session.catalog.access.owner(securable(routine)))
         try:
             if self._depth % _TOGETHER:
                 return run()
@@ -150,3 +155,4 @@ class Calls:
                 return thread.submit(copy_context().run, run).result()
         finally:
             self._depth -= 1
+            del acting[before:]

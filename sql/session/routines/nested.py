@@ -148,7 +148,7 @@ class Nested:
         """What the meaning of a statement depends on besides its text; equal while that stays."""
         transaction = self._session.transaction  # None at COMMIT, where deferred triggers run
         started = None if transaction is None else transaction.started
-        return self.catalog.version, self._session.settings.changes, started
+        return self.catalog.version, self._session.settings.changes, started, self._session.role
 
     @property
     def style(self) -> TextStyle:

@@ -39,6 +39,7 @@ class CreateFunctionStatement:
     language: str = "sql"
     atomic: bool = False
     vectorised: bool = False
+    definer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class AlterRoutineStatement:
     owner: RoleSpec | None = None
     volatility: str | None = None
     strict: bool | None = None
+    definer: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from sql.syntax.grammar.definitions import DefinitionGrammar
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes.routines import AlterRoutineStatement
 from sql.syntax.utility.role_names import role_spec
-from sql.syntax.utility.routines import signature
+from sql.syntax.utility.routines import security, signature
 
 _VOLATILITY: Final = ("immutable", "stable", "volatile")
 
@@ -39,6 +39,7 @@ def routine_change(cursor: DefinitionGrammar) -> AlterRoutineStatement | None:
 def _traits(cursor: DefinitionGrammar, made: AlterRoutineStatement) -> AlterRoutineStatement:
     volatility: str | None = None
     strict: bool | None = None
+    definer: bool | None = None
     start = cursor.index
     while not cursor.at_end():
         token = cursor.token
@@ -54,13 +55,16 @@ def _traits(cursor: DefinitionGrammar, made: AlterRoutineStatement) -> AlterRout
             strict = False
         elif cursor.accept_one_of("parallel", "cost", "rows"):
             cursor.advance()
+        elif (given := security(cursor)) is not None:
+            definer = given
         elif not (
             cursor.accept("leakproof") or cursor.accept("not", "leakproof") or cursor.accept("restrict")
-            or cursor.accept("security", "invoker") or cursor.accept("external", "security", "invoker")
         ):  # fmt: skip
-            if cursor.is_one_of("security", "external", "set", "reset", "support"):
+            if cursor.is_one_of("set", "reset", "support"):
                 raise unsupported(f"{token.value.upper()} of a function", position=token.start + 1)
             raise cursor.error()
     if cursor.index == start:
         raise cursor.error()
-    return AlterRoutineStatement(made.kind, made.name, made.types, volatility=volatility, strict=strict)
+    return AlterRoutineStatement(
+        made.kind, made.name, made.types, volatility=volatility, strict=strict, definer=definer
+    )

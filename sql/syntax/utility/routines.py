@@ -150,6 +150,7 @@ class _Parts:
         self.expression = False
         self.atomic = False
         self.vectorised = False
+        self.definer = False
         self.volatility = "immutable" if kind == "aggregate" else "volatile"
         self.strict = kind == "aggregate"
 
@@ -172,6 +173,7 @@ class _Parts:
             self.name, self.replace, self.arguments, self.result, self.returns_set, self.body[0], self.expression,
             self.volatility, self.strict, self.at, self.kind, self.language or "sql", self.atomic,
             self.vectorised,
+            self.definer,
         )  # fmt: skip
 
     def _check_aggregate(self) -> None:
@@ -304,13 +306,10 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
         found.strict = True
     elif cursor.accept("called", "on", "null", "input"):
         found.strict = False
-    elif (
-        cursor.accept("leakproof")
-        or cursor.accept("not", "leakproof")
-        or cursor.accept("security", "invoker")
-        or cursor.accept("window")
-    ):
+    elif cursor.accept("leakproof") or cursor.accept("not", "leakproof") or cursor.accept("window"):
         pass
+    elif (definer := security(cursor)) is not None:
+        found.definer = definer
     elif cursor.accept_one_of("parallel", "cost", "rows"):
         cursor.advance()
     elif cursor.accept("return"):
@@ -326,10 +325,19 @@ def _clause(cursor: DefinitionGrammar, found: _Parts) -> None:
         found.vectorised = _vectorised(cursor)
     elif cursor.is_word("begin", "atomic"):
         _atomic(cursor, found)
-    elif cursor.is_one_of("security", "set", "support", "transform"):
+    elif cursor.is_one_of("set", "support", "transform"):
         raise unsupported(f"{token.value.upper()} of a function", position=token.start + 1)
     else:
         raise cursor.error()
+
+
+def security(cursor: DefinitionGrammar) -> bool | None:
+    """``[EXTERNAL] SECURITY DEFINER`` is true, INVOKER false, None if neither is next."""
+    for words in (("security",), ("external", "security")):
+        for word in ("definer", "invoker"):
+            if cursor.accept(*words, word):
+                return word == "definer"
+    return None
 
 
 def _vectorised(cursor: DefinitionGrammar) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError, unsupported
 from sql.statements.definitions import CreateSequence, SchemaElement
 from sql.syntax.nodes.constraints import CreateIndexStatement
+from sql.syntax.nodes.grants import GrantStatement
 from sql.syntax.nodes.statements import CreateTableStatement, CreateViewStatement, Statement, Utility
 from sql.syntax.nodes.triggers import CreateTriggerStatement
 
@@ -19,20 +20,19 @@ _STARTS: Final = ("table", "view", "index", "sequence", "trigger", "unique", "or
 
 
 def schema_elements(cursor: TokenCursor, parse: Callable[[], Statement]) -> tuple[SchemaElement, ...]:
-    """Those up to the end, in the order in which they are made: sequences, tables, views, indexes, triggers. ``parse``:
-    reads one statement. Raises 42601, 42P16, 0A000."""
+    """Those up to the end, in the order in which they are made: sequences, tables, views, indexes, triggers, grants.
+    ``parse``: reads one statement. Raises 42601, 42P16, 0A000."""
     found: list[SchemaElement] = []
     while not cursor.at_end():
         start = cursor.index
         at = cursor.token.start
-        if cursor.is_word("grant"):
-            raise unsupported("GRANT in CREATE SCHEMA", "Grant privileges in a statement of its own.", at + 1)
-        if not cursor.is_word("create"):
-            raise cursor.error()
-        cursor.advance()
-        if not cursor.is_one_of(*_STARTS):
-            raise cursor.error()
-        cursor.index = start
+        if not cursor.is_word("grant"):
+            if not cursor.is_word("create"):
+                raise cursor.error()
+            cursor.advance()
+            if not cursor.is_one_of(*_STARTS):
+                raise cursor.error()
+            cursor.index = start
         order, schema_name = _placed(parse(), at)
         found.append(SchemaElement(cursor.source(at, cursor.index), at, order, schema_name))
     return tuple(sorted(found, key=lambda e: e.order))
@@ -54,6 +54,8 @@ def _placed(tree: Statement, at: int) -> tuple[int, str | None]:
             return 3, tree.table.schema_name
         case CreateTriggerStatement():
             return 4, tree.table.schema_name
+        case GrantStatement():
+            return 5, None
         case _:
             raise unsupported("CREATE SCHEMA with elements of this kind", position=at + 1)
 

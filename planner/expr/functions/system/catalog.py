@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
 from planner.expr.functions.table import CallSite, per_value, session_of
 from storage.types.type_names import format_type, type_from_oid
-
-_OWNER: Final = 10
-"""The OID of the one role."""
 
 
 @per_value("format_type", (OID, INT4), TEXT, strict=False, volatility="stable", needs_site=True)
@@ -27,7 +22,7 @@ def format_type_of(site: CallSite, oid: int | None, modifier: int | None) -> str
 
 @per_value("pg_get_userbyid", (OID,), NAME, volatility="stable", needs_site=True)
 def pg_get_userbyid(site: CallSite, oid: int) -> str:
-    return session_of(site).session_user() if oid == _OWNER else f"unknown (OID={oid})"
+    return session_of(site).role_name(oid)
 
 
 @per_value("to_regclass", (TEXT,), REGCLASS, volatility="stable", needs_site=True)

@@ -70,6 +70,17 @@ _listed(
 )  # fmt: skip
 
 
+_listed(
+    "aclexplode", (_TEXTS,), {"grantor": OID, "grantee": OID, "privilege_type": TEXT, "is_grantable": BOOL},
+    lambda session, items: session.exploded_acl(items),
+)  # fmt: skip
+
+
+@per_value("acldefault", (CHAR1, OID), _TEXTS, volatility="stable", needs_site=True)
+def acldefault(site: CallSite, kind: str, owner: int) -> tuple[str, ...]:
+    return session_of(site).default_acl(kind, owner)
+
+
 @per_value("pg_partition_root", (REGCLASS,), REGCLASS, volatility="stable", needs_site=True)
 def pg_partition_root(site: CallSite, oid: int) -> int | None:
     ancestors = session_of(site).partition_ancestors(oid)
