@@ -126,8 +126,19 @@ def grant(env: Environment, node: GrantStatement) -> Grant:
     """GRANT and REVOKE; functions are looked up here. Raises 42883, 42725, 42809."""
     if not node.signatures:
         return node.grant
-    statement = nodes_routines.DropFunctionStatement(node.signatures, False, False, node.grant.routine)
-    return replace(node.grant, routines=drop_function(env, statement).functions)
+    statement = nodes_routines.DropFunctionStatement(node.signatures, False, False, "routine")
+    try:
+        found = drop_function(env, statement).functions
+    except SqlError as error:
+        raise replace(error, message=error.message.replace("routine ", f"{node.grant.routine} ", 1)) from None
+    for routine in (r.routine for r in found):
+        if (
+            routine is not None
+            and node.grant.routine != "routine"
+            and (routine.procedure != (node.grant.routine == "procedure"))
+        ):
+            raise SqlError("42809", f"{signature(routine.name, routine.types)} is not a {node.grant.routine}")
+    return replace(node.grant, routines=found)
 
 
 def _dropped(

@@ -191,15 +191,15 @@ class Access:
         return self.changed(acls={**self.acls, what: acl})
 
     def with_columns(self, relation: int, before: Sequence[str], after: Sequence[str]) -> Access:
-        """The lists of a relation's columns at the columns' new places."""
+        """The lists of a relation's columns, and of its tableoid, at the columns' new places."""
         if not any(key.column and key.oid == relation for key in self.acls):
             return self
-        places = {i + 1: after.index(name) + 1 for i, name in enumerate(before) if name in after}
+        places = {-6: -6} | {i + 1: after.index(name) + 1 for i, name in enumerate(before) if name in after}
         kept = {key: acl for key, acl in self.acls.items() if not (key.column and key.oid == relation)}
         moved = {
             key.at(places[key.column]): acl
             for key, acl in self.acls.items()
-            if key.column in places and key.oid == relation
+            if key.oid == relation and (key.column in places)
         }
         return self.changed(acls=kept | moved)
 

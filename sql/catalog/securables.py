@@ -9,6 +9,10 @@ from sql.catalog.access import NAMESPACE, Securable
 from sql.catalog.catalog import FIRST_USER_ID, INTERNAL_SCHEMAS, LABELS, Catalog, Relation, RelationKind, is_temporary
 from sql.catalog.comments import own_catalog
 
+LANGUAGE: Final = 2612
+LANGUAGES: Final = {"internal": 12, "c": 13, "sql": 14, "python": 15, "plpgsql": 13552}
+"""The oids of the languages."""
+TRUSTED: Final = ("sql", "plpgsql")
 _KINDS: Final = {
     RelationKind.SEQUENCE: "s",
     RelationKind.FUNCTION: "f",
@@ -26,6 +30,11 @@ def schema_object(catalog: Catalog, name: str) -> Securable:
     """A schema, which exists."""
     oid = catalog.schemas.get(name)
     return Securable(NAMESPACE, INTERNAL_SCHEMAS[name] if oid is None else oid, "n")
+
+
+def language(name: str) -> Securable:
+    """A language that everybody may be allowed to write functions in."""
+    return Securable(LANGUAGE, LANGUAGES[name], "l")
 
 
 def object_name(relation: Relation) -> str:

@@ -7,11 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from sql.bind.inheritance_tree import TABLEOID_ATTRIBUTE
 from sql.catalog.access import DATABASE_OBJECT, Access, Securable
 from sql.catalog.acl import ALL, PRIVILEGES, PUBLIC_ROLE, Acl, default_acl, options_of, ordered, with_grant, without
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader, no_schema
-from sql.catalog.securables import permission_denied, schema_denied, schema_object, securable
+from sql.catalog.securables import (
+    LANGUAGES,
+    TRUSTED,
+    language,
+    permission_denied,
+    schema_denied,
+    schema_object,
+    securable,
+)
 from sql.ddl.acting import Actor
 from sql.engine.writer import Writer
 from sql.statements.results import Notice, Notify
@@ -94,7 +103,7 @@ class Granter:
                     raise SqlError("3D000", f'database "{name}" does not exist')
                 yield _Object(DATABASE_OBJECT, name, SqlError("42501", f"permission denied for database {name}"))
             elif statement.kind == "l":
-                raise unsupported("GRANT ON LANGUAGE")
+                yield _language(name)
             elif statement.kind == "T":
                 yield self._type(schema_name, name)
             else:
@@ -150,10 +159,11 @@ class Granter:
         letters = ALL["c"] if privilege.name == "all" else _letters([privilege], "c", "")
         names = [c.name for c in relation.columns]
         for name in privilege.columns:
-            if name not in names:
+            if name not in names and name != "tableoid":
                 message = f'column "{name}" of relation "{relation.name}" does not exist'
                 raise SqlError("42703", message)
-            what = target.what.at(names.index(name) + 1)
+            place = names.index(name) + 1 if name in names else TABLEOID_ATTRIBUTE
+            what = target.what.at(place)
             shown = f'column "{name}" of relation "{relation.name}"'
             every = privilege.name == "all"
             self._change(replace(target, what=what, shown=shown), letters, statement, grantees, every=every)
@@ -254,6 +264,17 @@ def changed_acl(
 def _of(relation: Relation) -> _Object:
     shown = relation.name if relation.routine is None else relation.routine.name
     return _Object(securable(relation), shown, permission_denied(relation), relation)
+
+
+def _language(name: str) -> _Object:
+    """A language. Raises 42704, 42809."""
+    if name not in LANGUAGES:
+        raise SqlError("42704", f'language "{name}" does not exist')
+    if name not in TRUSTED:
+        detail = "GRANT and REVOKE are not allowed on untrusted languages, "
+        detail += "because only superusers can use untrusted languages."
+        raise SqlError("42809", f'language "{name}" is not trusted', detail)
+    return _Object(language(name), name, SqlError("42501", f"permission denied for language {name}"))
 
 
 def _letters(privileges: Sequence[Privilege], kind: str, routine: str) -> str:

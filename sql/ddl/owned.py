@@ -62,6 +62,8 @@ def dependency_lines(names: SearchPathReader, role: int) -> list[str]:
                 if role in access.mentioned(what.at(i + 1))
             ]
     for (creator, schema, kind), acl in access.defaults.items():
+        if schema and schema not in catalog.schemas.values():
+            continue
         if creator == role or role in roles_in(acl):
             what_for = "owner of" if creator == role else "privileges for"
             inside = next((f" in schema {name}" for name, oid in catalog.schemas.items() if oid == schema), "")

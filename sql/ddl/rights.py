@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ivm.errors import SqlError
+from ivm.words import SqlType
 from sql.catalog.access import DATABASE_OBJECT
-from sql.catalog.catalog import Catalog, Relation, RelationKind, is_temporary
+from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn, is_temporary
 from sql.catalog.search_path import SearchPathReader
-from sql.catalog.securables import check_create, permission_denied, schema_object, securable
+from sql.catalog.securables import check_create, language, permission_denied, schema_object, securable
 from sql.ddl.acting import Actor
 from sql.ddl.indexes import index_named
 from sql.ddl.owned import check_owner, check_schema_owner
@@ -45,7 +46,7 @@ class Rights:
                 self._check_schema(statement)
             case definitions.AlterTable(table=Relation() as table):
                 self._own(table)
-                self._check_keys(*(c for c in statement.changes if isinstance(c, definitions.NewForeignKey)))
+                self._check_changes(statement)
             case definitions.AlterView(view=Relation() as view):
                 self._own(view)
             case definitions.CreateIndex():
@@ -77,11 +78,17 @@ class Rights:
                 self._check_comment(statement)
             case CreateTrigger() | DropTrigger() | RenameTrigger() | EnableTrigger():
                 self._check_trigger(statement)
-            case (
-                types.AddLabel() | types.RenameLabel() | types.RenameType() | types.AlterComposite()
-                | types.AlterDomain()
-            ):  # fmt: skip
+            case types.AddLabel() | types.RenameLabel() | types.RenameType() | types.AlterDomain():
                 self._own_type(statement.schema_name, statement.name)
+            case types.AlterComposite():
+                self._own_type(statement.schema_name, statement.name)
+                self._check_attributes(statement)
+            case types.CreateComposite():
+                self._check_types(*statement.attributes)
+            case types.CreateDomain():
+                self._check_types(statement.value)
+            case types.CreateRange():
+                self._check_types(TableColumn("subtype", statement.subtype))
             case types.DropType():
                 for name in statement.names:
                     self._drop_type(*name)
@@ -121,6 +128,16 @@ class Rights:
         if not self.catalog.access.owns(self.actor.role, securable(found[0])):
             raise SqlError("42501", f"must be owner of index {name}")
 
+    def _check_attributes(self, statement: types.AlterComposite) -> None:
+        for change in statement.changes:
+            match change:
+                case types.AddAttribute():
+                    self._check_types(change.attribute)
+                case types.SetAttributeType():
+                    self._check_types(TableColumn(change.name, change.type))
+                case _:
+                    pass
+
     def _own_type(self, schema_name: str | None, name: str) -> None:
         found = self.names.type(schema_name, name)
         if found is not None:
@@ -135,19 +152,34 @@ class Rights:
         for parent in statement.parents:
             self._own(parent)
         self._check_keys(*statement.foreign_keys)
-        for type_ in self._types(statement):
-            if not self.catalog.access.has(self.actor.role, securable(type_), "U"):
-                raise permission_denied(type_)
+        if statement.source is None:
+            self._check_types(*statement.columns)
 
-    def _types(self, statement: definitions.CreateTable) -> Iterator[Relation]:
-        for column in statement.columns if statement.source is None else ():
-            if column.domain is not None:
-                yield column.domain
-                continue
-            named = column.type.element or column.type
-            for type_ in self.catalog.types.values():
-                if type_.own_type == named and not type_.domain:
-                    yield type_
+    def _check_types(self, *columns: TableColumn) -> None:
+        """USAGE on the types of columns, attributes and arguments."""
+        for column in columns:
+            for type_ in (column.domain,) if column.domain is not None else self._named(column.type):
+                if not self.catalog.access.has(self.actor.role, securable(type_), "U"):
+                    raise permission_denied(type_)
+
+    def _named(self, type_: object) -> Iterator[Relation]:
+        """The user's type that this is, or an array of."""
+        named = type_.element or type_ if isinstance(type_, SqlType) else None
+        for known in self.catalog.types.values():
+            if not known.domain and known.own_type == named:
+                yield known
+
+    def _check_changes(self, statement: definitions.AlterTable) -> None:
+        for change in statement.changes:
+            match change:
+                case definitions.NewForeignKey():
+                    self._check_keys(change)
+                case definitions.AddColumn():
+                    self._check_types(change.column)
+                case definitions.SetType():
+                    self._check_types(TableColumn(change.column, change.type, domain=change.domain))
+                case _:
+                    pass
 
     def _check_keys(self, *keys: definitions.NewForeignKey) -> None:
         """REFERENCES on the columns that foreign keys refer to."""
@@ -203,6 +235,10 @@ class Rights:
         assert routine is not None, "a function"
         if routine.language == "python":
             raise SqlError("42501", "permission denied for language python")
+        if routine.fold is None and not self.catalog.access.has(self.actor.role, language(routine.language), "U"):
+            raise SqlError("42501", f"permission denied for language {routine.language}")
+        given = (*(a.type for a in routine.declared), routine.result)
+        self._check_types(*(TableColumn("", t) for t in given if isinstance(t, SqlType)))
         known = self.catalog.names.get((statement.relation.schema_name, statement.relation.name))
         if known is not None and statement.replace:
             self._own(known)

@@ -177,6 +177,8 @@ class RoleDefiner:
     def _join(self, members: Iterable[int], role: int, *, admin: bool, grantor: int) -> None:
         for member in members:
             access, name = self.access, self._name
+            if member == DATABASE_OWNER:
+                raise SqlError("0A000", f'role "{name(member)}" cannot be a member of any role')
             if role == DATABASE_OWNER:
                 raise SqlError("0A000", f'role "{name(role)}" cannot have explicit members')
             if member == role or member in access.joined(role):

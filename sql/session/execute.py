@@ -26,7 +26,7 @@ from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
 from sql.session.request import Request
-from sql.session.rights import check_rights
+from sql.session.rights import check_rights, hidden
 from sql.session.routines.calling import Calls
 from sql.session.routines.nested import Outcome, Runners
 from sql.session.sinks import prepared_sink
@@ -61,6 +61,10 @@ class Executor:
                 return await self._run(prepared, request)
             except StaleError:
                 prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
+            except SqlError as error:
+                if error.subject is None:
+                    raise
+                raise hidden(self._session, error) from None
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self._reads, prepared.bound.statement

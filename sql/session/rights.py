@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
@@ -47,6 +48,21 @@ def _check_files(session: SessionState, needed: int, verb: str, way: str) -> Non
         role = f"pg_{verb}_server_files"
         message = f"must be superuser or have privileges of the {role} role to COPY {way} a file"
         raise SqlError("42501", message, hint=_ANYONE)
+
+
+def hidden(session: SessionState, error: SqlError) -> SqlError:
+    """The error of a violated constraint, without the row's values unless the current role may read the columns."""
+    access, role, subject = session.catalog.access, session.role, error.subject
+    if subject is None or error.detail is None or access.is_superuser(role):
+        return error
+    table = session.catalog.find(subject.schema, subject.table)
+    if table is None:
+        return error
+    key = next((i.columns for i in table.all_indexes if i.name == subject.constraint), None)
+    columns = range(len(table.columns)) if key is None else key
+    if access.has_on_columns(role, securable(table), "r", [i + 1 for i in columns]):
+        return error
+    return replace(error, detail=None)
 
 
 def check_signal(session: SessionState, other: int, terminate: bool) -> None:

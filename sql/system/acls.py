@@ -70,6 +70,8 @@ def any_granted(names: RoleNames, role: int, what: Securable, privileges: str) -
 
 def _granted(names: RoleNames, role: int, what: Securable, letter: str, option: bool) -> bool:
     access = names.access
+    if not letter:
+        return False
     if role == PUBLIC_ROLE:
         lists = access.acl(what) + (access.acl(what.whole) if what.column else ())
         return not option and letter in held(lists, ())
@@ -88,6 +90,8 @@ def _asked(privileges: str, kind: str) -> list[tuple[str, bool]]:
 
 def _one(word: str, known: Callable[[str], bool]) -> tuple[str, bool]:
     name = word.strip().lower()
+    if name.removesuffix(_BOTH[0]) == "rule":
+        return "", False  # a privilege of old, which nobody has
     option = name.endswith(_BOTH[0])
     name = name.removesuffix(_BOTH[0])
     if not known(name):

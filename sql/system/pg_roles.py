@@ -61,7 +61,10 @@ def pg_auth_members(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_default_acl(state: SystemState, row: Row) -> Iterator[Datums]:
+    known = {0, *state.schemas().values()}
     for number, ((role, schema, kind), acl) in enumerate(state.roles.access.defaults.items()):
+        if schema not in known:
+            continue
         yield row(
             oid=_DEFAULTS_BASE + number, defaclrole=role, defaclnamespace=schema,
             defaclobjtype=_DEFAULT_KINDS[kind], defaclacl=acl_text(acl, state.roles),

@@ -11,7 +11,7 @@ from planner.expr.functions.table import ArgumentType, Polymorphic
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
 from sql.catalog.routine import Argument, Fold, Routine
-from sql.catalog.securables import securable
+from sql.catalog.securables import LANGUAGES, securable
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import own_acl
 from sql.system.state import SystemState, owner_of
@@ -22,7 +22,7 @@ PYTHON_LANGUAGE = 15
 _RECORD = 2249
 _INTERNAL = 12
 _INTERNAL_TYPE = 2281
-_LANGUAGES: Final = {"python": PYTHON_LANGUAGE}
+_LANGUAGES: Final = {"python": PYTHON_LANGUAGE, "plpgsql": LANGUAGES["plpgsql"]}
 _MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _POLYMORPHIC: Final = {
     Polymorphic.ANY: 2276, Polymorphic.ANYELEMENT: 2283, Polymorphic.ANYARRAY: 2277, Polymorphic.ANYNONARRAY: 2776,

@@ -10,9 +10,9 @@ from sql.catalog import access
 from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, Securable
 from sql.catalog.catalog import INTERNAL_SCHEMAS
 from sql.catalog.roles import READ_ALL_STATS
+from sql.catalog.securables import TRUSTED, language
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import own_acl
-from sql.system.pg_routines import PYTHON_LANGUAGE
 from sql.system.pg_types import function_oids
 from sql.system.state import DATABASE, OWNER, SystemState
 from storage.passwords import hide_passwords
@@ -126,9 +126,12 @@ def pg_tablespace(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_language(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(oid=12, lanname="internal", lanowner=OWNER)
-    yield row(oid=14, lanname="sql", lanowner=OWNER, lanpltrusted=True)
-    yield row(oid=PYTHON_LANGUAGE, lanname="python", lanowner=OWNER, lanispl=True)
+    for name in ("internal", "sql", "python", "plpgsql"):
+        what = language(name)
+        yield row(
+            oid=what.oid, lanname=name, lanowner=OWNER, lanispl=name in ("python", "plpgsql"),
+            lanpltrusted=name in TRUSTED, lanacl=own_acl(what, state.roles),
+        )  # fmt: skip
 
 
 def pg_timezone_names(state: SystemState, row: Row) -> Iterator[Datums]:

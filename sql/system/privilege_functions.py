@@ -12,7 +12,7 @@ from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, RoleNames, Securable
 from sql.catalog.acl import PUBLIC_ROLE
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import no_schema
-from sql.catalog.securables import securable
+from sql.catalog.securables import LANGUAGE, LANGUAGES, language, securable
 from sql.system.acls import any_granted, role_privilege
 from sql.system.state import SystemState
 
@@ -77,7 +77,12 @@ class Privileges:
                 known = next((t for t in self.state.types() if t.oid == oid), None)
                 return Securable(1247, int(oid), "T") if known is None else securable(known)
             case "language":
-                return Securable(0, 0, "l")
+                known_languages = {oid: name for name, oid in LANGUAGES.items()}
+                if isinstance(subject, int):
+                    return Securable(LANGUAGE, subject, "l") if subject in known_languages else None
+                if str(subject) not in LANGUAGES:
+                    raise SqlError("42704", f'language "{subject}" does not exist')
+                return language(str(subject))
             case _:
                 shown = kind.replace("_", "-") if kind == "foreign_data_wrapper" else kind
                 raise SqlError("42704", f'{shown} "{subject}" does not exist')

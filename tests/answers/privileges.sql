@@ -76,6 +76,38 @@ CREATE TABLE moodies (m mood[])
 
 SELECT 'ok'::mood
 
+CREATE TYPE pair AS (m mood, n int)
+
+CREATE DOMAIN moodily AS mood
+
+CREATE FUNCTION moody(m mood) RETURNS int LANGUAGE sql AS 'SELECT 1'
+
+CREATE TABLE plain (a int); ALTER TABLE plain ADD COLUMN m mood
+
+RESET ROLE; REVOKE USAGE ON LANGUAGE sql FROM PUBLIC; SET ROLE r_user; CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1'
+
+RESET ROLE; GRANT USAGE ON LANGUAGE sql TO PUBLIC; SELECT has_language_privilege('r_user', 'sql', 'USAGE')
+
+GRANT USAGE ON LANGUAGE c TO r_user
+
+GRANT USAGE ON LANGUAGE missing TO r_user
+
+CREATE TABLE hides (a int PRIMARY KEY, b text CHECK (b <> 'secret')); INSERT INTO hides VALUES (1, 'x'); GRANT INSERT ON hides TO r_user; SET ROLE r_user
+
+INSERT INTO hides VALUES (1, 'y')
+
+RESET ROLE; GRANT SELECT ON hides TO r_user; SET ROLE r_user
+
+INSERT INTO hides VALUES (1, 'y')
+
+INSERT INTO hides VALUES (2, 'secret')
+
+SELECT tableoid = 'hides'::regclass FROM hides
+
+RESET ROLE; REVOKE SELECT ON hides FROM r_user; GRANT SELECT (b) ON hides TO r_user; SET ROLE r_user; SELECT tableoid = 0 FROM hides
+
+RESET ROLE; GRANT SELECT (tableoid) ON hides TO r_user; SET ROLE r_user; SELECT tableoid = 0 FROM hides
+
 RESET ROLE; GRANT USAGE ON TYPE mood TO r_user; SET ROLE r_user; CREATE TABLE moody (m mood); SELECT has_type_privilege('mood', 'USAGE'), has_type_privilege('r_owner', 'mood', 'USAGE')
 
 CREATE TABLE keyed (a int REFERENCES t)
@@ -172,7 +204,11 @@ CREATE VIEW privileges.over_t AS SELECT * FROM t
 
 DROP OWNED BY r_owner
 
-DROP VIEW over_t; SET ROLE r_user; DROP OWNED BY r_owner
+DROP VIEW over_t
+
+SET ROLE r_user
+
+DROP OWNED BY r_owner
 
 RESET ROLE; DROP OWNED BY r_group; SELECT count(*) FROM pg_proc WHERE pronamespace = 'privileges'::regnamespace AND proacl::text LIKE '%r_group=X%'
 

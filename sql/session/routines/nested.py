@@ -262,7 +262,7 @@ class Nested:
     def end(self, *, commit: bool, chain: bool) -> None:
         """COMMIT and ROLLBACK. Raises 2D000 and 55000 where the transaction may not end here."""
         control = self._control
-        if control is None:
+        if self._session.acting or control is None:
             raise SqlError("2D000", "invalid transaction termination")
         if self._inside():
             verb = "commit" if commit else "roll back"
