@@ -90,6 +90,8 @@ class _Reader:
     def _literal(self, token: FormatToken) -> None:
         """A character of the template, which matches any character; a separator outside quotes matches at most one
         separator of the text."""
+        if self.at == len(self.text):
+            return  # the spaces before it were the last
         c = token.text
         here = self.text[self.at : self.at + 1]  # spaces before it may have been the last
         if self.fixed:
