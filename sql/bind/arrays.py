@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, JSONB, TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
@@ -11,6 +14,9 @@ from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
+
+_DIMENSIONS: Final = 6
+"""The most dimensions of an array in Postgres."""
 
 
 def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:
@@ -86,11 +92,9 @@ def jsonb_key(
 
 
 def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
-    """``a[i]``, ``a[i][j]`` and ``a[i:j]``. Raises 42804, 0A000."""
+    """``a[i]``, ``a[i][j]``, ``a[i:j]`` and slices of several dimensions, among which ``[i]`` is ``[1:i]``. Raises
+    42804."""
     chain = [node]
-    while isinstance(inner := chain[-1].expr, nodes.Subscript) and not (inner.slice or node.slice):
-        chain.append(inner)
-    several = isinstance(inner, nodes.Subscript)
     while isinstance(inner := chain[-1].expr, nodes.Subscript):
         chain.append(inner)
     base = resolve_unknown(b.env, b.bind(chain[-1].expr), node.at)
@@ -98,18 +102,32 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
         keys = [jsonb_key(b, one.low, one.high, one.slice, one.at)[0] for one in reversed(chain)]
         (function, *_) = overloads("jsonb_subscript")
         return Call(function.key, (base, *keys), JSONB, True)
-    if several:
-        raise unsupported("array slices of several dimensions", position=node.at + 1)
     if base.type.kind is not Kind.ARRAY or base.type.element is None:
         raise SqlError(
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",
             position=chain[-1].expr.at + 1,
         )  # fmt: skip
-    name = "array_slice" if node.slice else "array_subscript"
-    found = overloads(name)
-    if not found or (node.slice and (node.low is None or node.high is None)):
-        raise unsupported("array slices" if node.slice else "array subscripts", position=node.at + 1)
-    bounds = [n for one in reversed(chain) for n in (one.low, one.high) if n is not None]
-    indices = [cast(b.env, b.bind(n), INT4, "assignment", n.at) for n in bounds]
-    type_ = base.type if node.slice else base.type.element
-    return Call(found[0].key, (base, *indices), type_, True)
+    if len(chain) > _DIMENSIONS:
+        message = f"number of array dimensions ({len(chain)}) exceeds the maximum allowed ({_DIMENSIONS})"
+        raise SqlError("54000", message)
+    if not any(one.slice for one in chain):
+        (function, *_) = overloads("array_subscript")
+        places = [_place(b, one.low) for one in reversed(chain)]
+        return Call(function.key, (base, *places), base.type.element, True)
+    (function, *_) = overloads("array_slice")
+    bounds = [bound for one in reversed(chain) for bound in _slice(b, one)]
+    return Call(function.key, (base, *bounds), replace(base.type, domain=None), True)
+
+
+def _slice(b: Binder, node: nodes.Subscript) -> tuple[Scalar, Scalar]:
+    """The bounds of a slice in one dimension; bounds left out reach beyond any array's own."""
+    if not node.slice:
+        return Literal(1, INT4), _place(b, node.low)
+    low = Literal(-(2**31), INT4) if node.low is None else _place(b, node.low)
+    high = Literal(2**31 - 1, INT4) if node.high is None else _place(b, node.high)
+    return low, high
+
+
+def _place(b: Binder, node: nodes.Expr | None) -> Scalar:
+    assert node is not None, "only a slice leaves bounds out"
+    return cast(b.env, b.bind(node), INT4, "assignment", node.at)

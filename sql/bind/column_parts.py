@@ -95,13 +95,12 @@ def _with_element(
         message = f"cannot subscript type {type_name(base.type)} because it does not support subscripting"
         raise SqlError("42804", message, position=places[0].at + 1)
     sliced = any(p.slice for p in places)
-    if sliced and len(places) > 1:
-        raise unsupported("assignment to a slice of several dimensions", position=places[1].at + 1)
     if sliced and rest:
         raise unsupported("assignment to a field of a slice", position=rest[0].at + 1)
     if sliced:
         (function, *_) = overloads("array_assign_slice")
-        value, where = give(base.type), _bounds(b, places[0], base)
+        value = give(base.type)
+        where = [bound for i, part in enumerate(places, 1) for bound in _bounds(b, part, base, i)]
         return Call(function.key, (base, value, *where), base.type, True)
     where = [_index(b, p.low) for p in places]
     (function, *_) = overloads("array_assign")
@@ -118,13 +117,15 @@ def _with_keys(b: Binder, base: Scalar, places: Sequence[nodes.Part], give: Give
     return Call(function.key, (base, give(JSONB), in_array, *(key for key, _ in keys)), JSONB, False)
 
 
-def _bounds(b: Binder, part: nodes.Part, array: Scalar) -> list[Scalar]:
-    """The bounds of a slice; left out, the array's own."""
+def _bounds(b: Binder, part: nodes.Part, array: Scalar, dimension: int) -> list[Scalar]:
+    """The bounds of a slice in one dimension; left out, the array's own. ``[i]`` beside slices is ``[1:i]``."""
+    if not part.slice:
+        return [Literal(1, INT4), _index(b, part.low)]
     low = Literal(1, INT4) if part.low is None else _index(b, part.low)
     if part.high is not None:
         return [low, _index(b, part.high)]
     (length, *_) = overloads("array_length")
-    return [low, Call(length.key, (array, Literal(1, INT4)), INT4, True)]
+    return [low, Call(length.key, (array, Literal(dimension, INT4)), INT4, True)]
 
 
 def _index(b: Binder, node: nodes.Expr | None) -> Scalar:

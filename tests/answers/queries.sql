@@ -455,3 +455,34 @@ SELECT percentile_disc(ARRAY[[NULL, 1, 0.5], [0.75, 0.25, NULL]]) WITHIN GROUP (
 SELECT g, percentile_cont(ARRAY[[g / 2.0, 1], [NULL, 0]]) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 9) i, generate_series(0, 2) g WHERE g < 2 GROUP BY g ORDER BY g
 SELECT percentile_disc(ARRAY[[0.5], [2]]) WITHIN GROUP (ORDER BY i) FROM generate_series(1, 9) i
 SELECT percentile_disc('{}'::float8[]) WITHIN GROUP (ORDER BY i), percentile_disc(NULL::float8[]) WITHIN GROUP (ORDER BY i), percentile_cont(ARRAY[[0.5]]) WITHIN GROUP (ORDER BY i) FILTER (WHERE i > 9) FROM generate_series(1, 9) i
+-- slices of several dimensions, and of arrays
+select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[1:2][2]
+select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[2:3][2:3]
+select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[2:]
+select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[:][:2]
+select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[:2]
+select ('{{1,2,3},{4,5,6}}'::int[])[1:1][1:1][1:1]
+select ('{{1,2,3},{4,5,6}}'::int[])[3:4][1:2]
+select ('{{1,2,3},{4,5,6}}'::int[])[1][2:3]
+select ('{{1,2,3},{4,5,6}}'::int[])[0:1][-5:2]
+select ('{1,2,3}'::int[])[:2], ('{1,2,3}'::int[])[2:], ('{1,2,3}'::int[])[:]
+select ('{1,2,3}'::int[])[3:1], ('{}'::int[])[:], ('{1,2,3}'::int[])[null:2], (null::int[])[1:2]
+select ('{{{1},{2},{3}},{{4},{5},{6}}}'::int[])[1][null:1][1]
+select ('{{{1},{2},{3}},{{4},{5},{6}}}'::int[])[1:2][2:3][1]
+select ('{}'::int[])[1][2][3][4][5][6][7]
+select ('{}'::int[])[1:2][2][3][4][5][6][7]
+select array_fill(1, array[2,2], '{}')
+select array_fill(1, array[3,3], array[1,1,1])
+select array_fill(1, array[2,2], array[1,1])
+select array_fill(1, array[2]), array_fill(1, '{}'), array_fill(1, '{}', '{}')
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set a[2:3] = '{8,9}', b[1:2][2:3] = '{{20,30},{50,60}}'; select * from sl
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[1:1] = '{7,7,7}'; select * from sl
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[:2][2:2] = '{7,8}', a[:2] = '{5,6}'; select * from sl
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[2][1:2] = '{7,8,9,0}'; select * from sl
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[1:3][1:2] = '{7,8,9,0,1,2}'
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[1:2][1:2] = '{7,8,9}'
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set a[1:2][1:2] = '{7,8,9,1}'
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set b[2:1][1:2] = '{7,8,9}'
+create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set a[5:6] = '{7,8,9}', b[1:2][null:2] = '{1}'
+create temp table sl (a int[], b int[]); insert into sl (a[1:3], b[1:2][1:2]) values ('{1,2,3}', '{{1,2},{4,5}}'), ('{1,2,3,4}', '{{1,2,4,5}}'); update sl set a[5:6] = '{7,8,9}'; select * from sl
+create temp table sl (a int[], b text[]); insert into sl (b[1:1][1:2][1:2]) values ('{{{x,y},{z,NULL}}}'); select b, b[1:1][1][2], array_dims(b) from sl

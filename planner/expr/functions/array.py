@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
@@ -71,9 +72,20 @@ def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     return item
 
 
-@per_value("array_slice", (ANYARRAY, INT4, INT4), ANYARRAY)
-def array_slice(array: Array, low: int, high: int) -> Array:
-    return array[max(low, 1) - 1 : max(high, 0)]
+@per_value("array_slice", (ANYARRAY, INT4), ANYARRAY, variadic=True, needs_site=True)
+def array_slice(site: CallSite, array: Array, *bounds: int) -> Array:
+    """``a[low:high]…``: what the array has of it, all of the dimensions that are left out."""
+    lengths = _shape(array, site.args[0])
+    if len(bounds) > 2 * len(lengths):
+        return ()
+    pairs = zip(bounds[::2], bounds[1::2], strict=True)
+    cut = [(max(low, 1) - 1, min(high, n)) for (low, high), n in zip(pairs, lengths, strict=False)]
+    return () if any(first >= end for first, end in cut) else _cut(array, cut)
+
+
+def _cut(array: Array, cut: Sequence[tuple[int, int]]) -> Array:
+    first, end = cut[0]
+    return array[first:end] if len(cut) == 1 else tuple(_cut(item, cut[1:]) for item in array[first:end])
 
 
 def _bound_of_one(place: int | None) -> int:
@@ -118,28 +130,45 @@ def _with_item(array: Array, item: Any, at: list[int]) -> Array:
     return (*longer[: place - 1], inner, *longer[place:])
 
 
-@per_value("array_assign_slice", (ANYARRAY, ANYARRAY, INT4, INT4), ANYARRAY, strict=False, needs_site=True)
-def array_assign_slice(
-    site: CallSite, array: Array | None, given: Array | None, low: int | None, high: int | None
-) -> Array | None:
-    """``a[low:high] = given``."""
-    first = _bound_of_one(low)
-    if high is None:
-        raise SqlError("22004", "array subscript in assignment must not be null")
-    _check_size(high)
+@per_value("array_assign_slice", (ANYARRAY, ANYARRAY, INT4), ANYARRAY, strict=False, variadic=True, needs_site=True)
+def array_assign_slice(site: CallSite, array: Array | None, given: Array | None, *bounds: int | None) -> Array | None:
+    """``a[low:high]… = given``, whose elements are taken in their order."""
+    firsts = [_bound_of_one(low) for low in bounds[::2]]
+    lasts = [_last(high) for high in bounds[1::2]]
     if given is None:
         return array
     own = array or ()
-    if len(_shape(own, site.args[0])) > 1 or len(_shape(given, site.args[1])) > 1:
-        raise unsupported("assignment to a slice of several dimensions")
-    if high < first:
+    lengths = _shape(own, site.args[0])
+    if lengths and len(lengths) < len(firsts):
+        raise SqlError("2202E", "wrong number of array subscripts")
+    if any(last < first for first, last in zip(firsts, lasts, strict=True)):
         raise SqlError("2202E", "upper bound cannot be less than lower bound")
-    if not own and first > 1:
+    if not lengths and any(first > 1 for first in firsts):
         raise unsupported("an array whose lower bound is not 1")
-    if len(given) < high - first + 1:
+    cut = [(first - 1, last) for first, last in zip(firsts, lasts, strict=True)]
+    cut += [(0, n) for n in lengths[len(cut) :]]
+    if len(lengths) > 1 and any(end > n for (_, end), n in zip(cut, lengths, strict=True)):
+        raise SqlError("2202E", "array subscript out of range")
+    items = flatten(given, _element(site.args[1]).kind)
+    if len(items) < math.prod(end - first for first, end in cut):
         raise SqlError("2202E", "source array too small")
-    longer = (*own, *(None,) * (high - len(own)))
-    return (*longer[: first - 1], *given[: high - first + 1], *longer[high:])
+    return _filled(own, cut, iter(items))
+
+
+def _last(place: int | None) -> int:
+    if place is None:
+        raise SqlError("22004", "array subscript in assignment must not be null")
+    _check_size(place)
+    return place
+
+
+def _filled(array: Array, cut: Sequence[tuple[int, int]], items: Iterator[Any]) -> Array:
+    """The array with these items in a part of it; NULLs fill a gap behind its last element."""
+    first, end = cut[0]
+    longer = (*array, *(None,) * (end - len(array)))
+    if len(cut) == 1:
+        return (*longer[:first], *(next(items) for _ in range(first, end)), *longer[end:])
+    return (*longer[:first], *(_filled(inner or (), cut[1:], items) for inner in longer[first:end]), *longer[end:])
 
 
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
@@ -256,15 +285,23 @@ _LARGEST = 134_217_727
 
 
 @per_value("array_fill", (ANYNONARRAY, _INTS), ANYARRAY, strict=False)
+def array_fill(item: Any, lengths: Array | None) -> Array:
+    """An array of one value."""
+    return array_fill_from(item, lengths, (1,) * len(lengths or ()))
+
+
 @per_value("array_fill", (ANYNONARRAY, _INTS, _INTS), ANYARRAY, strict=False)
-def array_fill(item: Any, lengths: Array | None, lower: Array | None = (1,)) -> Array:
-    """An array of one value. Raises 0A000 for lower bounds other than 1."""
+def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Array:
+    """The same with the lower bounds. Raises 0A000 for others than 1."""
     if lengths is None or lower is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
     if any(isinstance(part, tuple) for part in (*lengths, *lower)):
         raise SqlError("2202E", "wrong number of array subscripts", "Dimension array must be one dimensional.")
     if None in lengths or None in lower:
         raise SqlError("22004", "dimension values cannot be null")
+    if len(lower) != len(lengths):
+        detail = "Low bound array has different size than dimensions array."
+        raise SqlError("2202E", "wrong number of array subscripts", detail)
     if any(bound != 1 for bound in lower):
         raise unsupported("an array whose subscripts do not start at 1")
     if any(length < 0 for length in lengths) or math.prod(lengths) > _LARGEST:
