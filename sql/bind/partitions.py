@@ -181,12 +181,6 @@ def bound_text(parent: Relation, bound: PartitionBound) -> str:
     return f"FOR VALUES FROM {edge_text(bound.lower, exprs)} TO {edge_text(bound.upper, exprs)}"
 
 
-def key_text(key: Partitioning) -> str:
-    """The result of pg_get_partkeydef, except that expressions keep the user's text."""
-    keys = (quoted(column) if column else text for column, text in zip(key.columns, key.keys, strict=True))
-    return f"{key.strategy.upper()} ({', '.join(keys)})"
-
-
 def constraint_text(parent: Relation, bound: PartitionBound, bounds: Sequence[PartitionBound]) -> str:
     """The condition of a partition's rows as SQL. ``bounds``: those of all partitions of the parent."""
     key = parent.partitioning

@@ -121,16 +121,21 @@ def _transition_tables(node: CreateTriggerStatement, table: Relation) -> dict[bo
     return found
 
 
-def bound_condition(env: Environment, table: Relation, trigger: Trigger, node: nodes.Expr | None = None) -> Scalar:
-    """WHEN over (the old row's columns, the new row's). Raises 42703, 42P01, 42804."""
+def changed_rows(table: Relation) -> Namespace:
+    """The names of a condition: the old row's columns, then the new row's."""
     width = len(table.columns)
-    ranges = tuple(
+    ranges = (
         Range(name, tuple(Visible(c.name, Column(start + i, c.type)) for i, c in enumerate(table.columns)))
         for name, start in (("old", 0), ("new", width))
     )
+    return Namespace((), tuple(ranges))
+
+
+def bound_condition(env: Environment, table: Relation, trigger: Trigger, node: nodes.Expr | None = None) -> Scalar:
+    """WHEN over (the old row's columns, the new row's). Raises 42703, 42P01, 42804."""
     assert trigger.condition is not None, "the trigger has one"
     expr = parse_expression(trigger.condition) if node is None else node
-    scope = NameScope(Namespace((), ranges), clause="trigger WHEN conditions")
+    scope = NameScope(changed_rows(table), clause="trigger WHEN conditions")
     return env.binder(scope, "trigger WHEN conditions").condition(expr, "WHEN")
 
 

@@ -28,12 +28,14 @@ class Item:
 
 @dataclass(slots=True)
 class Context:
-    """``items``: those of FROM, by offset. ``qualified``: names that mean none of them keep their qualifiers."""
+    """``items``: those of FROM, by offset. ``qualified``: names that mean none of them keep their qualifiers.
+    ``is_value``: the name VALUE is a domain's value."""
 
     notes: Notes
     names: Names
     items: dict[int, Item] = field(default_factory=dict)
     qualified: bool = False
+    is_value: bool = False
 
 
 class Reader(Protocol):

@@ -178,6 +178,8 @@ class ExpressionReader:
 
     def _name(self, node: nodes.Name) -> Shown:
         place = self.context.notes.places.get(node.at)
+        if self.context.is_value and node.parts == ("value",):
+            return Variable("VALUE", None)
         if place is None or place.at not in self.context.items:
             whole = self.context.qualified or node.parts[-1] == "tableoid"
             text = ".".join(map(quoted, node.parts if whole else node.parts[-1:]))

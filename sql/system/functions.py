@@ -9,7 +9,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import Kind, SqlType
 from planner.expr.context import ObjectNames
 from planner.identifiers import quoted, split_name
-from sql.bind.partitions import constraint_text, key_text
+from sql.bind.partitions import constraint_text
 from sql.catalog.catalog import Relation, RelationKind, is_temporary
 from sql.catalog.column_types import is_type_name, parse_type
 from sql.catalog.comments import CATALOGS
@@ -24,7 +24,6 @@ from sql.system.acls import default_text, exploded
 from sql.system.information_schema import updatable
 from sql.system.objects import described
 from sql.system.pg_relations import (
-    check_definition,
     constraint_definition,
     foreign_key_definition,
     index_column,
@@ -35,7 +34,7 @@ from sql.system.pg_triggers import trigger_definition
 from sql.system.pg_types import function_oids, functions, type_names
 from sql.system.privilege_functions import Privileges
 from sql.system.state import SystemState, composite_types, indexed
-from sql.system.view_text import view_definition
+from sql.system.texts import check_definition, partition_key, stored_text, view_definition
 from storage.types.type_names import format_type, info, type_from_oid, type_oid
 
 VECTORS: Final = (22, 30)
@@ -164,7 +163,11 @@ class SystemFunctions:
     def partition_key(self, oid: int) -> str | None:
         """pg_get_partkeydef; None if the table is not partitioned."""
         found = self._relations().get(oid)
-        return None if found is None or found.partitioning is None else key_text(found.partitioning)
+        return (
+            None
+            if found is None or found.partitioning is None
+            else partition_key(self._state, found, found.partitioning)
+        )
 
     def partition_constraint(self, oid: int) -> str | None:
         """pg_get_partition_constraintdef, without the ancestors' constraints."""
@@ -249,29 +252,35 @@ class SystemFunctions:
             return None
         return view_definition(relation, self._state, pretty=pretty, width=width)
 
-    def index_definition(self, oid: int, column: int) -> str | None:
+    def index_definition(self, oid: int, column: int, pretty: bool = False) -> str | None:
         """pg_get_indexdef: the whole index, or (``column`` from 1) one column."""
         found = self._index(oid)
         if found is None:
             return None
         relation, index = found
         if column == 0:
-            return index_definition(relation, index)
+            return index_definition(self._state, relation, index)
         if not 0 < column <= index.width + len(index.included):
             return None
-        return index_column(relation, index, column - 1)
+        return index_column(self._state, relation, index, column - 1, pretty=pretty)
 
     def constraint_definition(self, oid: int, pretty: bool = False) -> str | None:
         """pg_get_constraintdef."""
         for relation, index in indexed(self._state):
             if index.constraint and constraint_oid(index) == oid:
-                return constraint_definition(relation, index, pretty) + timing(index)
+                return constraint_definition(self._state, relation, index, pretty=pretty) + timing(index)
         for relation in self._state.relations():
             for key in relation.foreign_keys:
                 if key.id == oid:
                     return foreign_key_definition(relation, key, self._relation_name(key.parent)) + timing(key)
-        checks = (c for r in (*self._state.relations(), *self._state.types()) for c in r.checks if c.id == oid)
-        return next((check_definition(c, pretty) for c in checks), None)
+        owners = (*self._state.relations(), *self._state.types())
+        checks = ((r, c) for r in owners for c in r.checks if c.id == oid)
+        return next((check_definition(self._state, r, c, pretty=pretty) for r, c in checks), None)
+
+    def expression(self, text: str, oid: int, pretty: bool) -> str:
+        """pg_get_expr. Plain text is what the system relations have."""
+        relation = self._relations().get(oid) if pretty else None
+        return text if relation is None else stored_text(self._state, relation, text, pretty=True)
 
     def trigger_definition(self, oid: int, pretty: bool) -> str | None:
         """pg_get_triggerdef."""
@@ -280,7 +289,7 @@ class SystemFunctions:
             whole = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
             return self._relation_name(relation.oid) if pretty else whole
 
-        return trigger_definition(self._state, oid, shown)
+        return trigger_definition(self._state, oid, shown, pretty=pretty)
 
     # The reg* types.
 

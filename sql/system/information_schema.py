@@ -17,8 +17,8 @@ from sql.catalog.keys import Index
 from sql.catalog.system.definitions import Datums, Row
 from sql.catalog.user_types import type_of_oid
 from sql.system.pg_sequences import sequences_of
-from sql.system.state import SystemState, default_text, indexed, own_relations, user_relations
-from sql.system.view_text import view_definition
+from sql.system.state import SystemState, indexed, own_relations, user_relations
+from sql.system.texts import default_text, view_definition
 from storage.types.type_names import format_type, internal_name, type_oid
 
 _MAX_OCTETS: Final = 1 << 30
@@ -85,9 +85,9 @@ def _column(state: SystemState, relation: Relation, kind: str, i: int, column: T
     return dict(
         table_catalog=state.database, table_schema=relation.schema_name, table_name=relation.name,
         column_name=column.name, ordinal_position=i + 1,
-        column_default=None if column.expression is not None else default_text(state, column),
+        column_default=None if column.expression is not None else default_text(state, relation, column),
         is_nullable="NO" if not_null else "YES", **_type(state, column.type), **domain, dtd_identifier=str(i + 1),
-        is_self_referencing="NO", **_generation(state, column), **_identity(state, column),
+        is_self_referencing="NO", **_generation(state, relation, column), **_identity(state, column),
         **_limits(column.type),
     )  # fmt: skip
 
@@ -155,10 +155,10 @@ def _yes(value: bool) -> str:
     return "YES" if value else "NO"
 
 
-def _generation(state: SystemState, column: TableColumn) -> dict[str, object]:
+def _generation(state: SystemState, relation: Relation, column: TableColumn) -> dict[str, object]:
     if column.expression is None:
         return {"is_generated": "NEVER"}
-    return {"is_generated": "ALWAYS", "generation_expression": default_text(state, column)}
+    return {"is_generated": "ALWAYS", "generation_expression": default_text(state, relation, column)}
 
 
 def _identity(state: SystemState, column: TableColumn) -> dict[str, object]:

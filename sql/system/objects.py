@@ -172,7 +172,7 @@ _FINDERS: Final[dict[int, Finder]] = {
     CONSTRAINT: lambda state, names, oid, _: dict(_constraints(state, names)).get(oid),
     TRIGGER: lambda state, names, oid, _: dict(_triggers(state, names)).get(oid),
     _ATTRDEF: lambda state, names, oid, _: next(
-        (_default(names, r, n) for o, r, n, _ in defaults_of(state) if o == oid), None
+        (_default(names, r, n) for o, r, n in defaults_of(state) if o == oid), None
     ),
     NAMESPACE: lambda state, _names, oid, _: next(
         (_plain("schema", name) for name, known in state.schemas().items() if known == oid), None

@@ -9,12 +9,12 @@ from typing import Final
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
 from sql.bind.exclusion import operand_name
-from sql.bind.index_keys import exclusion_of, expression_name, index_parts, part_text
+from sql.bind.index_keys import exclusion_of, expression_name, index_parts
 from sql.bind.partitions import bound_text
 from sql.catalog.access import RoleNames
 from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.composite import domain_oid
-from sql.catalog.keys import Check, ForeignKey, Index, constraint_oid
+from sql.catalog.keys import ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
 from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
@@ -31,7 +31,7 @@ from sql.system.state import (
     relkind,
     user_relations,
 )
-from sql.system.view_text import view_definition
+from sql.system.texts import default_text, index_part, index_predicate, view_definition
 from storage.types.type_names import type_length, type_oid, typmod
 
 HEAP: Final = 2
@@ -169,14 +169,15 @@ def _key_columns(relation: Relation, index: Index) -> list[TableColumn]:
 
 
 def pg_attrdef(state: SystemState, row: Row) -> Iterator[Datums]:
-    for oid, relation, number, text in defaults_of(state):
+    for oid, relation, number in defaults_of(state):
+        text = default_text(state, relation, relation.columns[number - 1])
         yield row(oid=oid, adrelid=relation.oid, adnum=number, adbin=text)
 
 
 def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in indexed(state):
         parts, width = index.parts, index.width
-        texts = [part_text(relation, index, i) for i, part in enumerate(parts) if not isinstance(part, int)]
+        texts = [index_part(state, relation, index, i) for i, part in enumerate(parts) if not isinstance(part, int)]
         directions = zip(index.descending or (False,) * width, index.nulls_first or (False,) * width, strict=True)
         yield row(
             indexrelid=index.id, indrelid=relation.oid, indnatts=width + len(index.included), indnkeyatts=width,
@@ -185,7 +186,7 @@ def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
             indimmediate=not index.deferrable, indisvalid=True, indisready=True, indislive=True,
             indkey=tuple(i + 1 if isinstance(i, int) else 0 for i in (*parts, *index.included)),
             indcollation=tuple(collation_of(c.type) for c in _key_columns(relation, index)), indclass=(0,) * width,
-            indexprs=", ".join(texts) or None, indpred=None if index.where is None else f"({index.where})",
+            indexprs=", ".join(texts) or None, indpred=index_predicate(state, relation, index),
             indoption=tuple(int(descending) + 2 * int(first) for descending, first in directions),
         )  # fmt: skip
 
@@ -280,22 +281,23 @@ def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> 
     return f"{text} ({changed})" if changed else text
 
 
-def index_definition(relation: Relation, index: Index) -> str:
+def index_definition(state: SystemState, relation: Relation, index: Index) -> str:
     """CREATE INDEX, in the form of pg_get_indexdef."""
     unique = "UNIQUE " if index.unique else ""
-    keys = ", ".join(index_column(relation, index, i) + _direction(index, i) for i in range(index.width))
+    keys = ", ".join(index_column(state, relation, index, i) + _direction(index, i) for i in range(index.width))
     included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
     table = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
     text = f"CREATE {unique}INDEX {quoted(index.name)} ON {table} USING {index.method} ({keys})"
     text += f" INCLUDE ({included})" if included else ""
     text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
-    return text if index.where is None else f"{text} WHERE ({index.where})"
+    where = index_predicate(state, relation, index)
+    return text if where is None else f"{text} WHERE {where}"
 
 
-def index_column(relation: Relation, index: Index, number: int) -> str:
+def index_column(state: SystemState, relation: Relation, index: Index, number: int, *, pretty: bool = False) -> str:
     """The index's column at a position (from 0), in the form of pg_get_indexdef."""
     if number < index.width:
-        return part_text(relation, index, number)
+        return index_part(state, relation, index, number, pretty=pretty)
     return quoted(relation.columns[index.included[number - index.width]].name)
 
 
@@ -307,15 +309,15 @@ def _direction(index: Index, number: int) -> str:
     return " NULLS FIRST" if first else ""
 
 
-def constraint_definition(relation: Relation, index: Index, pretty: bool) -> str:
+def constraint_definition(state: SystemState, relation: Relation, index: Index, *, pretty: bool) -> str:
     """A primary key, UNIQUE or EXCLUDE constraint in the form of pg_get_constraintdef."""
     included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
     if index.operators:
-        parts = (f"{part_text(relation, index, i)} WITH {symbol}" for i, symbol in enumerate(index.operators))
+        keys = [index_part(state, relation, index, i, pretty=pretty) for i in range(len(index.operators))]
+        parts = (f"{key} WITH {symbol}" for key, symbol in zip(keys, index.operators, strict=True))
         text = f"EXCLUDE USING {index.method} ({', '.join(parts)}){f' INCLUDE ({included})' if included else ''}"
-        if index.where is None:
-            return text
-        return f"{text} WHERE ({index.where})" if pretty else f"{text} WHERE (({index.where}))"
+        where = index_predicate(state, relation, index, pretty=pretty)
+        return text if where is None else f"{text} WHERE ({where})"
     kind = "PRIMARY KEY" if index.primary else "UNIQUE" if index.nulls_distinct else "UNIQUE NULLS NOT DISTINCT"
     text = f"{kind} ({', '.join(quoted(relation.columns[i].name) for i in index.columns)})"
     return f"{text} INCLUDE ({included})" if included else text
@@ -325,11 +327,6 @@ def timing(constraint: Index | ForeignKey) -> str:
     """What pg_get_constraintdef says of when a constraint is checked."""
     deferred = " INITIALLY DEFERRED" if constraint.deferred else ""
     return f" DEFERRABLE{deferred}" if constraint.deferrable else ""
-
-
-def check_definition(check: Check, pretty: bool) -> str:
-    """A CHECK in the form of pg_get_constraintdef, but with its original text."""
-    return f"CHECK ({check.text})" if pretty else f"CHECK (({check.text}))"
 
 
 def pg_tables(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -363,5 +360,5 @@ def pg_indexes(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, index in indexed(state):
         yield row(
             schemaname=relation.schema_name, tablename=relation.name, indexname=index.name,
-            indexdef=index_definition(relation, index),
+            indexdef=index_definition(state, relation, index),
         )  # fmt: skip

@@ -47,7 +47,7 @@ def pg_depend(state: SystemState, row: Row) -> Iterator[Datums]:
                 classid=CLASS, objid=relation.id, refclassid=CLASS, refobjid=owner,
                 refobjsubid=columns[owner].index(column) + 1, deptype="i" if s.internal else "a",
             )  # fmt: skip
-    for oid, table, number, _ in defaults_of(state):
+    for oid, table, number in defaults_of(state):
         yield row(
             classid=ATTRDEF, objid=oid, refclassid=CLASS, refobjid=table.oid, refobjsubid=number, deptype="a"
         )  # fmt: skip

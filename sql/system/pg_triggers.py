@@ -11,6 +11,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.system.definitions import Datums, Row
 from sql.catalog.triggers import Trigger
 from sql.system.state import SystemState
+from sql.system.texts import trigger_condition
 
 _BITS: Final = {"insert": 4, "delete": 8, "update": 16, "truncate": 32}
 _TIMINGS: Final = {"before": 2, "after": 0, "instead of": 64}
@@ -66,7 +67,7 @@ def triggers(state: SystemState, row: Row) -> Iterator[Datums]:
                 event_manipulation=event.upper(), event_object_catalog=state.database,
                 event_object_schema=relation.schema_name, event_object_table=relation.name,
                 action_order=_place(relation, trigger, event),
-                action_condition=None if trigger.condition is None else f"({trigger.condition})",
+                action_condition=trigger_condition(state, relation, trigger, pretty=False),
                 action_statement=_call(state.routines(), trigger),
                 action_orientation="ROW" if trigger.row else "STATEMENT", action_timing=trigger.timing.upper(),
                 action_reference_old_table=trigger.old_table, action_reference_new_table=trigger.new_table,
@@ -80,7 +81,9 @@ def _place(relation: Relation, trigger: Trigger, event: str) -> int:
     return sorted(names).index(trigger.name) + 1
 
 
-def trigger_definition(state: SystemState, oid: int, shown: Callable[[Relation], str]) -> str | None:
+def trigger_definition(
+    state: SystemState, oid: int, shown: Callable[[Relation], str], *, pretty: bool
+) -> str | None:  # fmt: skip
     """The statement that creates a trigger; None if there is none. ``shown``: a relation's name."""
     found = next(((r, t) for r, t, _ in _all(state) if t.id == oid), None)
     if found is None:
@@ -100,7 +103,7 @@ def trigger_definition(state: SystemState, oid: int, shown: Callable[[Relation],
         parts.append(f"REFERENCING {' '.join(given)}")
     parts.append(f"FOR EACH {'ROW' if trigger.row else 'STATEMENT'}")
     if trigger.condition is not None:
-        parts.append(f"WHEN ({trigger.condition})")
+        parts.append(f"WHEN ({trigger_condition(state, relation, trigger, pretty=pretty)})")
     parts.append(_call(state.routines(), trigger))
     return " ".join(parts)
 

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ivm.words import SqlType
-from planner.identifiers import quoted
 from sql.catalog.access import RoleNames
-from sql.catalog.catalog import FED, Relation, RelationKind, TableColumn
+from sql.catalog.catalog import FED, Relation, RelationKind
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.securables import securable
 from sql.catalog.system.definitions import definitions
-from sql.parse import parse_expression
-from sql.syntax.nodes import queries as nodes
 from storage.types.text_style import TextStyle
 
 OWNER: Final = 10
@@ -205,35 +202,17 @@ def indexed(state: SystemState) -> Iterator[tuple[Relation, Index]]:
             yield relation, index
 
 
-def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int, str]]:
-    """(pg_attrdef oid, relation, attribute number, expression) of every DEFAULT."""
+def is_null(default: str | None) -> bool:
+    """Whether a DEFAULT is NULL, as it is without one."""
+    return default is None or default.lower() == "null"
+
+
+def defaults_of(state: SystemState) -> Iterator[tuple[int, Relation, int]]:
+    """(pg_attrdef oid, relation, attribute number) of every DEFAULT and generated column."""
     number = DEFAULT_BASE
     for relation in user_relations(state, RelationKind.TABLE):
         for i, column in enumerate(relation.columns):
-            text = default_text(state, column)
-            if text is not None:
-                yield number, relation, i + 1, text
+            from_sequence = column.generated is not None and not column.generated.identity
+            if column.expression is not None or not is_null(column.default) or from_sequence:
+                yield number, relation, i + 1
                 number += 1
-
-
-def _is_closed(text: str) -> bool:
-    """Whether an expression needs no parentheses around it."""
-    return not isinstance(parse_expression(text), nodes.Operator | nodes.AndExpr | nodes.OrExpr | nodes.IsTest)
-
-
-def default_text(state: SystemState, column: TableColumn) -> str | None:
-    """A column's DEFAULT, or what it is generated from, in the form of pg_get_expr; an identity column has none."""
-    if column.expression is not None:
-        return column.expression if _is_closed(column.expression) else f"({column.expression})"
-    if column.generated is None:
-        return column.default
-    if column.generated.identity:
-        return None
-    for relation in state.relations():
-        if relation.id == column.generated.sequence:
-            name = quoted(relation.name)
-            if relation.schema_name not in state.path.places:
-                name = f"{quoted(relation.schema_name)}.{name}"
-            literal = name.replace("'", "''")
-            return f"nextval('{literal}'::regclass)"
-    return None

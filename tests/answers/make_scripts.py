@@ -19,7 +19,7 @@ from psycopg.pq import DiagnosticField as Field
 from tests.answers.make_queries import SETTINGS
 
 HERE = Path(__file__).parent
-SCRIPTS = ("operators", "plpgsql", "privileges", "procedures", "roles", "triggers")
+SCRIPTS = ("definitions", "operators", "plpgsql", "privileges", "procedures", "roles", "triggers")
 FIELDS = (Field.SQLSTATE, Field.MESSAGE_PRIMARY, Field.MESSAGE_DETAIL, Field.MESSAGE_HINT, Field.CONTEXT)
 
 

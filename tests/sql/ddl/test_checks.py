@@ -26,9 +26,9 @@ def test_names_are_postgress(client: Client) -> None:
     text = "SELECT conname, conkey, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'u'::regclass"
     assert client.sorted(text) == [
         ("bb", "{1,2}", "CHECK ((b < a))"),
-        ("u_a_check", "{1}", "CHECK ((a>0))"),
-        ("u_a_check1", "{1}", "CHECK ((a>1))"),
-        ("u_check", "{}", "CHECK ((1=1))"),
+        ("u_a_check", "{1}", "CHECK ((a > 0))"),
+        ("u_a_check1", "{1}", "CHECK ((a > 1))"),
+        ("u_check", "{}", "CHECK ((1 = 1))"),
     ]
     assert client.rows("SELECT relchecks FROM pg_class WHERE relname = 'u'") == [("4",)]
 

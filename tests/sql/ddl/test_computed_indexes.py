@@ -110,8 +110,8 @@ def test_they_are_no_keys_of_the_table(client: Client) -> None:
 
 
 def test_how_they_are_shown(client: Client) -> None:
-    client.run("CREATE UNIQUE INDEX i ON t USING btree (lower(a) DESC, b, (b + 1)) INCLUDE (live) WHERE b > 0")
-    shown = "CREATE UNIQUE INDEX i ON public.t USING btree (lower(a) DESC, b, (b + 1)) INCLUDE (live) WHERE (b > 0)"
+    client.run("CREATE UNIQUE INDEX i ON t USING btree (lower(a) DESC, b, ((b + 1))) INCLUDE (live) WHERE b > 0")
+    shown = "CREATE UNIQUE INDEX i ON public.t USING btree (lower(a) DESC, b, ((b + 1))) INCLUDE (live) WHERE (b > 0)"
     assert client.rows("SELECT indexdef FROM pg_indexes WHERE indexname = 'i'") == [(shown,)]
     assert client.rows("SELECT pg_get_indexdef('i'::regclass, n, true) FROM generate_series(1, 5) n ORDER BY n") == [
         ("lower(a)",), ("b",), ("(b + 1)",), ("live",), (None,)

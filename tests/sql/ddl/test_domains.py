@@ -263,7 +263,7 @@ def test_domains_outlive_the_server(tmp_path: Path) -> None:
         "WHERE contypid <> 0 ORDER BY 1"
     ) == [
         ("below", "c", "small", "CHECK ((VALUE < 100))"), ("pos_check", "c", "pos", "CHECK ((VALUE > 0))"),
-        ("uneven", "c", "pos", "CHECK ((VALUE % 2 = 1))"),
+        ("uneven", "c", "pos", "CHECK (((VALUE % 2) = 1))"),
     ]  # fmt: skip
     assert client.rows(
         "SELECT attname, atttypid::regtype::text, format_type(atttypid, atttypmod) FROM pg_attribute "

@@ -199,11 +199,11 @@ def test_errors(client: Client, text: str, state: str, message: str) -> None:
 def test_they_survive_a_restart(tmp_path: Path) -> None:
     server = Server(tmp_path)
     try:
-        server.client().run("CREATE TABLE t (a int, b text GENERATED ALWAYS AS ('<' || a || '>') STORED)")
+        server.client().run("CREATE TABLE t (a int, b text GENERATED ALWAYS AS (('<'::text || a) || '>'::text) STORED)")
         server.restart()
         client = server.client()
         assert client.rows("INSERT INTO t VALUES (5) RETURNING b") == [("<5>",)]
         text = "SELECT is_generated, generation_expression FROM information_schema.columns WHERE column_name = 'b'"
-        assert client.rows(text) == [("ALWAYS", "('<' || a || '>')")]
+        assert client.rows(text) == [("ALWAYS", "(('<'::text || a) || '>'::text)")]
     finally:
         server.close()

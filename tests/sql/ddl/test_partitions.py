@@ -224,7 +224,7 @@ def test_the_catalogs_tell(client: Client) -> None:
         "FROM pg_class WHERE relname IN ('t', 'b1', 'b2', 'b2x') ORDER BY 1"
     ) == [
         ("b1", "r", "t", "FOR VALUES FROM ('b', '1') TO ('b', '10')", None),
-        ("b2", "p", "t", "FOR VALUES FROM ('b', '10') TO ('b', '20')", "RANGE ((abs(d)))"),
+        ("b2", "p", "t", "FOR VALUES FROM ('b', '10') TO ('b', '20')", "RANGE (abs(d))"),
         ("b2x", "r", "t", "FOR VALUES FROM (MINVALUE) TO (15)", None),
         ("t", "p", "f", None, "RANGE (a, b)"),
     ]

@@ -1,4 +1,4 @@
-"""LANGUAGE plpgsql, DO and triggers: recorded sessions of PostgreSQL 15, and where functions and triggers end."""
+"""LANGUAGE plpgsql, DO, triggers and others: recorded sessions of PostgreSQL 15, and where functions end."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_columns_keys_and_defaults() -> None:
         ("a", 23, -1, True), ("b", 25, -1, True), ("C d", 1700, 655366, True),
     ]  # fmt: skip
     assert [r["attstorage"] for r in columns] == ["p", "x", "m"]
-    assert [(r["adrelid"], r["adnum"], r["adbin"]) for r in records("pg_attrdef")] == [(TABLE.id, 2, "'x'")]
+    assert [(r["adrelid"], r["adnum"], r["adbin"]) for r in records("pg_attrdef")] == [(TABLE.id, 2, "'x'::text")]
     assert [(r["indexrelid"], r["indkey"]) for r in records("pg_index")] == [(INDEX_BASE + TABLE.id, (1, 3))]
     assert [(r["conname"], r["contype"], r["conkey"]) for r in records("pg_constraint")] == [("t_pkey", "p", (1, 3))]
     usage = records("key_column_usage", "information_schema")

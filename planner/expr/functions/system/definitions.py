@@ -22,16 +22,16 @@ def viewdef_of_name(site: CallSite, name: str, pretty: bool = False) -> str | No
     return session_of(site).view_definition(session_of(site).reg_in(REGCLASS, name), pretty)
 
 
-@per_value("pg_get_expr", (TEXT, OID, BOOL), TEXT, volatility="stable")
-@per_value("pg_get_expr", (TEXT, OID), TEXT, volatility="stable")
-def pg_get_expr(expression: str, relation: int, pretty: bool = False) -> str:
-    return expression
-
-
 def _asked(site: CallSite, name: str, *args: object) -> str | None:
     """Calls an optional hook of the session; None if it has none."""
     hook = getattr(site.context.session, name, None)
     return None if hook is None else hook(*args)
+
+
+@per_value("pg_get_expr", (TEXT, OID, BOOL), TEXT, volatility="stable", needs_site=True)
+@per_value("pg_get_expr", (TEXT, OID), TEXT, volatility="stable", needs_site=True)
+def pg_get_expr(site: CallSite, expression: str, relation: int, pretty: bool = False) -> str:
+    return _asked(site, "expression", expression, relation, pretty) or expression
 
 
 @per_value("pg_get_partkeydef", (OID,), TEXT, volatility="stable", needs_site=True)
@@ -47,7 +47,7 @@ def pg_get_partition_constraintdef(site: CallSite, oid: int) -> str | None:
 @per_value("pg_get_indexdef", (OID, INT4, BOOL), TEXT, volatility="stable", needs_site=True)
 @per_value("pg_get_indexdef", (OID,), TEXT, volatility="stable", needs_site=True)
 def pg_get_indexdef(site: CallSite, oid: int, column: int = 0, pretty: bool = False) -> str | None:
-    return _asked(site, "index_definition", oid, column)
+    return _asked(site, "index_definition", oid, column, pretty)
 
 
 @per_value("pg_get_constraintdef", (OID, BOOL), TEXT, volatility="stable", needs_site=True)
