@@ -118,3 +118,5 @@ class ForeignKey:
     deferred: bool = False
     full: bool = False
     """MATCH FULL: its columns are all NULL, or none is."""
+    origin: int = 0
+    """Of a partition: the id of its table's foreign key that it is a copy of; 0: it is the table's own."""

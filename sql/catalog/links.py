@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.physical.key_checks import KeyCheck, key_check
 from sql.catalog.catalog import Catalog, Relation
@@ -12,12 +12,28 @@ from sql.catalog.triggers import Trigger
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """A table that stores referenced rows. ``order``: the places of its arrangement's key words in the link's key."""
+
+    table: Relation
+    key_check: KeyCheck
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
-    """A foreign key, with the arrangements by which each side looks up the other."""
+    """A foreign key, with the arrangements by which each side looks up the other.
+
+    ``parent``: the table whose rows are checked, a partition of the ``declared`` one if that is partitioned.
+    ``holders``: the tables with the declared one's rows. ``owner``: the table whose key it is, or is a copy of.
+    """
 
     child: Relation
     parent: Relation
     key: ForeignKey
+    declared: Relation
+    holders: tuple[Holder, ...]
+    owner: Relation
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -52,12 +68,32 @@ def links_of(catalog: Catalog) -> Links:
     outgoing: dict[int, tuple[Link, ...]] = {}
     incoming: dict[int, tuple[Link, ...]] = {}
     by_oid = {r.oid: r for r in catalog.relations.values()}
+    by_id = {k.id: (r, k) for r in by_oid.values() for k in r.foreign_keys}
     for child in sorted(by_oid.values(), key=lambda r: r.oid):
         for key in child.foreign_keys:
-            link = Link(child, by_oid[key.parent], key)
+            declared = by_oid[key.parent]
+            family = (declared, *(catalog.below(declared) if declared.partitioning is not None else ()))
+            holders = tuple(_holder(t, key) for t in family if t.partitioning is None)
+            link = Link(child, declared, key, declared, holders, _owner(child, key, by_id))
             outgoing[child.id] = (*outgoing.get(child.id, ()), link)
-            incoming[link.parent.id] = (*incoming.get(link.parent.id, ()), link)
+            for table in family:
+                one = replace(link, parent=table)
+                incoming[table.id] = (*incoming.get(table.id, ()), one)
     return Links(catalog.version, outgoing, incoming, _triggers(by_oid))
+
+
+def _owner(child: Relation, key: ForeignKey, keys: Mapping[int, tuple[Relation, ForeignKey]]) -> Relation:
+    above = keys.get(key.origin)  # in the course of ALTER TABLE its table may have lost it already
+    return child if above is None else _owner(*above, keys)
+
+
+def _holder(table: Relation, key: ForeignKey) -> Holder:
+    """A partition may have its key's columns in another order than its table."""
+    index = key_index(table, key.keys)
+    assert index is not None, "a referenced table has a key"
+    names = [table.columns[i].name for i in index.columns]
+    check = key_check(table.schema, index.columns)
+    return Holder(table, check, tuple(key.keys.index(name) for name in names))
 
 
 def _triggers(by_oid: Mapping[int, Relation]) -> Mapping[int, tuple[Trigger, ...]]:

@@ -23,6 +23,7 @@ def check_inherited(statement: definitions.AlterTable, catalog: Catalog) -> None
     if table.bound is not None and any(isinstance(c, definitions.AddColumn) for c in statement.changes):
         raise SqlError("42809", "cannot add column to a partition")
     inherited = {c.name: c for p in parents for c in p.columns}
+    copied = {k.name: k for k in table.foreign_keys if k.origin}
     checks = {c.name for p in parents for c in p.checks if not c.no_inherit}
     for change in statement.changes:
         name = _column(change)
@@ -35,9 +36,17 @@ def check_inherited(statement: definitions.AlterTable, catalog: Catalog) -> None
                 raise SqlError("42P16", "cannot drop generation expression from inherited column")
             if table.bound is not None and not inherited[name].nullable:
                 raise SqlError("42P16", f'column "{name}" is marked NOT NULL in parent table')
-        if isinstance(change, definitions.DropConstraint) and change.name in checks | keys:
+        if isinstance(change, definitions.DropConstraint) and change.name in checks | keys | copied.keys():
             message = f'cannot drop inherited constraint "{change.name}" of relation "{table.name}"'
             raise SqlError("42P16", message)
+        if isinstance(change, definitions.AlterConstraint) and change.name in copied:
+            above = next(p for p in parents if any(k.id == copied[change.name].origin for k in p.foreign_keys))
+            of = next(k.name for k in above.foreign_keys if k.id == copied[change.name].origin)
+            raise SqlError(
+                "42809", f'cannot alter constraint "{change.name}" on relation "{table.name}"',
+                f'Constraint "{change.name}" is derived from constraint "{of}" of relation "{above.name}".',
+                "You may alter the constraint it derives from instead.",
+            )  # fmt: skip
 
 
 def _is_of(table: Relation, index: Index, parents: Sequence[Relation]) -> bool:

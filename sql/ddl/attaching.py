@@ -9,9 +9,9 @@ from ivm.errors import SqlError, unsupported
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_views import rebuild_views
+from sql.ddl.foreign_keys import with_copies
 from sql.ddl.partitions import leaves, new_bound
 from sql.dml.row_changes import RowChanger
-from sql.engine.writer import Writer
 from sql.statements.partitions import Attach, Detach
 
 
@@ -49,8 +49,37 @@ def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> N
             if not router.taken(child, router.converted(table, child, rows)).all():
                 message = f'partition constraint of relation "{child.name}" is violated by some row'
                 raise SqlError("23514", message)
+        _give_keys(changer, child)
+        child = writer.catalog.relations[child.id]
     if not child.temporary:
         rebuild_views(writer, writer.catalog.above(child))
+
+
+def _give_keys(changer: RowChanger, table: Relation) -> None:
+    """Give a new partition and its own the foreign keys of the tables above. 23503 for rows that refer to nothing."""
+    writer = changer.writer
+    above = next(r for r in writer.catalog.relations.values() if r.oid in table.parents)
+    given = with_copies(writer, table, above, above.foreign_keys)
+    if given.foreign_keys != table.foreign_keys:
+        writer.alter(given)
+        ((_, rows), *_) = leaves(writer, given)
+        links = changer.keys.links(writer.catalog).outgoing.get(given.id, ())
+        for link in links:
+            if given.partitioning is None and link.key not in table.foreign_keys:
+                changer.references().check_present(link, rows)
+    for below in table.children:
+        _give_keys(changer, writer.catalog.relations[below])
+
+
+def _check_unreferenced(changer: RowChanger, table: Relation) -> None:
+    """23503 if rows of a partition that is detached are referred to as rows of a table above."""
+    links = changer.keys.links(changer.writer.catalog)
+    found = leaves(changer.writer, table)
+    inside = {leaf.id for leaf, _ in found}
+    for leaf, rows in found:
+        for link in links.incoming.get(leaf.id, ()) if leaf.partitioning is None else ():
+            if link.declared.id not in inside and link.child.partitioning is None:
+                changer.references().check_unreferenced(link, rows, table.name)
 
 
 def _owning(table: Relation, parents: Sequence[Relation], *, local: bool, still: Collection[str] = ()) -> Relation:
@@ -135,8 +164,9 @@ def _check_has_keys(parent: Relation, child: Relation) -> None:
             raise unsupported("attaching a partition without the keys of its table", hint=hint)
 
 
-def detach(writer: Writer, names: SearchPathReader, statement: Detach) -> None:
+def detach(changer: RowChanger, names: SearchPathReader, statement: Detach) -> None:
     """DETACH PARTITION or NO INHERIT."""
+    writer = changer.writer
     parent, child = _named(names, statement.parent), _named(names, statement.child)
     if parent.oid not in child.parents:
         if statement.partition:
@@ -146,7 +176,10 @@ def detach(writer: Writer, names: SearchPathReader, statement: Detach) -> None:
         raise SqlError("42809", "cannot change inheritance of a partition")
     above = writer.catalog.above(child)
     rest = tuple(p for p in child.parents if p != parent.oid)
-    left = replace(child, parents=rest, bound=None)
+    if child.bound is not None:
+        _check_unreferenced(changer, child)
+    own = tuple(replace(k, origin=0) for k in child.foreign_keys)
+    left = replace(child, parents=rest, bound=None, foreign_keys=own)
     others = [r for r in writer.catalog.relations.values() if r.oid in rest]
     still = {c.name for r in others for c in r.columns} | {c.name for r in others for c in r.checks}
     writer.redefine(_owning(left, [parent], local=True, still=still))

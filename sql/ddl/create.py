@@ -24,7 +24,7 @@ from sql.catalog.search_path import SearchPathReader, check_creatable, no_schema
 from sql.ddl.acting import Actor
 from sql.ddl.alter_views import Views, rebuild_views, remade
 from sql.ddl.dependents import dependents_error, tell_cascade
-from sql.ddl.foreign_keys import link_text, needed_by, with_foreign_key
+from sql.ddl.foreign_keys import link_text, needed_by, with_copies, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
@@ -71,6 +71,9 @@ class Definer:
         check_keys(table)
         for key in statement.foreign_keys:
             table = with_foreign_key(self.writer, table, key)
+        if statement.bound is not None:
+            above = self.writer.catalog.relations[statement.parents[0].id]
+            table = with_copies(self.writer, table, above, above.foreign_keys)
         self.writer.create(table, None)
         if statement.goes:
             self.writer.passing.append(table.oid)
@@ -208,6 +211,9 @@ class Definer:
         if referring and not dependents and not statement.cascade:
             what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
             raise needed_by(referring, what, self._described(referring[0].parent))
+        if any(link.declared.id not in ids for link in referring):
+            hint = "Detach it first, when no row refers to it."
+            raise unsupported("dropping a partition that foreign keys refer to with CASCADE", hint=hint)
         if dependents and not statement.cascade:
             raise self._needed(found, dependents)
         sequences = [r for r in (*found, *owned) if r.sequence is not None]
@@ -221,7 +227,9 @@ class Definer:
     def _referring(self, ids: set[int]) -> list[Link]:
         """The foreign keys of other tables that refer to these."""
         links = links_of(self.writer.catalog)
-        return [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
+        found = [k for i in sorted(ids) for k in links.incoming.get(i, ()) if k.child.id not in ids]
+        own = [k for k in found if not k.key.origin]
+        return [k for k in own if k.parent is k.declared or k.declared.id not in ids]
 
     def create_schema(self, statement: definitions.CreateSchema, actor: Actor) -> int:
         """Create a schema; its owner. 42P06, 42939, 42704."""

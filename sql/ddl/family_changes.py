@@ -67,6 +67,14 @@ def _inherited(
             return (change,) if not only and any(c.name == change.name for c in child.checks) else ()
         case definitions.AddPrimaryKey() if table.partitioning is not None:
             return () if child.primary_key else (definitions.AddPrimaryKey(change.columns),)
+        case definitions.NewForeignKey() if table.partitioning is not None:
+            if only:
+                parent = change.parent or table
+                message = f'cannot use ONLY for foreign key on partitioned table "{table.name}" referencing relation'
+                raise SqlError("42809", f'{message} "{parent.name}"')
+            return (replace(change, parent=change.parent or table, inherited=True),)
+        case definitions.AlterConstraint() if table.partitioning is not None:
+            return tuple(replace(change, name=name) for name in _copies(table, child, change.name))
         case definitions.AddUnique() if table.partitioning is not None:
             return (replace(change, name=None),)
         case _:
@@ -138,11 +146,19 @@ def _unconstrained(change: definitions.DropConstraint, table: Relation, child: R
         names = {table.columns[i].name for i in index.columns}
         own = next((i for i in child.keys if {child.columns[n].name for n in i.columns} == names), None)
         return () if own is None else (definitions.DropConstraint(own.name),)
+    if copies := _copies(table, child, change.name):
+        return tuple(definitions.DropConstraint(name) for name in copies)
     parent = next((c for c in table.checks if c.name == change.name), None)
     known = next((c for c in child.checks if c.name == change.name), None)
     if parent is None or parent.no_inherit or known is None:
         return ()
     return (definitions.SetLocal(change.name),) if only or known.local else (definitions.DropConstraint(change.name),)
+
+
+def _copies(table: Relation, child: Relation, name: str) -> list[str]:
+    """The names of a partition's copies of a foreign key."""
+    ids = [k.id for k in table.foreign_keys if k.name == name]
+    return [k.name for k in child.foreign_keys if k.origin in ids]
 
 
 def _find(table: Relation, name: str) -> TableColumn | None:

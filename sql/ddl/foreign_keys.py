@@ -30,8 +30,14 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
     """Add a foreign key to the table. 42809, 42704, 42703, 42830, 42804, 42710; 0A000 if the keys' types encode equal
     values differently."""
     parent = new.parent or table
-    if table.partitioning is not None or parent.partitioning is not None:
-        raise unsupported("a foreign key of a partitioned table, or to one")
+    if new.inherited:
+        above = next(r for r in writer.catalog.relations.values() if r.oid in table.parents)
+        return with_copies(writer, table, above, above.foreign_keys[-1:])
+    if table.partitioning is not None and not new.valid:
+        raise SqlError(
+            "42809", f'cannot add NOT VALID foreign key on partitioned table "{table.name}" referencing relation '
+            f'"{parent.name}"', "This feature is not yet supported on partitioned tables.",
+        )  # fmt: skip
     if parent.kind is not RelationKind.TABLE:
         raise SqlError("42809", f'referenced relation "{parent.name}" is not a table')
     if parent.temporary != table.temporary:
@@ -67,6 +73,31 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
         new.full,
     )  # fmt: skip
     return replace(table, foreign_keys=(*table.foreign_keys, key))
+
+
+def with_copies(writer: Writer, table: Relation, above: Relation, keys: Sequence[ForeignKey]) -> Relation:
+    """A partition with these foreign keys of its table, as copies. One of its own that is the same becomes the copy."""
+    names = [c.name for c in table.columns]
+    found = list(table.foreign_keys)
+    for key in keys:
+        columns, changed = (
+            tuple(names.index(above.columns[i].name) for i in places) for places in (key.columns, key.changed)
+        )
+        copy = replace(key, columns=columns, changed=changed, origin=key.id)
+        if any(k.origin == key.id for k in found):
+            continue
+        same = next((i for i, k in enumerate(found) if not k.origin and _alike(k, copy)), None)
+        if same is not None:
+            found[same] = replace(found[same], origin=key.id)
+            continue
+        taken = {k.name for k in found} | {c.name for c in table.checks} | {i.name for i in table.all_indexes}
+        name = constraint_name(table, None, columns, "fkey") if key.name in taken else key.name
+        found.append(replace(copy, id=writer.engine.next_id(writer.catalog), name=name))
+    return replace(table, foreign_keys=tuple(found))
+
+
+def _alike(one: ForeignKey, other: ForeignKey) -> bool:
+    return replace(one, id=0, name="", origin=0, valid=True) == replace(other, id=0, name="", origin=0, valid=True)
 
 
 def _check_actions(new: NewForeignKey) -> None:

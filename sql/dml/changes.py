@@ -202,10 +202,14 @@ class Changer(RowChanger):
 
     def _delete_family(self, statement: Delete, source: RowSet) -> Changed:
         kept: list[Words] = []
+        gone: list[tuple[Relation, Words]] = []
         for share in shares(statement, source):
             once = self.once(share.branch.table, share.old)
             kept.append(share.places[once])
-            self.apply(share.branch.table, share.old[once], share.old[:0])
+            gone.append((share.branch.table, share.old[once]))
+            self.note(share.branch.table, share.old[once], share.old[:0])
+        for table, old in gone:
+            self.keep_references(table, old, None, old[:0])
         found = chosen_rows(source, kept)
         return Changed(len(found), self.returning(statement.returning, found))
 

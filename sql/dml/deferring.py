@@ -84,7 +84,7 @@ def _recheck(
     sought, source = (link.child_check if of_child else link.parent_check).keys(rows, context)
     if not len(sought):
         return
-    lost = keys.counts(link.parent, link.parent_check, sought, writer.settle) <= 0
+    lost = keys.referred(link, sought, writer.settle) <= 0
     lost &= keys.counts(link.child, link.child_check, sought, writer.settle) > 0
     if lost.any():
         place = int(np.flatnonzero(lost)[0])
@@ -117,5 +117,14 @@ def _named(catalog: Catalog, names: SearchPathReader, schema_name: str | None, n
         if found and not all(deferrable for _, deferrable in found):
             raise SqlError("42809", f'constraint "{name}" is not deferrable')
         if found:
-            return [id_ for id_, _ in found]
+            return _with_copies(catalog, [id_ for id_, _ in found])
     raise SqlError("42704", f'constraint "{name}" does not exist')
+
+
+def _with_copies(catalog: Catalog, ids: list[int]) -> list[int]:
+    """The constraints, and their copies in partitions."""
+    keys = sorted((k for r in catalog.relations.values() for k in r.foreign_keys if k.origin), key=lambda k: k.id)
+    for key in keys:
+        if key.origin in ids and key.id not in ids:
+            ids.append(key.id)
+    return ids

@@ -40,19 +40,51 @@ class References:
     keys: KeyIndex
     context: Context
 
-    def after(self, table: Relation, old: Words, replaced: Words | None, new: Words) -> Iterator[Follows]:
+    def after(
+        self, table: Relation, old: Words, replaced: Words | None, new: Words, *, moved: bool = False
+    ) -> Iterator[Follows]:
         """Check a table's change, which is noted already, and yield the referential actions that follow from it.
 
         ``replaced``: the new row for each of the ``old`` rows (None: they were deleted). ``new``: all rows that were
-        added. Raises 23503. Invariant: the caller makes each yielded change before it asks for the next one, whose
-        lookups must see it. Cost: in the rows changed and those that refer to them.
+        added. ``moved``: the old rows have gone to other partitions, as ``replaced``. Raises 23503. Invariant: the
+        caller makes each yielded change before it asks for the next one, whose lookups must see it. Cost: in the rows
+        changed and those that refer to them.
         """
         links = self.keys.links(self.writer.catalog)
         for link in links.incoming.get(table.id, ()):
-            if len(old):
-                yield from self._following(link, old, replaced)
+            if len(old) and link.child.partitioning is None:
+                yield from self._following(link, old, self._successors(link, replaced) if moved else replaced)
         for link in links.outgoing.get(table.id, ()):
             self.check_present(link, new)
+
+    def _successors(self, link: Link, replaced: Words | None) -> Words | None:
+        """What rows that moved to another partition are replaced by, for a foreign key. One to the partition itself has
+        lost them. Raises 0A000 for one to a table between the partition and the topmost."""
+        if link.declared.id == link.parent.id:
+            return None
+        if link.declared.bound is not None:
+            above = self.writer.catalog.above(link.declared)
+            root = next(r for r in above if r.bound is None)
+            raise SqlError(
+                "0A000", "cannot move tuple across partitions when a non-root ancestor of the source partition is "
+                "directly referenced in a foreign key",
+                f'A foreign key points to ancestor "{link.declared.name}" but not the root ancestor "{root.name}".',
+                f'Consider defining the foreign key on table "{root.name}".',
+            )  # fmt: skip
+        return replaced
+
+    def check_unreferenced(self, link: Link, rows: Words, name: str) -> None:
+        """23503 if a row of a partition that is removed is referred to. ``name``: of what is removed."""
+        keys, source = link.parent_check.keys(rows, self.context)
+        held = self.keys.counts(link.child, link.child_check, keys, self.writer.settle) > 0
+        if held.any():
+            place = int(np.flatnonzero(held)[0])
+            row = rows[place if source is None else int(source[place])]
+            detail = key_text(link.parent, link.places, row, self.context.dictionary)
+            raise SqlError(
+                "23503", f'removing partition "{name}" violates foreign key constraint "{link.key.name}"',
+                f'{detail} is still referenced from table "{link.owner.name}".', subject=_subject(link),
+            )  # fmt: skip
 
     def check_present(self, link: Link, rows: Words) -> None:
         """23503 for the first row whose key matches no row of the parent, or (MATCH FULL) is NULL in part."""
@@ -65,7 +97,7 @@ class References:
             defer_link(self.writer, self.keys, self.context, link, rows, partial(_absent, self.context), of_child=True)
             return
         settle = self.writer.settle
-        missing = self.keys.counts(link.parent, link.parent_check, keys, settle) <= 0
+        missing = self.keys.referred(link, keys, settle) <= 0
         if missing.any():
             place = int(np.flatnonzero(missing)[0])
             row = rows[place if source is None else int(source[place])]
@@ -78,7 +110,7 @@ class References:
         first = first_of_each(keys)
         keys, rows = np.ascontiguousarray(keys[first]), rows[first]
         settle = self.writer.settle
-        gone = self.keys.counts(link.parent, link.parent_check, keys, settle) <= 0
+        gone = self.keys.referred(link, keys, settle) <= 0
         if not gone.any():
             return
         keys, rows = np.ascontiguousarray(keys[gone]), rows[gone]
@@ -119,12 +151,12 @@ def _absent(context: Context, link: Link, row: Words) -> SqlError:
     detail = key_text(link.child, link.key.columns, row, context.dictionary)
     return SqlError(
         "23503", f'insert or update on table "{link.child.name}" violates foreign key constraint "{link.key.name}"',
-        f'{detail} is not present in table "{link.parent.name}".', subject=_subject(link),
+        f'{detail} is not present in table "{link.declared.name}".', subject=_subject(link),
     )  # fmt: skip
 
 
 def _still_referenced(context: Context, link: Link, row: Words) -> SqlError:
-    parent, child = link.parent.name, link.child.name
+    parent, child = link.parent.name, link.owner.name
     detail = key_text(link.parent, link.places, row, context.dictionary)
     return SqlError(
         "23503",

@@ -19,7 +19,7 @@ from sql.bind.index_keys import exclusion_of, key_check_of
 from sql.bind.partitions import conditions
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.keys import Index
-from sql.catalog.links import Links, links_of
+from sql.catalog.links import Link, Links, links_of
 from sql.catalog.partitioning import PartitionBound
 from sql.engine.engine import Engine
 
@@ -162,6 +162,14 @@ class KeyIndex:
         if since:
             held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
         return held
+
+    def referred(self, link: Link, keys: Words, settle: Settle) -> Words:
+        """The number of rows with each key among those that a foreign key may refer to."""
+        found = np.zeros(len(keys), np.int64)
+        for held in link.holders:
+            own = np.ascontiguousarray(keys[:, list(held.order)])
+            found += self.counts(held.table, held.key_check, own, settle)
+        return found
 
     def holders(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> tuple[Words, Words]:
         """(the table's rows with these keys, each one's position in ``keys``), pending changes included."""

@@ -38,9 +38,8 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
     changer.keys.record(table, rows.rows, 1, changer.context)
     changer.writer.add_arranged(table.id, rows.rows, rows.file, rows.batch)
     changer.writer.add(table.id, rows.more.rows, rows.more.times)
-    if changer.keys.links(changer.writer.catalog).touch(table.id):
-        for part in slices(len(rows.rows), CHECKED_ROWS):
-            changer.keep_references(table, rows.rows[:0], None, rows.rows[part])
+    for part in slices(len(rows.rows), CHECKED_ROWS):
+        changer.keep_references(table, rows.rows[:0], None, rows.rows[part])
 
 
 def _check_keys(changer: Changer, table: Relation, rows: SortedLoad) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,9 +32,13 @@ def routed(changer: RowChanger, table: Relation, rows: Words) -> list[Routed]:
 def insert_routed(changer: RowChanger, table: Relation, rows: Words) -> Words:
     """Add rows of a partitioned table's layout; the oid of each row's partition."""
     oids = np.zeros(len(rows), np.int64)
-    for part in routed(changer, table, rows):
-        changer.insert_own(part.leaf, part.rows)
+    parts = routed(changer, table, rows)
+    for part in parts:
+        changer.check_rows(part.leaf, part.rows[:0], part.rows)
+        changer.note(part.leaf, part.rows[:0], part.rows)
         oids[part.places] = part.leaf.oid
+    for part in parts:
+        changer.keep_references(part.leaf, part.rows[:0], None, part.rows)
     return oids
 
 
@@ -105,8 +110,11 @@ def update_routed(changer: RowChanger, statement: Update, source: RowSet) -> Row
     olds = {s.branch.table.id: (s.branch.table, np.searchsorted(at, s.places[once]), s.old[once]) for s, once in kept}
     for id_ in dict.fromkeys((*olds, *parts)):
         _check(changer, id_, olds, parts)
-    for id_ in dict.fromkeys((*olds, *parts)):
-        _change(changer, id_, olds, parts)
+    steps = [s for id_ in dict.fromkeys((*olds, *parts)) for s in _steps(changer, table, id_, olds, parts, new)]
+    for step in steps:
+        changer.note(step.leaf, step.old, step.new, None if step.moved else step.replaced)
+    for step in steps:
+        changer.keep_references(step.leaf, step.old, step.replaced, step.new, moved=step.moved)
     shown = list(found.columns()[statement.width :])
     oids = np.zeros(len(found), np.int64)
     for part in parts.values():
@@ -131,22 +139,37 @@ def _check(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) 
     changer.check_rows(part.leaf, old, part.rows)
 
 
-def _change(changer: RowChanger, id_: int, olds: Olds, parts: dict[int, Routed]) -> None:
-    """Delete the rows that leave a partition, change those that stay, add those that arrive."""
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A change of one partition. ``moved``: its old rows go to other partitions, as ``replaced`` in its layout."""
+
+    leaf: Relation
+    old: Words
+    new: Words
+    replaced: Words | None
+    moved: bool = False
+
+
+def _steps(
+    changer: RowChanger, table: Relation, id_: int, olds: Olds, parts: dict[int, Routed], new: Words
+) -> Iterator[_Step]:
+    """Rows that leave a partition, those that stay, those that arrive. ``new``: all new rows, in the table's layout."""
     part = parts.get(id_)
     if id_ not in olds:
         assert part is not None
-        changer.apply(part.leaf, part.rows[:0], part.rows)
+        yield _Step(part.leaf, part.rows[:0], part.rows, None)
         return
     leaf, places, old = olds[id_]
+    here = places[:0] if part is None else part.places
+    leaving = ~np.isin(places, here)
+    if leaving.any():
+        gone = changer.router().converted(table, leaf, new[places[leaving]])
+        yield _Step(leaf, old[leaving], old[:0], gone, moved=True)
     if part is None:
-        changer.apply(leaf, old, old[:0])
         return
-    leaving = ~np.isin(places, part.places)
     coming = ~np.isin(part.places, places)
     order = np.argsort(part.places[~coming], kind="stable")
     staying = np.argsort(places[~leaving], kind="stable")
-    changer.apply(leaf, old[leaving], old[:0])
     after = part.rows[~coming][order]
-    changer.apply(leaf, old[~leaving][staying], after, after)
-    changer.apply(leaf, old[:0], part.rows[coming])
+    yield _Step(leaf, old[~leaving][staying], after, after)
+    yield _Step(leaf, old[:0], part.rows[coming], None)

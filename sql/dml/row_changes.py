@@ -174,14 +174,31 @@ class RowChanger:
         given = RowSet(pack(columns, schema, count), schema)
         with firing(self, table, ("update",), follows=True):
             if not row_by_row(self, table, "update"):
-                new = fit(table, given, self.context)
-                self.replace_rows(table, old, new, new)
+                self._replace_anywhere(table, old, fit(table, given, self.context))
                 return
             for i in range(count):
                 one = updated(self, table, old[i : i + 1], RowSet(given.rows[i : i + 1], schema), lambda c: c)
                 if one is not None:
-                    new = fit(table, one, self.context)
-                    self.replace_rows(table, old[i : i + 1], new, new)
+                    self._replace_anywhere(table, old[i : i + 1], fit(table, one, self.context))
+
+    def _replace_anywhere(self, table: Relation, old: Words, new: Words) -> None:
+        """``replace_rows``, of which rows may leave their partition."""
+        router = self.router()
+        staying = router.taken(table, new) if table.bound is not None else np.ones(len(new), np.bool_)
+        self.replace_rows(table, old[staying], new[staying], new[staying])
+        if staying.all():
+            return
+        moving = old[~staying]
+        root = next(r for r in self.writer.catalog.above(table) if r.bound is None)
+        parts = router.route(root, router.converted(table, root, new[~staying]))
+        for part in parts:
+            self.check_rows(part.leaf, part.rows[:0], part.rows)
+        self.note(table, moving, moving[:0])
+        for part in parts:
+            self.note(part.leaf, part.rows[:0], part.rows)
+        self.keep_references(table, moving, new[~staying], moving[:0], moved=True)
+        for part in parts:
+            self.keep_references(part.leaf, part.rows[:0], None, part.rows)
 
     def replace_rows(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """``apply`` after the checks of the new rows. Raises 23505, 23514."""
@@ -192,19 +209,26 @@ class RowChanger:
     def apply(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """Delete old rows and add new ones, which have been checked. ``replaced``: the new row for each old one; None
         if the old ones are deleted."""
+        self.note(table, old, new, replaced)
+        self.keep_references(table, old, replaced, new)
+
+    def note(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
+        """``apply`` without foreign keys: of a change of several partitions they are kept when all is noted."""
         if self.events is not None:
             self.events.note(table, old, new, replaced)
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.record(table, rows, diff, self.context)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
-        if self.keys.links(self.writer.catalog).touch(table.id):
-            self.keep_references(table, old, replaced, new)
 
-    def keep_references(self, table: Relation, old: Words, replaced: Words | None, new: Words) -> None:
+    def keep_references(
+        self, table: Relation, old: Words, replaced: Words | None, new: Words, *, moved: bool = False
+    ) -> None:
         """Check the foreign keys of a noted change and apply the referential actions; parameters as for
         ``References.after``."""
-        for change in self.references().after(table, old, replaced, new):
+        if not self.keys.links(self.writer.catalog).touch(table.id):
+            return
+        for change in self.references().after(table, old, replaced, new, moved=moved):
             if change.columns is None:
                 self.delete_rows(change.table, change.rows)
             else:

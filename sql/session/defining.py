@@ -192,7 +192,7 @@ class Definitions:
                 attach(self.changer(writer, request), definer.names, statement)
                 return "ALTER TABLE"
             case Detach():
-                detach(writer, definer.names, statement)
+                detach(self.changer(writer, request), definer.names, statement)
                 return "ALTER TABLE"
             case CreateSource():
                 create_source(definer, statement)

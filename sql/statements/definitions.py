@@ -48,6 +48,8 @@ class NewForeignKey:
     deferrable: bool = False
     deferred: bool = False
     full: bool = False
+    inherited: bool = False
+    """It is the copy, for a partition, of the one that was added to the partition's table last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,7 +262,8 @@ def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
                 condeferrable=key.deferrable, condeferred=key.deferred,
                 convalidated=key.valid, conrelid=relation.oid, conindid=0 if index is None else index.id,
                 confrelid=parent.oid, confupdtype=ACTIONS[key.on_update], confdeltype=ACTIONS[key.on_delete],
-                confmatchtype="f" if key.full else "s", conislocal=True, connoinherit=True,
+                confmatchtype="f" if key.full else "s", conislocal=not key.origin, connoinherit=True,
+                conparentid=key.origin, coninhcount=int(bool(key.origin)),
                 conkey=tuple(i + 1 for i in key.columns),
                 confkey=tuple(names.index(name) + 1 for name in key.keys),
             )  # fmt: skip
