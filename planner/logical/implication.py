@@ -1,4 +1,5 @@
-"""Whether some conditions of a query imply another one, as those of a lookup must imply a partial index's predicate.
+"""Whether some conditions of a query imply another one, as those of a lookup must imply a partial index's predicate, or
+exclude it, as they may exclude a partition's bound.
 
 The rule is one-sided, as PostgreSQL's (predtest.c): what is not recognised is not implied. Conditions are in the form
 of ``recognised``. A condition holds where it is true, so NULL counts as false.
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 from ivm.words import Kind
 from planner.expr.comparison import Comparison
-from planner.expr.functions.boolean import IS_NOT_NULL
+from planner.expr.functions.boolean import IS_NOT_NULL, IS_NULL
 from planner.expr.functions.library import called_function, comparison_of
 from planner.expr.scalar import And, Call, Column, Literal, Or, Scalar, children, with_children
 from planner.logical.traversal import conjuncts
@@ -65,6 +66,31 @@ def implied(wanted: Scalar, given: Sequence[Scalar]) -> bool:
     if any(_implies(part, wanted) for part in given):
         return True
     return any(all(implied(wanted, conjuncts(arm)) for arm in part.args) for part in given if isinstance(part, Or))
+
+
+def refuted(condition: Scalar, given: Sequence[Scalar]) -> bool:
+    """Whether ``condition`` is true of no row of which all ``given`` conditions are true."""
+    if isinstance(condition, And):
+        return any(refuted(part, given) for part in conjuncts(condition))
+    if isinstance(condition, Or):
+        return all(refuted(part, given) for part in condition.args)
+    if isinstance(condition, Literal) and condition.value is not True:
+        return True
+    if any(_excludes(part, condition) for part in given):
+        return True
+    return any(all(refuted(condition, conjuncts(arm)) for arm in part.args) for part in given if isinstance(part, Or))
+
+
+def _excludes(given: Scalar, condition: Scalar) -> bool:
+    """Whether two conditions, neither of them an AND or OR, are never true together."""
+    for one, other in ((given, condition), (condition, given)):
+        if isinstance(one, Call) and one.function == IS_NULL:
+            value = one.args[0]
+            return _needs(other, value) or other == Call(IS_NOT_NULL, (value,), one.type)
+    first, second = _bound(given), _bound(condition)
+    if first is None or second is None or first[0] != second[0] or not _alike(first[2], second[2]):
+        return False
+    return _reaches(first[1], first[2].value, second[1].negator, second[2].value)
 
 
 def _implies(given: Scalar, wanted: Scalar) -> bool:

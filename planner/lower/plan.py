@@ -37,6 +37,7 @@ from planner.lower.lock import lower_locked
 from planner.lower.lookup import lookup
 from planner.lower.monotone_labels import labelled
 from planner.lower.monotone_loop import lower_labelled
+from planner.lower.pruning import pruned
 from planner.lower.recursion import lower_letrec, lower_recursive
 from planner.lower.reduce import lower_reduce
 from planner.lower.sets import lower_distinct, lower_set_operation
@@ -49,6 +50,8 @@ from planner.physical.nodes import Constants, Flow, Limited, Plan, Table, TableE
 def lower(rel: Rel, indexes: Indexes, row: Schema | None = None) -> Plan:
     """The physical plan of a relation that has been through ``planner.transform.pipeline.optimize``. ``row``: its
     columns, some nullable although they are never NULL; None: as they are."""
+    if indexes.one_shot:
+        rel = pruned(rel, indexes.bound)
     low = Lowering(indexes, lambda _: _impossible())
     low.rel = lambda r: lower_rel(low, r)
     try:

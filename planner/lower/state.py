@@ -14,6 +14,7 @@ from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
 from planner.logical.nodes import Reference, Rel
 from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber, walk
+from planner.lower.pruning import Bound
 from planner.options import DEFAULT, Planning
 from planner.physical.key_checks import KeyCheck
 from planner.physical.layouts import StoredKey, arranged, table_layout, whole_row
@@ -42,6 +43,10 @@ class Indexes(Protocol):
         """The other arrangements that one-shot plans may look up: by equality class, of expressions, of some rows."""
         ...
 
+    def bound(self, relation: int) -> Bound | None:
+        """What a partition's bounds say of its rows; None: it is no partition."""
+        ...
+
     def index_name(self, relation: int, key: StoredKey) -> str | None:
         """The name of an index that this arrangement is for, for EXPLAIN."""
         ...
@@ -65,12 +70,16 @@ class KnownIndexes:
     planning: Planning = DEFAULT
     primary: tuple[tuple[int, tuple[int, ...]], ...] = ()
     checks: tuple[tuple[int, tuple[KeyCheck, ...]], ...] = ()
+    bounds: tuple[tuple[int, Bound], ...] = ()
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return dict(self.primary).get(relation, ())
 
     def key_checks(self, relation: int) -> tuple[KeyCheck, ...]:
         return dict(self.checks).get(relation, ())
+
+    def bound(self, relation: int) -> Bound | None:
+        return dict(self.bounds).get(relation)
 
     def index_name(self, relation: int, key: StoredKey) -> str | None:
         return None

@@ -18,6 +18,7 @@ from planner.expr.row_errors import first_error
 from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
+from planner.lower.pruning import Bound
 from planner.options import DEFAULT, Planning
 from planner.physical.key_checks import KeyCheck
 from planner.physical.layouts import StoredKey, table_layout
@@ -26,6 +27,7 @@ from planner.render.dataflow import Stored
 from planner.transform.pipeline import maintained
 from sql.bind.index_keys import key_check_of
 from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.engine.bounds import bound_of
 from sql.engine.counts import Counts
 from storage.dictionary import Dictionary
 from storage.duck import Store
@@ -113,6 +115,10 @@ class StoredIndexes:
         if known is None or stored is None or not stored.made:
             return ()
         return tuple(c for _, c in self._indexes(known) if not c.plain and c.arranging in stored.made)
+
+    def bound(self, relation: int) -> Bound | None:
+        known = self.published.catalog.relations.get(relation)
+        return None if known is None or known.bound is None else bound_of(self.published.catalog, known)
 
     def index_name(self, relation: int, key: StoredKey) -> str | None:
         known = self.published.catalog.relations.get(relation)

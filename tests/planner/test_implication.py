@@ -9,7 +9,7 @@ import pytest
 from ivm.words import BOOL, INT4, TEXT
 from planner.expr.comparison import Comparison
 from planner.expr.scalar import And, Call, Column, Literal, Or, Scalar
-from planner.logical.implication import _OUTCOMES, implied
+from planner.logical.implication import _OUTCOMES, implied, refuted
 
 X, Y = Column(0, INT4), Column(1, INT4)
 VALUES = (None, 0, 1, 2, 3, 4)
@@ -32,6 +32,8 @@ def holds(expr: Scalar, row: tuple[int | None, ...]) -> bool:
             return any(holds(a, row) for a in expr.args)
         case Call(function="is not null", args=(Column(i),)):
             return row[i] is not None
+        case Call(function="is null", args=(Column(i),)):
+            return row[i] is None
         case Call(args=(Column(i), Literal(value))):
             given = row[i]
             return given is not None and _OUTCOMES[Comparison(expr.function.partition("(")[0])](given, value)
@@ -57,6 +59,18 @@ def test_what_is_implied_holds() -> None:
         if implied(wanted, given):
             found += 1
             assert all(holds(wanted, row) for row in rows if holds(one, row) and holds(two, row)), (given, wanted)
+    assert found > 1000
+
+
+def test_what_is_refuted_never_holds() -> None:
+    rows = list(product(VALUES, VALUES))
+    conditions = [*CONDITIONS, Call("is null", (X,), BOOL)]
+    found = 0
+    for one, two, wanted in product(conditions, conditions, conditions):
+        given = [c for g in (one, two) for c in (g.args if isinstance(g, And) else (g,))]
+        if refuted(wanted, given):
+            found += 1
+            assert not any(holds(wanted, row) for row in rows if holds(one, row) and holds(two, row)), (given, wanted)
     assert found > 1000
 
 
