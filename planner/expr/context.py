@@ -13,7 +13,7 @@ from ivm.rows import Words
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from storage.dictionary import Dictionary
-from storage.types.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, TextFormats
 
 SERVER_VERSION: Final = "15.0 (Freshet 0.1)"
 """Compatible with a PostgreSQL 15: what psql and drivers decide by."""
@@ -225,7 +225,7 @@ class Context:
     timezone: str = "UTC"
     epoch: int = 0
     session: SessionFunctions | None = None
-    formats: DateFormats = DEFAULT_FORMATS
+    formats: TextFormats = DEFAULT_FORMATS
     hold: object = None
     cut: Cut | None = None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from storage.types.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, TextFormats
 
 
-def date_style(value: str, current: DateFormats) -> str:
+def date_style(value: str, current: TextFormats) -> str:
     """The canonical form of ``SQL, DMY`` and the like; a part not given stays as in ``current``. 22023 for unknown or
     conflicting words."""
     date: str | None = None

@@ -20,13 +20,19 @@ from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
 from storage.types.type_names import format_type
 
-FIXED: Final = {"TimeZone": ("UTC", "GMT", "Etc/UTC"), "DateStyle": ("ISO, MDY",), "IntervalStyle": ("postgres",)}
+FIXED: Final = {
+    "TimeZone": ("UTC", "GMT", "Etc/UTC"),
+    "DateStyle": ("ISO, MDY",),
+    "IntervalStyle": ("postgres",),
+    "bytea_output": ("hex",),
+}
 """The settings that values in views are computed with, whoever reads them."""
 _CASTS: Final = (*RAISING_CASTS, TRY_CAST)
 _SUBJECT: Final = {
     "TimeZone": (Kind.TIMESTAMPTZ,),
     "DateStyle": (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
     "IntervalStyle": (Kind.INTERVAL,),
+    "bytea_output": (Kind.BYTEA,),
 }
 """For each of these settings the types whose meaning or text depends on it."""
 

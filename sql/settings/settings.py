@@ -26,7 +26,7 @@ from sql.settings.checks import (
 )
 from sql.settings.date_style import date_style
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
-from storage.types.text_style import DateFormats
+from storage.types.text_style import TextFormats
 
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
@@ -54,14 +54,14 @@ class _Setting:
 
 
 @lru_cache(1000)
-def _date_formats(date_style: str, interval_style: str) -> DateFormats:
+def _text_formats(date_style: str, interval_style: str, bytea_output: str) -> TextFormats:
     date, _, order = date_style.partition(", ")
-    return DateFormats(date, order, interval_style)
+    return TextFormats(date, order, interval_style, bytea_output)
 
 
 _SETTINGS: Final = (
     _Setting("application_name", "", anything),
-    _Setting("bytea_output", "hex", choice("hex")),
+    _Setting("bytea_output", "hex", choice("escape", "hex")),
     _Setting("check_function_bodies", "on", boolean),
     _Setting("client_encoding", "UTF8", only("UTF8", "UTF-8", "UNICODE")),
     _Setting("client_min_messages", "notice", choice("debug", "log", "notice", "warning", "error")),
@@ -71,6 +71,7 @@ _SETTINGS: Final = (
     _Setting("default_transaction_deferrable", "off", boolean),
     _Setting("default_transaction_isolation", "serializable", choice(*ISOLATION_LEVELS)),
     _Setting("default_transaction_read_only", "off", boolean),
+    _Setting("escape_string_warning", "on", boolean),
     _Setting("extra_float_digits", "1", float_digits),
     _Setting("idle_in_transaction_session_timeout", "1min", duration),
     _Setting("ignore_view_errors", "off", boolean),
@@ -205,9 +206,9 @@ class Settings:
         self._put("is_superuser", None if shown == self.defaults.get("is_superuser", "on") else shown, local)
 
     @property
-    def formats(self) -> DateFormats:
-        """The current DateStyle and IntervalStyle."""
-        return _date_formats(self.get("datestyle"), self.get("intervalstyle"))
+    def formats(self) -> TextFormats:
+        """The current DateStyle, IntervalStyle and bytea_output."""
+        return _text_formats(self.get("datestyle"), self.get("intervalstyle"), self.get("bytea_output"))
 
     @property
     def planning(self) -> Planning:

@@ -193,6 +193,11 @@ def _string(type_: SqlType, text: str, style: TextStyle) -> str:
     return fit_string(text, type_, True)
 
 
+_ESCAPED_BYTES: Final = tuple(
+    "\\\\" if byte == 0x5C else chr(byte) if 0x20 <= byte <= 0x7E else f"\\{byte:03o}" for byte in range(256)
+)
+
+
 def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:
     if text.startswith("\\x"):
         digits = "".join(text[2:].split())
@@ -203,6 +208,13 @@ def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:
             raise SqlError("22023", "invalid hexadecimal data: odd number of digits")
         return bytes.fromhex(digits)
     return _escaped_bytea(text)
+
+
+def format_bytea(datum: bytes, form: str) -> str:
+    """``form`` hex: two digits a byte; escape: the printable characters of ASCII, the other bytes in octal."""
+    if form == "hex":
+        return "\\x" + datum.hex()
+    return "".join(_ESCAPED_BYTES[byte] for byte in datum)
 
 
 def _escaped_bytea(text: str) -> bytes:
@@ -321,7 +333,7 @@ _WRITERS: Final[dict[Kind, _Writer]] = {
     Kind.NUMERIC: lambda type_, datum, style: numeric_text(datum),
     **dict.fromkeys((*_STRINGS, Kind.JSON, Kind.JSONB), _as_is),
     Kind.CHAR1: lambda type_, datum, style: format_char1(datum),
-    Kind.BYTEA: lambda type_, datum, style: "\\x" + datum.hex(),
+    Kind.BYTEA: lambda type_, datum, style: format_bytea(datum, style.formats.bytea),
     Kind.DATE: lambda type_, datum, style: format_date(datum, style.formats),
     Kind.TIME: lambda type_, datum, style: format_time(datum),
     Kind.TIMESTAMP: lambda type_, datum, style: format_timestamp(datum, style.formats),

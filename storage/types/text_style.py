@@ -17,16 +17,17 @@ class RegNames(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class DateFormats:
-    """Postgres's DateStyle (``date``: ISO, SQL, Postgres or German; ``order``: MDY, DMY or YMD, for input and output)
-    and IntervalStyle (postgres, postgres_verbose, sql_standard or iso_8601)."""
+class TextFormats:
+    """Postgres's DateStyle (``date``: ISO, SQL, Postgres or German; ``order``: MDY, DMY or YMD, for input and output),
+    IntervalStyle (postgres, postgres_verbose, sql_standard or iso_8601) and bytea_output (hex or escape)."""
 
     date: str = "ISO"
     order: str = "MDY"
     interval: str = "postgres"
+    bytea: str = "hex"
 
 
-DEFAULT_FORMATS: Final = DateFormats()
+DEFAULT_FORMATS: Final = TextFormats()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class TextStyle:
     timezone: str = "UTC"
     now: int = 0
     reg: RegNames | None = None
-    formats: DateFormats = DEFAULT_FORMATS
+    formats: TextFormats = DEFAULT_FORMATS
     float_digits: int = 1
 
 

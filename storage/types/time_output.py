@@ -9,7 +9,7 @@ import numpy as np
 from ivm.rows import Words
 from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY
 from storage.types.calendar import DAY, SECOND, civil_from_days
-from storage.types.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, TextFormats
 from storage.types.zones import utc_offset, zone_abbreviation
 
 _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -36,7 +36,7 @@ def round_words(words: Words, precision: int | None) -> Words:
     return rounded
 
 
-def _civil_text(days: int, formats: DateFormats) -> tuple[str, str]:
+def _civil_text(days: int, formats: TextFormats) -> tuple[str, str]:
     year, month, day = civil_from_days(days)
     shown, suffix = (year, "") if year > 0 else (1 - year, " BC")
     if formats.date == "ISO":
@@ -47,7 +47,7 @@ def _civil_text(days: int, formats: DateFormats) -> tuple[str, str]:
     return f"{first:02d}{mark}{second:02d}{mark}{shown:04d}", suffix
 
 
-def format_date(days: int, formats: DateFormats = DEFAULT_FORMATS) -> str:
+def format_date(days: int, formats: TextFormats = DEFAULT_FORMATS) -> str:
     """A date's text, with BC and infinities."""
     if days in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if days > 0 else "-infinity"
@@ -63,7 +63,7 @@ def format_time(micros: int) -> str:
     return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
 
 
-def format_timestamp(stamp: int, formats: DateFormats = DEFAULT_FORMATS, offset: str = "") -> str:
+def format_timestamp(stamp: int, formats: TextFormats = DEFAULT_FORMATS, offset: str = "") -> str:
     """A timestamp's text, with BC and infinities. ``offset`` is inserted where the style puts the zone."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return "infinity" if stamp > 0 else "-infinity"
@@ -74,7 +74,7 @@ def format_timestamp(stamp: int, formats: DateFormats = DEFAULT_FORMATS, offset:
     return f"{date} {format_time(rest)}{offset}{suffix}"
 
 
-def wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
+def wordy(days: int, time: str, formats: TextFormats, offset: str) -> str:
     """DateStyle Postgres: ``Mon Feb 10 17:32:01 1997 PST``."""
     year, month, day = civil_from_days(days)
     weekday, name = _DAYS[(days + _FIRST_WEEKDAY) % 7], _MONTHS[month - 1]
@@ -83,7 +83,7 @@ def wordy(days: int, time: str, formats: DateFormats, offset: str) -> str:
     return f"{weekday} {date} {time} {shown:04d}{offset}{suffix}"
 
 
-def format_timestamptz(stamp: int, timezone: str, formats: DateFormats = DEFAULT_FORMATS) -> str:
+def format_timestamptz(stamp: int, timezone: str, formats: TextFormats = DEFAULT_FORMATS) -> str:
     """``format_timestamp`` of the zone's wall-clock time, with its offset."""
     if stamp in (POSITIVE_INFINITY, NEGATIVE_INFINITY):
         return format_timestamp(stamp)

@@ -622,3 +622,69 @@ SELECT 'a' ~ '[\141]'
 SELECT 'a' ~ '\0'
 SELECT 'xyz' ~ '(?<=(x))(y)\1'
 SELECT regexp_match('xyz', 'x(?=(y))(y)(z)'), regexp_match('xyz', '(?<=(x))(y)(z)'), regexp_match('abc', '(?:(a)(?!(c))(b))')
+SELECT U&'d\0061t\+000061' AS U&"d\0061t\+000061"
+SELECT U&'d!0061t\+000061' UESCAPE '!' AS U&"d*0061t\+000061" UESCAPE '*'
+SELECT U&'a\\b' AS "a\b"
+SELECT U&' \' UESCAPE '!' AS "tricky"
+SELECT 'tricky' AS U&"\" UESCAPE '!'
+SELECT U&'wrong: \061'
+SELECT U&'wrong: \+0061'
+SELECT U&'wrong: +0061' UESCAPE +
+SELECT U&'wrong: +0061' UESCAPE '+'
+SELECT U&'wrong: \db99'
+SELECT U&'wrong: \db99xy'
+SELECT U&'wrong: \db99\\'
+SELECT U&'wrong: \db99\0061'
+SELECT U&'wrong: \dc00'
+SELECT U&'wrong: \+00db99\+000061'
+SELECT U&'wrong: \+2FFFFF'
+SELECT U&'wrong: \0000'
+SELECT U&'\D83D\DE00', U&'\+01F600' = U&'\D83D\DE00'
+SELECT u&'\0061' uescape '\'
+SELECT U&'a' UESCAPE ''
+SELECT U&'a' UESCAPE 'ab'
+SELECT U&'a' UESCAPE ' '
+SELECT U&'a' UESCAPE 'f'
+SELECT U&'a' UESCAPE
+SELECT U&'it''s \0027'
+SELECT U&'a'  ' \0062'
+SELECT U&'\'
+SELECT U&''
+SELECT U&""
+SELECT normalize(U&'\0061\0308bc') = U&'\00E4bc', U&'\00E4\24D1c' IS NFC NORMALIZED
+SELECT U & 1 FROM (VALUES (3)) t(U)
+SELECT U&'\0061'::text || U&'\0062' /* c */ UESCAPE '!'
+CREATE TABLE U&"t\0061" (U&"c!0061" UESCAPE '!' int); INSERT INTO ta VALUES (1); SELECT ca FROM ta
+SET bytea_output = escape; SELECT '\xDeAdBeEf'::bytea
+SELECT '\xDeAdBeEf'::bytea
+SET bytea_output = escape; SELECT E'\\xDe00BeEf'::bytea
+SELECT E'\\xDe00BeEf'::bytea
+SET bytea_output = escape; SELECT E'De\\123dBeEf'::bytea
+SELECT E'De\\123dBeEf'::bytea
+SET bytea_output = escape; SELECT '\\'::bytea
+SELECT '\\'::bytea
+SET bytea_output = escape; SELECT ''::bytea
+SELECT ''::bytea
+SET bytea_output = escape; SELECT '\x7e7f801f20'::bytea
+SELECT '\x7e7f801f20'::bytea
+SET bytea_output = escape; SELECT '\x41'::bytea::text, '\xff'::bytea || '', ARRAY['\x00'::bytea, '\x22', NULL], ROW('\x5c'::bytea)
+SELECT '\x41'::bytea::text, '\xff'::bytea || '', ARRAY['\x00'::bytea, '\x22', NULL], ROW('\x5c'::bytea)
+SET bytea_output = escape; SELECT length('\xff41'::bytea::text)
+SELECT length('\xff41'::bytea::text)
+SET bytea_output = escape; SELECT '\x5c'::bytea::text::bytea = '\x5c'
+SELECT '\x5c'::bytea::text::bytea = '\x5c'
+SET bytea_output = escape; SELECT encode('\x00ff41', 'escape'), '\x00ff41'::bytea
+SELECT encode('\x00ff41', 'escape'), '\x00ff41'::bytea
+SET bytea_output = escape; SELECT format('%s', '\xff'::bytea), concat('\xff'::bytea, 1)
+SELECT format('%s', '\xff'::bytea), concat('\xff'::bytea, 1)
+SET bytea_output = escape; SELECT string_agg(b, '\x00') FROM (VALUES ('\x41'::bytea), ('\xff')) t(b)
+SELECT string_agg(b, '\x00') FROM (VALUES ('\x41'::bytea), ('\xff')) t(b)
+SET bytea_output = 'Escape'; SHOW bytea_output
+SET bytea_output = 'octal'
+SET bytea_output = escape; RESET bytea_output; SELECT '\xff'::bytea
+BEGIN; SET LOCAL bytea_output = escape; SELECT '\xff'::bytea
+BEGIN; SET LOCAL bytea_output = escape; COMMIT; SELECT '\xff'::bytea
+SHOW escape_string_warning
+SET escape_string_warning = off; SHOW escape_string_warning
+SET escape_string_warning = maybe
+SELECT regclass('pg_class'), regclass 'pg_type'

@@ -16,6 +16,7 @@ from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
 from storage.spark.session import SparkSession, SparkSettings
 from storage.types.text import format_text
+from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from tests.support.spark_local import Lent
 
 T = TypeVar("T")
@@ -155,12 +156,12 @@ class Client:
         self.server.run(self.session.close())
 
 
-def text_rows(result: RowsResult) -> list[Row]:
+def text_rows(result: RowsResult, style: TextStyle = DEFAULT_STYLE) -> list[Row]:
     """Rows as text, None for NULL."""
     if not len(result.rows.schema):
         return [()] * len(result.rows)
     columns = [
-        format_text(column.type, vector, result.dictionary)
+        format_text(column.type, vector, result.dictionary, style)
         for column, vector in zip(result.rows.schema[: len(result.columns)], result.rows.columns(), strict=False)
     ]
     return [tuple(None if v is None else bytes(v).decode() for v in row) for row in zip(*columns, strict=True)]

@@ -9,7 +9,7 @@ import re
 from enum import Enum
 from typing import Final, NamedTuple
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 
 
 class TokenKind(Enum):
@@ -59,6 +59,8 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_UESCAPE: Final = re.compile(r"uescape(?![A-Za-z0-9_$\x80-\U0010ffff])", re.IGNORECASE)
+_BLANKS: Final = " \t\r\n\f\v"
 _KEEPS_SIGN: Final = frozenset("~!@#%^&|`?")
 
 
@@ -192,12 +194,59 @@ def _prefixed(text: str, at: int, body: int) -> Token:
         token = _string(text, at, body)
         return token._replace(kind=TokenKind.BITS, value=prefix + token.value)
     if prefix == "u":
-        raise unsupported("U& strings and identifiers", position=at + 1)
+        return _unicode(text, _string(text, at, body) if text[body - 1] == "'" else _quoted(text, at, body))
     match = _ESCAPE_BODY.match(text, body)
     assert match is not None
     if match.end() >= len(text) or text[match.end()] != "'":
         raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
     return Token(TokenKind.STRING, _unescaped(match.group().replace("''", "'"), at), at, match.end() + 1)
+
+
+def _unicode(text: str, token: Token) -> Token:
+    """U&'…' or U&"…", perhaps with UESCAPE and its escape character. Raises 42601."""
+    escape, end = "\\", token.end
+    word_at = _skip(text, end, len(text))
+    if _UESCAPE.match(text, word_at):
+        at = _skip(text, word_at + len("UESCAPE"), len(text))
+        if text[at : at + 1] != "'":
+            raise SqlError("42601", "UESCAPE must be followed by a simple string literal", position=at + 1)
+        literal = _string(text, at, at + 1)
+        escape, end = literal.value, literal.end
+        if len(escape) != 1 or escape in "0123456789abcdefABCDEF+'\"" or escape in _BLANKS:
+            raise SqlError("42601", "invalid Unicode escape character", position=at + 1)
+    return token._replace(value=_with_code_points(token.value, escape, token.start), end=end)
+
+
+def _with_code_points(body: str, escape: str, at: int) -> str:
+    parts: list[str] = []
+    high = done = 0
+    mark = re.escape(escape)
+    pattern = re.compile(f"{mark}(?:({mark})|([0-9a-fA-F]{{4}})|\\+([0-9a-fA-F]{{6}})|)")
+    for match in pattern.finditer(body):
+        position = at + 4 + match.start()
+        between = body[done : match.start()]
+        done = match.end()
+        digits = match[2] or match[3]
+        code = int(digits, 16) if digits else 0
+        if digits is None and match[1] is None:
+            hint = "Unicode escapes must be \\XXXX or \\+XXXXXX."
+            raise SqlError("42601", "invalid Unicode escape", hint=hint, position=position)
+        if digits is not None and not 0 < code <= 0x10FFFF:
+            raise SqlError("42601", "invalid Unicode escape value", position=position)
+        second = 0xDC00 <= code < 0xE000
+        if (high and (between or not second)) or (second and not high):
+            raise SqlError("42601", "invalid Unicode surrogate pair", position=position)
+        parts.append(between)
+        if 0xD800 <= code < 0xDC00:
+            high = code
+            continue
+        if second:
+            code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00)
+        high = 0
+        parts.append(chr(code) if digits else escape)
+    if high:
+        raise SqlError("42601", "invalid Unicode surrogate pair", position=at + 4 + len(body))
+    return "".join([*parts, body[done:]])
 
 
 def _unescaped(body: str, at: int) -> str:

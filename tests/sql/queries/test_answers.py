@@ -17,7 +17,7 @@ def _answer(server: Server, text: str) -> Answer:
     client = server.client(**SETTINGS)
     try:
         last = client.results(text)[-1]
-        return [list(row) for row in text_rows(last)] if isinstance(last, RowsResult) else []
+        return [list(row) for row in text_rows(last, client.session.text_style)] if isinstance(last, RowsResult) else []
     except SqlError as error:
         return error.sqlstate
     finally:

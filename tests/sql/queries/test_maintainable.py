@@ -63,6 +63,17 @@ def test_another_date_style_is_refused(client: Client, expr: str) -> None:
     )
 
 
+def test_another_form_of_bytea_is_refused(client: Client) -> None:
+    client.run("CREATE TABLE b (x bytea); INSERT INTO b VALUES ('\\xff41'), (NULL)")
+    create = "CREATE MATERIALIZED VIEW v AS SELECT x, length(x::text) AS n, 'a'::bytea AS a FROM b"
+    client.run("SET bytea_output = 'escape'")
+    assert "while bytea_output is escape" in client.error(create).message
+    client.run(f"RESET bytea_output; {create}; SET bytea_output = 'escape'")
+    client.run("INSERT INTO b VALUES ('\\x00'), ('\\xff41'); DELETE FROM b WHERE x = '\\x00'")
+    assert client.rows("SELECT n FROM v ORDER BY n") == [("6",), ("6",), (None,)]
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
 @pytest.mark.parametrize("expr", BY_NOTHING)
 def test_what_depends_on_no_setting_is_free(client: Client, expr: str) -> None:
     client.run("SET TimeZone = 'America/New_York'; SET DateStyle = 'German, DMY'; SET IntervalStyle = 'iso_8601'")

@@ -13,7 +13,7 @@ from planner.expr.functions.formatting.parse_number import parse_number
 from sql.settings.date_style import date_style
 from sql.settings.settings import Settings
 from storage.types.text import TextStyle, format_datum, parse_datum
-from storage.types.text_style import DEFAULT_FORMATS, DateFormats
+from storage.types.text_style import DEFAULT_FORMATS, TextFormats
 
 PACIFIC = "America/Los_Angeles"
 MOMENTS = [
@@ -45,7 +45,7 @@ INTERVALS = [
 
 @pytest.mark.parametrize(("style", "order", "date", "stamp", "stamptz"), MOMENTS)
 def test_date_styles(style: str, order: str, date: str, stamp: str, stamptz: str) -> None:
-    shown = TextStyle(PACIFIC, formats=DateFormats(style, order))
+    shown = TextStyle(PACIFIC, formats=TextFormats(style, order))
     assert format_datum(DATE, parse_datum(DATE, "2001-02-03"), shown) == date
     assert format_datum(TIMESTAMP, parse_datum(TIMESTAMP, "2001-02-03 04:05:06.7"), shown) == stamp
     assert format_datum(TIMESTAMPTZ, parse_datum(TIMESTAMPTZ, "2001-02-03 04:05:06+00"), shown) == stamptz
@@ -54,7 +54,7 @@ def test_date_styles(style: str, order: str, date: str, stamp: str, stamptz: str
 
 
 def test_infinities_and_bc_keep_their_words() -> None:
-    german = TextStyle(formats=DateFormats("German", "DMY"))
+    german = TextStyle(formats=TextFormats("German", "DMY"))
     assert format_datum(DATE, parse_datum(DATE, "infinity"), german) == "infinity"
     assert format_datum(DATE, parse_datum(DATE, "0055-01-01 BC"), german) == "01.01.0055 BC"
 
@@ -67,13 +67,13 @@ def test_infinities_and_bc_keep_their_words() -> None:
     ],
 )  # fmt: skip
 def test_the_order_of_input(order: str, text: str, iso: str) -> None:
-    read = parse_datum(DATE, text, TextStyle(formats=DateFormats("ISO", order)))
+    read = parse_datum(DATE, text, TextStyle(formats=TextFormats("ISO", order)))
     assert format_datum(DATE, read) == iso
 
 
 @pytest.mark.parametrize(("style", "text", "shown"), INTERVALS)
 def test_interval_styles(style: str, text: str, shown: str) -> None:
-    formats = TextStyle(formats=DateFormats(interval=style))
+    formats = TextStyle(formats=TextFormats(interval=style))
     assert format_datum(INTERVAL, parse_datum(INTERVAL, text, formats), formats) == shown
 
 

@@ -21,7 +21,7 @@ STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
 _OTHERS: Final = (
-    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC, Kind.BYTEA,
+    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC,
     Kind.JSON, Kind.JSONB, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
 )  # fmt: skip
 # the text forms of these types depend on the time zone, the current time, or the catalog
@@ -97,9 +97,10 @@ def _input(site: CallSite, words: Words) -> Vector:
     return vector
 
 
-def _register(kinds: tuple[Kind, ...], volatility: Volatility) -> None:
+def _register(kinds: tuple[Kind, ...], volatility: Volatility, read: Volatility | None = None) -> None:
+    """``read``: the volatility of the casts from strings, if it is another one."""
     cast_vectorised(kinds, STRINGS, volatility=volatility, needs_assignment=True, raises=Raises.TYPMOD)(_output)
-    cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=volatility)(_input)
+    cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=read or volatility)(_input)
 
 
 # a missing label may be added later; existing ones never go away (one that a view depends on is never renamed)
@@ -107,6 +108,7 @@ cast_vectorised((Kind.ENUM,), STRINGS, needs_assignment=True, raises=Raises.TYPM
 cast_vectorised((*STRINGS, Kind.UNKNOWN), (Kind.ENUM,), volatility="stable")(_input)
 _register(_OTHERS, "immutable")
 _register(_BY_SETTINGS, "settings")
+_register((Kind.BYTEA,), "settings", "immutable")
 _register(_BY_CATALOG, "stable")
 
 
