@@ -12,6 +12,7 @@ from planner.distributed.hydration_choice import Hydrate
 from planner.expr.scalar import Scalar
 from sql.bind import sequences
 from sql.bind.coerce import assign
+from sql.bind.collations import check_collatable
 from sql.bind.constraints import bind_constraints
 from sql.bind.environment import Environment
 from sql.bind.generation import check_generated
@@ -217,6 +218,8 @@ def column_definition(env: Environment, node: ColumnDefinition, parents: Sequenc
         type_ = storable(env.type(node.type), node.name) if domain is None else domain.columns[0].type
         if domain is not None and node.expression is not None:
             raise unsupported("a generated column of a domain type", position=node.at + 1)
+    if node.collated is not None:
+        check_collatable(type_, node.collated)
     text = None
     if node.default is not None:
         expr, text = node.default

@@ -14,6 +14,7 @@ from sql.bind import arrays, calls, comparisons, conditional, json_calls, routin
 from sql.bind.arrival import ordered_aggregates
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
+from sql.bind.collations import check_collatable
 from sql.bind.environment import Environment
 from sql.bind.literals import number, typed_literal
 from sql.bind.operators import negate, operator
@@ -248,8 +249,9 @@ class ExpressionBinder:
         if expr.collation[-1] not in ("default", "C", "POSIX", "ucs_basic"):
             shown = expr.collation[-1]
             raise unsupported(f'collation "{shown}"', 'Only the code-point collation "C" exists.', expr.at + 1)
-        inner = self.bind(expr.expr)
-        return resolve_unknown(self.env, inner, expr.at)
+        inner = resolve_unknown(self.env, self.bind(expr.expr), expr.at)
+        check_collatable(inner.type, expr.at)
+        return inner
 
     def _cast(self, expr: nodes.Cast) -> Scalar:
         target = self.env.field_type(expr.type)

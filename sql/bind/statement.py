@@ -236,6 +236,9 @@ def _refresh(env: Environment, tree: nodes_statements.RefreshStatement) -> bound
 def _truncate(env: Environment, tree: nodes_statements.TruncateStatement) -> bound.Truncate:
     """TRUNCATE of the named tables and, without ONLY, of those below them."""
     named = [(name, truncate_target(env, name)) for name in tree.names]
+    if any(name.only and relation.partitioning is not None for name, relation in named):
+        hint = "Do not specify the ONLY keyword, or use TRUNCATE ONLY on the partitions directly."
+        raise SqlError("42809", "cannot truncate only a partitioned table", hint=hint)
     tables = {t.id: t for n, r in named for t in (r, *(() if n.only else env.catalog.below(r)))}
     return bound.Truncate(tuple(tables.values()), tree.restart, tree.cascade)
 

@@ -7,13 +7,13 @@ from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.create import drop_temporary
 from sql.engine.clock import timestamp_now
 from sql.session.modes import set_role
-from sql.session.state import SessionState
+from sql.session.state import SequenceNumbers, SessionState
 from sql.statements.results import CommandResult
 from sql.statements.statements import Discard
 
 
 async def discard(session: SessionState, statement: Discard) -> CommandResult:
-    """DISCARD ALL, TEMP or PLANS. 25001: ALL in a transaction block."""
+    """DISCARD ALL, TEMP, SEQUENCES or PLANS. 25001: ALL in a transaction block."""
     what = statement.what
     if what == "all":
         if session.in_any_block:
@@ -24,6 +24,8 @@ async def discard(session: SessionState, statement: Discard) -> CommandResult:
         session.coordinator.advisory.release(session.backend_id, transaction=False)
         set_role(session, "session_authorization", None, local=False)
         session.settings.set("all", None)
+    if what in ("all", "sequences"):
+        session.numbers = SequenceNumbers()
     if what in ("all", "temp", "temporary"):
         names = {session.temporary_schema}
         transaction = session.begin_implicit()

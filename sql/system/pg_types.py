@@ -19,7 +19,7 @@ from sql.system.operator_data import OPERATOR_FUNCTIONS, ORDERED_SET_FUNCTIONS
 from sql.system.pg_relations import collation_of
 from sql.system.state import OWNER, SystemState, owner_of
 from sql.system.type_data import FUNCTIONS, TYPES
-from storage.types.type_names import info, internal_name, type_length, type_oid, typmod
+from storage.types.type_names import info, internal_name, type_category, type_length, type_oid, typmod
 
 _PG_CATALOG: Final = INTERNAL_SCHEMAS["pg_catalog"]
 _SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
@@ -119,7 +119,7 @@ def _domain(domain: Relation) -> dict[str, object]:
     return {
         "oid": domain.oid, "typname": domain.name, "typarray": ROW_ARRAY_BASE + domain.oid, "typtype": "d",
         "typlen": length, "typbyval": length in (1, 2, 4, 8), "typalign": "i",
-        "typcategory": "A" if value.type.element is not None else info(value.type).category,
+        "typcategory": type_category(value.type),
         "typstorage": "p" if length > 0 else "x", "typnotnull": not value.nullable, "typdefault": value.default,
         "typbasetype": type_oid(value.type) if value.domain is None else value.domain.oid,
         "typcollation": collation_of(value.type),

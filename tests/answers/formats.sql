@@ -688,3 +688,33 @@ SHOW escape_string_warning
 SET escape_string_warning = off; SHOW escape_string_warning
 SET escape_string_warning = maybe
 SELECT regclass('pg_class'), regclass 'pg_type'
+CREATE TABLE x (id int GENERATED ALWAYS AS IDENTITY NULL)
+CREATE TABLE x (id int NULL GENERATED ALWAYS AS IDENTITY)
+CREATE TABLE x (id int NOT NULL NULL)
+CREATE TABLE x (id int NULL NOT NULL)
+CREATE TABLE x (id serial NULL)
+CREATE TEMP TABLE x (id int NULL NULL, b int NOT NULL NOT NULL); SELECT attname, attnotnull FROM pg_attribute WHERE attrelid = 'x'::regclass AND attnum > 0 ORDER BY 1
+CREATE TEMP TABLE x (id int NULL PRIMARY KEY); INSERT INTO x VALUES (NULL)
+CREATE TABLE x (a int COLLATE "C")
+CREATE TEMP TABLE x (a text[] COLLATE "C", b varchar(3) COLLATE "POSIX", c name COLLATE "default"); SELECT 1
+SELECT 1 COLLATE "C"
+SELECT 'a' COLLATE "C" < 'B' COLLATE "C", NULL COLLATE "C", ARRAY['a'] COLLATE "C"
+SELECT now() COLLATE "C"
+SELECT $1a
+PREPARE p1 AS SELECT $1a
+CREATE TABLE pp (a int) PARTITION BY LIST (a); TRUNCATE ONLY pp
+CREATE TEMP TABLE tra (i int); CREATE TEMP TABLE trb (j int) INHERITS (tra); INSERT INTO tra VALUES (1); INSERT INTO trb VALUES (2, 3); TRUNCATE ONLY tra; SELECT * FROM tra
+CREATE TEMP TABLE tra (i int); CREATE TEMP TABLE trb (j int) INHERITS (tra); CREATE TEMP TABLE trc (k int); INSERT INTO tra VALUES (1); INSERT INTO trb VALUES (2, 3); INSERT INTO trc VALUES (4); TRUNCATE trc, ONLY tra; SELECT i FROM tra UNION ALL SELECT k FROM trc
+CREATE TEMP TABLE tra (i int); CREATE TEMP TABLE trc (k int); INSERT INTO tra VALUES (1); INSERT INTO trc VALUES (4); TRUNCATE ONLY tra, ONLY trc; SELECT i FROM tra UNION ALL SELECT k FROM trc
+CREATE TEMP SEQUENCE s; SELECT nextval('s'); DISCARD SEQUENCES; SELECT currval('s')
+CREATE TEMP SEQUENCE s; SELECT nextval('s'); DISCARD SEQUENCES; SELECT lastval()
+CREATE TEMP SEQUENCE s; SELECT nextval('s'); DISCARD ALL; SELECT currval('s')
+SELECT current_time::text = (now()::timetz)::text, current_time(4)::text = (now()::timetz(4))::text, localtime(3)::text = (now()::time(3))::text, pg_typeof(current_time), pg_typeof(current_time(0)), pg_typeof(localtime(1))
+SET timezone = 'Asia/Kolkata'; SELECT current_time::text = now()::timetz::text, extract(timezone FROM current_time)
+SELECT websearch_to_tsquery('simple', '(foo bar) or (ding dong)'), websearch_to_tsquery('simple', '(foo) bar'), websearch_to_tsquery('simple', 'foo) "bar qq"'), websearch_to_tsquery('simple', 'a & | or b'), websearch_to_tsquery('simple', 'a or')
+SELECT 'w:12B w:13* w:12,5,6 a:1,3* a:3 w asd:1dc asd'::tsvector
+SELECT 'a:1d2 b:3c4 c:5D'::tsvector, setweight('w:12B w:13* w:12,5,6 a:1,3* a:3 w asd:1dc asd zxc:81,567,222A'::tsvector, 'c')
+SELECT 'a:1ab'::tsvector
+SELECT 'a:1x'::tsvector
+SELECT 'a:1,'::tsvector
+CREATE DOMAIN da AS int[] CHECK (array_length(value, 1) < 3); SELECT typname, typtype, typcategory, typlen, typelem = 0 FROM pg_type WHERE typname = 'da'

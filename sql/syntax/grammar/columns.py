@@ -25,10 +25,20 @@ class _Parts:
     """What has been read after a column's type."""
 
     constraints: list[Constraint] = field(default_factory=list)
-    not_null: bool = False
+    nullable: bool | None = None
+    """Whether NULL or NOT NULL is declared; an identity column or a serial one declares NOT NULL."""
+    conflict: int | None = None
+    """Where the other of the two is declared too."""
+    collated: int | None = None
     defaults: list[tuple[Expr, str]] = field(default_factory=list)
     identities: list[tuple[str, SequenceOptions, int]] = field(default_factory=list)
     expressions: list[tuple[Expr, str]] = field(default_factory=list)
+
+
+def _declare(parts: _Parts, at: int, *, nullable: bool) -> None:
+    if parts.nullable is (not nullable) and parts.conflict is None:
+        parts.conflict = at
+    parts.nullable = nullable
 
 
 class ColumnGrammar(PartitionGrammar):
@@ -41,12 +51,21 @@ class ColumnGrammar(PartitionGrammar):
         self.accept("with", "options")
         parts = self._column_parts(name, at)
         given = self._generated(name, None, table, parts)
+        self._check_null(name, table, parts)
         default = parts.defaults[-1] if parts.defaults else None
         expression = parts.expressions[-1] if parts.expressions else None
-        return ColumnDefinition(name, None, parts.not_null, default, tuple(parts.constraints), at, given, expression)
+        return ColumnDefinition(
+            name, None, parts.nullable is False, default, tuple(parts.constraints), at, given, expression
+        )
 
-    def _column_parts(self, name: str, at: int) -> _Parts:
-        parts = _Parts()
+    def _check_null(self, name: str, table: str, parts: _Parts) -> None:
+        """42601 for a column that is declared NULL and NOT NULL."""
+        if parts.conflict is not None:
+            message = f'conflicting NULL/NOT NULL declarations for column "{name}" of table "{table}"'
+            self.postpone(SqlError("42601", message, position=parts.conflict + 1))
+
+    def _column_parts(self, name: str, at: int, nullable: bool | None = None) -> _Parts:
+        parts = _Parts(nullable=nullable)
         while not (self.at_end() or self.is_symbol(",") or self.is_symbol(")")):
             self._column_part(parts, ((name, at),))
         return parts
@@ -56,14 +75,17 @@ class ColumnGrammar(PartitionGrammar):
         at = self.token.start
         name = self.name()
         type_ = self.type_name()
-        parts = self._column_parts(name, at)
+        parts = self._column_parts(name, at, False if type_.name in _SERIAL else None)
         generated = self._generated(name, type_, table, parts)
+        self._check_null(name, table, parts)
         if type_.name in _SERIAL:
             type_ = replace(type_, name=_SERIAL[type_.name])
-        not_null = parts.not_null or generated is not None
+        not_null = parts.nullable is False
         default = parts.defaults[-1] if parts.defaults else None
         expression = parts.expressions[-1] if parts.expressions else None
-        return ColumnDefinition(name, type_, not_null, default, tuple(parts.constraints), at, generated, expression)
+        return ColumnDefinition(
+            name, type_, not_null, default, tuple(parts.constraints), at, generated, expression, parts.collated
+        )
 
     def default(self) -> tuple[Expr, str]:
         """A DEFAULT's expression and its text."""
@@ -83,17 +105,19 @@ class ColumnGrammar(PartitionGrammar):
             parts.constraints.append(keyed)
         elif self.accept("not"):
             self.expect("null")
-            parts.not_null = True
+            _declare(parts, token.start, nullable=False)
         elif self.accept("default"):
             parts.defaults.append(self.default())
         elif self.accept("collate"):
             collation = self.qualified()[-1]
             if collation not in _COLLATIONS:
                 raise self.refusal(f'collation "{collation}"', token)
+            parts.collated = token.start
         elif self.accept("generated"):
             self._identity_or_expression(parts, token.start)
         else:
             self.expect("null")
+            _declare(parts, token.start, nullable=True)
 
     def _identity_or_expression(self, parts: _Parts, at: int) -> None:
         """``ALWAYS AS (expression) STORED``, or ``{ALWAYS | BY DEFAULT} AS IDENTITY [(options)]``."""
@@ -104,6 +128,7 @@ class ColumnGrammar(PartitionGrammar):
         self.expect("as")
         if not self.accept_symbol("("):
             parts.identities.append(self.identity_options(at, always=always))
+            _declare(parts, at, nullable=False)
             return
         start = self.token.start
         expr = self.expression()

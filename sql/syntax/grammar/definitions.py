@@ -320,7 +320,6 @@ class DefinitionGrammar(LikeGrammar):
 
     def _truncate(self) -> TruncateStatement:
         self.accept("table")
-        only = self.accept("only")
-        names = self.listed(lambda: self.only_table(only))
+        names = self.listed(lambda: self.only_table(self.accept("only")))
         restart = not self.accept("continue", "identity") and self.accept("restart", "identity")
         return TruncateStatement(names, restart, self.cascade())

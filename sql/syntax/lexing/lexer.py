@@ -124,6 +124,7 @@ def _next(text: str, at: int) -> Token:
         case "quoted":
             return _quoted(text, at, end)
         case "parameter":
+            _check_junk(text, at, end, "parameter")
             return Token(TokenKind.PARAMETER, match.group()[1:], at, end)
         case "dollar":
             return _dollar(text, at, match.group())
@@ -135,11 +136,16 @@ def _fold(word: str) -> str:
     return word.lower() if word.isascii() else "".join(c.lower() if c.isascii() else c for c in word)
 
 
-def _number(text: str, at: int, end: int) -> Token:
+def _check_junk(text: str, at: int, end: int, what: str) -> None:
+    """42601 if a letter follows right after a number or parameter."""
     if end < len(text) and (text[end].isalpha() or text[end] == "_"):
         junk = re.compile(r"\w+").match(text, end)
         shown = text[at : junk.end() if junk else end]
-        raise SqlError("42601", f'trailing junk after numeric literal at or near "{shown}"', position=at + 1)
+        raise SqlError("42601", f'trailing junk after {what} at or near "{shown}"', position=at + 1)
+
+
+def _number(text: str, at: int, end: int) -> Token:
+    _check_junk(text, at, end, "numeric literal")
     return Token(TokenKind.NUMBER, text[at:end], at, end)
 
 

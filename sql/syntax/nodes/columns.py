@@ -26,3 +26,5 @@ class ColumnDefinition:
     at: int
     generated: tuple[str, SequenceOptions] | None = None
     expression: tuple[Expr, str] | None = None
+    collated: int | None = None
+    """Where COLLATE is written."""

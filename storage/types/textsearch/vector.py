@@ -35,6 +35,8 @@ class Vector:
 
 _MOST_PLACES: Final = 255
 _PLACE: Final = re.compile(r"([0-9]+)([^,\s]*)")
+_WEIGHT: Final = re.compile(r"[Dd0-9]*(?:([ABCabc*])[0-9]*)?")
+"""What follows a position: digits do not count, and D is no weight."""
 
 
 def position(place: int) -> int:
@@ -82,9 +84,10 @@ def _read_places(text: str, at: int) -> tuple[tuple[int, ...], int]:
         number = min(int(found[1]), MOST_POSITION)
         if number == 0:
             raise SqlError("42601", f'wrong position info in tsvector: "{text}"')
-        weight = found[2].upper().replace("*", "A")
-        if weight and weight not in ("A", "B", "C", "D"):
+        match = _WEIGHT.fullmatch(found[2])
+        if match is None:
             raise syntax_error("tsvector", text)
+        weight = (match[1] or "").upper().replace("*", "A")
         places.append((WEIGHTS.index(weight) << 14 if weight else 0) | number)
         at = found.end()
         if text[at : at + 1] != ",":

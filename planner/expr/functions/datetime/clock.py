@@ -5,7 +5,7 @@ from __future__ import annotations
 import time as clock
 
 from ivm.errors import SqlError
-from ivm.words import DATE, INT4, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ
+from ivm.words import DATE, INT4, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
 from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
@@ -13,6 +13,7 @@ from storage.types.calendar import DAY, EPOCH_DAYS, SECOND
 from storage.types.interval_output import Interval
 from storage.types.text_style import DEFAULT_FORMATS
 from storage.types.time_output import format_offset, round_micros, wordy
+from storage.types.timetz import timetz
 from storage.types.zones import to_local, to_utc, utc_offset, zone_abbreviation
 
 _UNIX: int = EPOCH_DAYS * DAY
@@ -80,6 +81,13 @@ def localtimestamp(site: CallSite, precision: int | None = None) -> int:
     return _rounded(to_local(site.context.now, site.context.timezone), precision, "WITHOUT TIME ZONE")
 
 
+@per_value("localtime", (INT4,), TIME, volatility="stable", needs_site=True)
 @per_value("localtime", (), TIME, volatility="stable", needs_site=True)
-def localtime(site: CallSite) -> int:
-    return localtimestamp(site) % DAY
+def localtime(site: CallSite, precision: int | None = None) -> int:
+    return round_micros(localtimestamp(site) % DAY, precision)
+
+
+@per_value("current_time", (INT4,), SqlType(Kind.TIMETZ), volatility="stable", needs_site=True)
+@per_value("current_time", (), SqlType(Kind.TIMETZ), volatility="stable", needs_site=True)
+def current_time(site: CallSite, precision: int | None = None) -> int:
+    return timetz(localtime(site, precision), -utc_offset(site.context.now, site.context.timezone))

@@ -109,7 +109,7 @@ def _web_parts(configuration: int, text: str) -> list[tuple[bool, Node]]:
         if expects_operator and (found := _OR.match(text, at)):
             at, alternative, expects_operator = found.end(), True, False
             continue
-        if letter.isspace() or (letter in "!&|()" and not expects_operator):
+        if letter.isspace() or letter in "!&|()":
             at += 1
             continue
         if expects_operator:
