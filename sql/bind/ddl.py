@@ -77,7 +77,8 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
         columns = _query_columns(query, node.table)
         if node.with_no_data:
             query = None
-        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, goes=node.goes)
+        ends = node.on_commit
+        return CreateTable(schema_name, node.table.name, columns, (), retain, node.if_not_exists, query, on_commit=ends)
     parents = tuple(_parent(env, name, schema_name, node.bound is not None) for name in node.inherits)
     names = [c.name for c in node.columns]
     for column in node.columns:
@@ -114,7 +115,7 @@ def create_table(env: Environment, node: nodes_statements.CreateTableStatement) 
     return CreateTable(
         schema_name, node.table.name, columns, key, retain, node.if_not_exists, None, name, indexes,
         checks, found.foreign_keys,
-        (*_sequences(node, columns), *liked_sequences(env, columns, copied)), node.goes, parents, notices,
+        (*_sequences(node, columns), *liked_sequences(env, columns, copied)), node.on_commit, parents, notices,
         node.partitioning, node.bound,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
 from planner.options import DEFAULT, Planning
@@ -137,6 +137,10 @@ SEQUENCE_COLUMNS: Final = (
 )  # fmt: skip
 
 
+OnCommit = Literal["preserve", "drop", "delete"]
+"""What a commit does with the rows of a temporary table, or with the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelationReference:
     """What a name in a view's definition referred to when the view was created. ``places``: its offsets in the
@@ -172,6 +176,7 @@ class Relation:
     number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
     maintains it. ``options``: of a plain view, as ``name=value`` each. ``multirange``: of a range type, the name of its
     multirange type. ``domain``: it is a domain, whose values are its one column, ``value``, with ``checks``.
+    ``empties``: of a temporary table, whose rows every commit deletes.
     """
 
     id: int
@@ -205,6 +210,7 @@ class Relation:
     triggers: tuple[Trigger, ...] = ()
     multirange: str | None = None
     domain: bool = False
+    empties: bool = False
     operator: Operator | None = None
 
     @property

@@ -34,7 +34,17 @@ from sql.catalog.triggers import Trigger
 
 _PLAIN: Final = ("primary_key", "definition", "retain", "created", "dependencies")
 """Fields of a relation that are stored as they are; so are the following ones, which are left out where empty."""
-_PLAIN_IF_SET: Final = ("key_name", "first_id", "parents", "locks", "parts", "options", "multirange", "domain")
+_PLAIN_IF_SET: Final = (
+    "key_name",
+    "first_id",
+    "parents",
+    "locks",
+    "parts",
+    "options",
+    "multirange",
+    "domain",
+    "empties",
+)
 
 
 def catalog_to_json(catalog: Catalog) -> bytes:

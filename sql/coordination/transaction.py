@@ -142,7 +142,10 @@ class Transaction:
 
     async def commit(self) -> None:
         """The changes are durable and published on return."""
-        await self._end(lambda writer: writer.commit(), here=self.writer is None or not self.writer.deferred)
+        await self._end(
+            lambda writer: writer.commit(),
+            here=self.writer is None or not (self.writer.deferred or self.writer.finishing),
+        )
 
     async def rollback(self) -> None:
         await self._end(lambda writer: writer.rollback(), here=False)

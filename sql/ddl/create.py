@@ -63,6 +63,7 @@ class Definer:
         table = self.relation(statement.schema_name, statement.name, RelationKind.TABLE, columns)
         parents = tuple(p.oid for p in statement.parents)
         table = replace(table, retain=statement.retain or DEFAULT_RETAIN, parents=parents)
+        table = replace(table, empties=statement.on_commit == "delete")
         for message in statement.notices:
             self.say(message)
         table = partition_parts(changer, table, statement)
@@ -75,7 +76,7 @@ class Definer:
             above = self.writer.catalog.relations[statement.parents[0].id]
             table = with_copies(self.writer, table, above, above.foreign_keys)
         self.writer.create(table, None)
-        if statement.goes:
+        if statement.on_commit == "drop":
             self.writer.passing.append(table.oid)
         if not table.temporary:
             rebuild_views(self.writer, self.writer.catalog.above(table))

@@ -14,6 +14,7 @@ from sql.catalog.keys import ForeignKey
 from sql.catalog.links import Link, key_index
 from sql.ddl.dependents import dependents_error
 from sql.ddl.names import constraint_name
+from sql.dml.foreign_keys import check_emptied
 from sql.engine.writer import Writer
 from sql.statements.definitions import NewForeignKey
 from storage.types.type_names import format_type
@@ -24,6 +25,11 @@ _COMPARABLE: Final = (
     {Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8},
     {Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME}, {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ},
 )  # fmt: skip
+
+
+def _check_emptied(writer: Writer, table: Relation, parent: Relation) -> None:
+    if writer.catalog.by_id(table.id) is not None and writer.catalog.by_id(parent.id) is not None:
+        check_emptied(table, parent)
 
 
 def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Relation:
@@ -43,6 +49,8 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
     if parent.temporary != table.temporary:
         kinds = ("temporary", "temporary") if table.temporary else ("permanent", "permanent")
         raise SqlError("42P16", f"constraints on {kinds[0]} tables may reference only {kinds[1]} tables")
+    if parent.empties and not table.empties:
+        writer.finishing[-table.id] = lambda: _check_emptied(writer, table, parent)
     keys = new.keys or tuple(parent.columns[i].name for i in parent.primary_key)
     if not keys:
         raise SqlError("42704", f'there is no primary key for referenced table "{parent.name}"')

@@ -221,9 +221,7 @@ class Changer(RowChanger):
                 around.enter_context(firing(self, table, ("truncate",), follows=True))
             published = self.writer.snapshot()
             for table in tables:
-                rows, diffs = published.rows(table.id, published.ordinal)
-                self.keys.record(table, rows, -1, self.context)
-                self.writer.add(table.id, rows, -diffs)
+                self.remove_all(table, published)
         return tables
 
     def _with_referring(self, statement: Truncate) -> list[Relation]:

@@ -23,6 +23,13 @@ from sql.dml.key_index import KeyIndex, first_of_each
 from sql.engine.writer import Writer
 
 
+def check_emptied(child: Relation, parent: Relation) -> None:
+    """0A000 if commits delete the rows that the child refers to, and not its own."""
+    if parent.empties and not child.empties:
+        detail = f'Table "{child.name}" references "{parent.name}", but they do not have the same ON COMMIT setting.'
+        raise SqlError("0A000", "unsupported ON COMMIT and foreign key combination", detail)
+
+
 @dataclass(frozen=True, slots=True)
 class Follows:
     """Rows of a referring table that a referential action deletes, or (with ``columns``) replaces."""

@@ -30,7 +30,14 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
     """
     fires = changer.keys.links(changer.writer.catalog).triggers.get(table.id)
     excluding = changer.keys.rules(table).exclusions
-    if isinstance(rows, Few) or excluding or table.partitioning is not None or fires or rows.order != order_of(table):
+    if (
+        isinstance(rows, Few)
+        or excluding
+        or table.empties
+        or table.partitioning is not None
+        or fires
+        or rows.order != order_of(table)
+    ):
         changer.insert_rows(table, rows.whole())
         return
     changer.check_conditions(table, rows.rows, met=checks)

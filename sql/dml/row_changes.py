@@ -18,12 +18,14 @@ from sql.dml.conflict import Upserted, upsert
 from sql.dml.constraints import CHECKED_ROWS, check_conditions, conflicting_key, duplicate_key, fit
 from sql.dml.deferring import defer_exclusion, defer_key
 from sql.dml.exclusions import Conflicts, chosen, conflicts, is_kept
-from sql.dml.foreign_keys import References
+from sql.dml.foreign_keys import References, check_emptied
 from sql.dml.key_index import LATEST, KeyIndex, TableKey
 from sql.dml.routing import Router
 from sql.dml.row_values import RowValues, direct
 from sql.dml.triggered import deletes, row_by_row, updated
 from sql.dml.triggers import Events, TriggerCaller, firing
+from sql.engine.snapshot import Published
+from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer, ones
 from sql.statements.statements import OnConflict, deferrable_arbiter
 from storage.row_file import slices
@@ -214,12 +216,35 @@ class RowChanger:
 
     def note(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """``apply`` without foreign keys: of a change of several partitions they are kept when all is noted."""
+        if table.empties:
+            self.empty_at_commit(table)
         if self.events is not None:
             self.events.note(table, old, new, replaced)
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
                 self.keys.record(table, rows, diff, self.context)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
+
+    def empty_at_commit(self, table: Relation) -> None:
+        """Have the commit delete all rows of the table (ON COMMIT DELETE ROWS): those of its transaction, since there
+        were none before."""
+        if self.writer.engine.rests and not self.writer.updates:
+            raise TooLongHereError
+        self.writer.finishing[table.id] = lambda: self._empty(table)
+
+    def _empty(self, table: Relation) -> None:
+        """Delete the rows, unless the table is dropped. Raises 0A000 if a table that keeps its rows refers to it."""
+        if self.writer.catalog.by_id(table.id) is None:
+            return
+        for link in self.keys.links(self.writer.catalog).incoming.get(table.id, ()):
+            check_emptied(link.child, table)
+        self.remove_all(table, self.writer.snapshot())
+
+    def remove_all(self, table: Relation, published: Published) -> None:
+        """Delete the table's rows, without triggers or checks."""
+        rows, diffs = published.rows(table.id, published.ordinal)
+        self.keys.record(table, rows, -1, self.context)
+        self.writer.add(table.id, rows, -diffs)
 
     def keep_references(
         self, table: Relation, old: Words, replaced: Words | None, new: Words, *, moved: bool = False

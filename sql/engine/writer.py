@@ -66,6 +66,8 @@ class Writer:
     """What time it is in this transaction's views; 0: that of the newest commit."""
     deferred: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
     """Checks that wait for the commit, with the oids of their constraints."""
+    finishing: dict[int, Callable[[], None]] = field(default_factory=dict)
+    """What the commit does with the rows of temporary tables, by their ids, after the checks."""
     deferring: dict[int, bool] = field(default_factory=dict)
     all_deferred: bool | None = None
     """What SET CONSTRAINTS has said of single constraints, and of all; None: nothing."""
@@ -294,6 +296,8 @@ class Writer:
         engine = self.engine
         try:
             self.check_deferred()
+            for finish in self.finishing.values():
+                finish()
         except SqlError:
             self.rollback()
             raise

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ivm.words import SqlType
 from planner.distributed.hydration_choice import Hydrate
 from planner.expr.scalar import Scalar
-from sql.catalog.catalog import Relation, RelationKind, RelationReference, TableColumn
+from sql.catalog.catalog import OnCommit, Relation, RelationKind, RelationReference, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.catalog.sequence_options import SequenceOptions
@@ -56,8 +56,8 @@ class NewForeignKey:
 class CreateTable:
     """``source``: the query of CREATE TABLE AS.
 
-    ``indexes`` and ``checks`` have no ids yet, and names only if given. ``goes``: dropped at the end of its
-    transaction.
+    ``indexes`` and ``checks`` have no ids yet, and names only if given. ``on_commit``: what a commit does
+    with a temporary table (drop) or its rows (delete).
     """
 
     schema_name: str
@@ -72,7 +72,7 @@ class CreateTable:
     checks: tuple[Check, ...] = ()
     foreign_keys: tuple[NewForeignKey, ...] = ()
     sequences: tuple[ColumnSequence, ...] = ()
-    goes: bool = False
+    on_commit: OnCommit = "preserve"
     parents: tuple[Relation, ...] = ()
     notices: tuple[str, ...] = ()
     partitioning: Partitioning | None = None

@@ -718,3 +718,8 @@ SELECT 'a:1ab'::tsvector
 SELECT 'a:1x'::tsvector
 SELECT 'a:1,'::tsvector
 CREATE DOMAIN da AS int[] CHECK (array_length(value, 1) < 3); SELECT typname, typtype, typcategory, typlen, typelem = 0 FROM pg_type WHERE typname = 'da'
+CREATE TEMP TABLE oc (a int) ON COMMIT DELETE ROWS; INSERT INTO oc VALUES (1); SELECT * FROM oc
+CREATE TEMP TABLE oc (a int) ON COMMIT DELETE ROWS; BEGIN; INSERT INTO oc VALUES (1); COMMIT; SELECT * FROM oc
+CREATE TABLE oc (a int) ON COMMIT DELETE ROWS
+CREATE TEMP TABLE oc (a int) ON COMMIT DELETE
+CREATE TEMP TABLE oc (a int) ON COMMIT REMOVE ROWS

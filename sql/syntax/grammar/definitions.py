@@ -7,6 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
+from sql.catalog.catalog import OnCommit
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.grammar.like import LikeGrammar
 from sql.syntax.lexing.lexer import TokenKind
@@ -239,10 +240,10 @@ class DefinitionGrammar(LikeGrammar):
         if self.is_one_of("partition", "using", "tablespace"):
             raise self.refusal(self.token.value.upper())
         retain = self._storage_options()
-        goes = self._on_commit(temporary)
+        on_commit = self._on_commit(temporary)
         source, data = (None, True) if listed else self._table_source()
         return CreateTableStatement(
-            table, columns, constraints, exists, retain, source, not data, at, temporary, goes, parents, bound,
+            table, columns, constraints, exists, retain, source, not data, at, temporary, on_commit, parents, bound,
             partitioning, tuple(likes),
         )  # fmt: skip
 
@@ -258,19 +259,18 @@ class DefinitionGrammar(LikeGrammar):
         """``INHERITS (table, …)``, if it is next."""
         return self.enclosed(self.table_name) if self.accept("inherits") else ()
 
-    def _on_commit(self, temporary: bool) -> bool:
-        """ON COMMIT; whether it says DROP."""
-        if not self.is_word("on", "commit"):
-            return False
+    def _on_commit(self, temporary: bool) -> OnCommit:
+        """``ON COMMIT {PRESERVE ROWS | DELETE ROWS | DROP}``"""
+        if not self.accept("on", "commit"):
+            return "preserve"
         if not temporary:
             raise SqlError("42P16", "ON COMMIT can only be used on temporary tables")
-        if self.is_word("on", "commit", "delete"):
-            raise self.refusal("ON COMMIT DELETE ROWS")
-        if self.accept("on", "commit", "drop"):
-            return True
-        if not self.accept("on", "commit", "preserve", "rows"):
-            raise self.error()
-        return False
+        if self.accept("drop"):
+            return "drop"
+        if self.accept("delete", "rows"):
+            return "delete"
+        self.expect("preserve", "rows")
+        return "preserve"
 
     def _is_column_list(self) -> bool:
         """``(a, b)``: names alone, as CREATE TABLE AS has them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.catalog.catalog import OnCommit
 from sql.catalog.partitioning import Partitioning, WrittenBound
 from sql.syntax.nodes.alter import AlterTableStatement
 from sql.syntax.nodes.columns import ColumnDefinition
@@ -56,8 +57,7 @@ class CreateTableStatement:
     with_no_data: bool
     at: int
     temporary: bool = False
-    goes: bool = False
-    """ON COMMIT DROP."""
+    on_commit: OnCommit = "preserve"
     inherits: tuple[TableName, ...] = ()
     bound: WrittenBound | None = None
     """Set for a partition, which then ``inherits`` from one table."""

@@ -395,7 +395,35 @@ def test_a_table_that_goes_with_its_transaction(client: Client) -> None:
     client.run("CREATE TEMP TABLE stage (a int) ON COMMIT DROP")
     assert client.state("SELECT * FROM stage") == "42P01"
     assert client.state("CREATE TABLE u (a int) ON COMMIT DROP") == "42P16"
-    assert client.state("CREATE TEMP TABLE u (a int) ON COMMIT DELETE ROWS") == "0A000"
+
+
+def test_commits_delete_the_rows_of_a_temporary_table(client: Client) -> None:
+    client.run("CREATE TEMP TABLE t (a int PRIMARY KEY, b text) ON COMMIT DELETE ROWS")
+    client.run("INSERT INTO t VALUES (1, NULL)")
+    assert client.rows("INSERT INTO t VALUES (1, 'y') RETURNING b") == [("y",)]
+    client.run("BEGIN; INSERT INTO t VALUES (1, 'x'), (2, NULL); UPDATE t SET b = 'z' WHERE a = 2; SAVEPOINT s")
+    client.run("INSERT INTO t VALUES (3, 'q'); DELETE FROM t WHERE a = 1; ROLLBACK TO s")
+    assert client.sorted("TABLE t") == [("1", "x"), ("2", "z")]
+    client.run("COMMIT")
+    assert client.rows("TABLE t") == []
+    client.run("BEGIN; INSERT INTO t SELECT g, 'x' FROM generate_series(1, 500) g; DROP TABLE t; COMMIT")
+    client.run("BEGIN; CREATE TEMP TABLE u (a) ON COMMIT DELETE ROWS AS SELECT 1")
+    client.run("COPY u FROM STDIN", b"2\n")
+    assert client.sorted("TABLE u") == [("1",), ("2",)]
+    client.run("COMMIT")
+    assert client.rows("TABLE u") == []
+    assert client.state("CREATE TABLE v (a int) ON COMMIT DELETE ROWS") == "42P16"
+
+
+def test_rows_that_commits_delete_are_not_referred_to_by_others(client: Client) -> None:
+    client.run("CREATE TEMP TABLE p (a int PRIMARY KEY) ON COMMIT DELETE ROWS")
+    error = client.error("CREATE TEMP TABLE k (a int REFERENCES p)")
+    assert (error.sqlstate, error.message) == ("0A000", "unsupported ON COMMIT and foreign key combination")
+    client.run("BEGIN; CREATE TEMP TABLE k (a int REFERENCES p); INSERT INTO p VALUES (1); INSERT INTO k VALUES (1)")
+    assert client.state("COMMIT") == "0A000"
+    client.run("CREATE TEMP TABLE k (a int REFERENCES p) ON COMMIT DELETE ROWS")
+    client.run("BEGIN; INSERT INTO p VALUES (1); INSERT INTO k VALUES (1); COMMIT")
+    assert client.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM k)") == [("0", "0")]
 
 
 def test_restart(tmp_path: Path) -> None:
