@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT8, ColumnType, SqlType
+from ivm.words import BOOL, INT8, ColumnType, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.functions.lockstep import lockstep
 from planner.expr.functions.table_functions import TABLE_FUNCTIONS, table_overloads
@@ -75,8 +75,9 @@ def _rows(
     if isinstance(node, nodes.Apply):
         node = table_functions.defining(binder, node, definitions)
     found = _routine(binder, node, definitions, ref.at) if isinstance(node, nodes.Apply) else None
+    returned: SqlType | None = None
     if found is not None:
-        rel, names, own = found
+        rel, names, own, returned = found
         definitions = ()
     elif isinstance(node, nodes.Apply) and table_functions.is_table_function(node.name[-1]):
         rel, names, own = _table_function(binder, node, definitions, ref)
@@ -93,14 +94,14 @@ def _rows(
         return _Rows(Project(rel, fields), [name for name, _ in row.fields], row)
     if len(names) == 1 and len(ref.functions) == 1 and ref.alias is not None and not own:
         names = [ref.alias]
-    return _Rows(rel, names)
+    return _Rows(rel, names, returned)
 
 
 def _routine(
     binder: ExpressionBinder, node: nodes.Apply, definitions: nodes.Definitions, at: int
-) -> tuple[Rel, list[str], bool] | None:
-    """A call of a user-defined function: its rows, its columns' names, and whether these are its own; None for a
-    built-in one."""
+) -> tuple[Rel, list[str], bool, SqlType | None] | None:
+    """A call of a user-defined function: its rows, its columns' names, whether these are its own, and the type of its
+    rows, where it returns rows; None for a built-in one."""
     found = routine_resolution.routine_overloads(binder.env, node.name)
     builtin = (*table_overloads(node.name[-1]), *overloads(node.name[-1])) if len(node.name) == 1 else ()
     call = routine_resolution.resolve_routine(binder, node, found, builtin) if found else None
@@ -113,7 +114,9 @@ def _routine(
         binder.env.notes.routines[id(node)] = node, call.overload.relation, call.types
     columns = [(name, binder.env.type(type_)) for name, type_, _ in definitions]
     rel, names = routines.routine_rows(binder, call, columns, at)
-    return rel, names, bool(call.routine.outputs or call.routine.table or call.routine.record)
+    result = call.routine.result
+    row = result if isinstance(result, SqlType) and result.kind is Kind.RECORD else None
+    return rel, names, bool(call.routine.outputs or call.routine.table or call.routine.record), row
 
 
 def _table_function(
