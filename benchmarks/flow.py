@@ -18,7 +18,7 @@ from planner.options import DEFAULT, Planning
 from planner.render.dataflow import Renderer
 from planner.transform.pipeline import maintained
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Relation, RelationKind, TableColumn
+from sql.catalog.catalog import NO_OPERATORS, Operators, Relation, RelationKind, TableColumn
 from sql.statements import definitions, queries
 from storage.dictionary import Dictionary
 
@@ -61,6 +61,9 @@ class Tables:
 
     def routines(self, schema_name: str | None, name: str) -> tuple[Relation, ...]:
         return ()
+
+    def operators(self, schema_name: str | None, symbol: str) -> Operators:
+        return NO_OPERATORS
 
     def type(self, schema_name: str | None, name: str) -> None:
         return None
