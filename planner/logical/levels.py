@@ -18,8 +18,8 @@ from planner.expr.scalar import (
 from planner.logical import traversal as traverse
 from planner.logical.nodes import Join, Rel
 
-Change = Callable[[int, int], tuple[int, int]]
-"""(level, index) → (level, index).
+Change = Callable[[int, int], tuple[int, int] | Scalar]
+"""(level, index) → (level, index), or an expression without columns that stands for the column.
 
 Level 0 is the row the expression is evaluated on, 1 the enclosing query, and so on.
 """
@@ -45,7 +45,9 @@ def relevel(expr: Scalar, change: Change, depth: int = 0) -> Scalar:
             return expr if all(a is b for a, b in zip(parts, new, strict=True)) else with_children(expr, new)
 
 
-def _moved(column: Column | OuterColumn, to: tuple[int, int], depth: int) -> Scalar:
+def _moved(column: Column | OuterColumn, to: tuple[int, int] | Scalar, depth: int) -> Scalar:
+    if not isinstance(to, tuple):
+        return to
     level, index = to[0] + depth, to[1]
     if level == 0:
         return Column(index, column.type, column.nullable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ivm.errors import unsupported
 from ivm.graph import NodeId, Order
 from ivm.words import ColumnType
 from planner import gathers
@@ -17,14 +18,17 @@ from planner.frames.plan import Layout, WindowPlan
 from planner.logical.frames import Framed, FrameMode, Picked
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TopK
-from planner.logical.traversal import own_columns, settle
+from planner.logical.traversal import own_columns, settle, walk
 from planner.lower.state import Lowering
 from planner.physical.arrangement_programs import Keyed, Repeat
 from planner.physical.nodes import Flow
 
 
 def lower_framed(low: Lowering, rel: TopK, order: list[SortKey]) -> Flow:
-    """``rel``'s rows with the results of its framed functions. ``order``: the window's, with its tie breaks."""
+    """``rel``'s rows with the results of its framed functions. ``order``: the window's, with its tie breaks. Raises
+    0A000 for an offset that is a column of an outer query."""
+    if any(isinstance(part, Column) for f in rel.framed for e in f.frame.offsets for part in walk(e)):
+        raise unsupported("a frame's offset that depends on a row of an outer query", "Give it as a constant.")
     flow = low.rel(rel.input)
     own = own_columns(flow.schema)
     framed = tuple(_ready(f.with_scalars(tuple(settle(e, flow.schema) for e in f.scalars))) for f in rel.framed)

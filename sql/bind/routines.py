@@ -16,8 +16,9 @@ from ivm.words import BOOL, INT4, INT8, TEXT, UNKNOWN, ColumnType, Kind, Schema,
 from planner.expr.functions.routine import ROUTINE, ROUTINE_ROW, ROUTINE_ROWS, STABLE_ROUTINE
 from planner.expr.functions.row import FIELD
 from planner.expr.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
-from planner.logical.levels import lift
+from planner.logical.levels import lift, relevel_rel
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, schema
+from planner.logical.traversal import nodes as nodes_of
 from planner.logical.traversal import rewrite, walk
 from sql.bind.bound_query import UNIT, NamedRel, finished
 from sql.bind.coerce import castable, same_family, type_name
@@ -30,7 +31,7 @@ from sql.bind.rows import make_row
 from sql.bind.scope import NameScope
 from sql.bind.subquery import convert
 from sql.bind.volatile import is_volatile
-from sql.bind.walk import has_subquery
+from sql.bind.walk import has_subquery, references
 from sql.catalog.catalog import TableColumn
 from sql.catalog.routine import Routine
 from sql.catalog.search_path import pinned
@@ -99,12 +100,26 @@ def _inlined(rel: Rel, call: RoutineCall) -> Scalar | None:
 def lateral(body: Rel, routine: Routine, args: tuple[Scalar, ...]) -> Rel:
     """The rows of a routine's body for these arguments, which are as seen from the outermost level of a subquery."""
     given: Rel = Project(UNIT, args)
+    body = _with_constants(body, args)
     if routine.strict and args:
         known = tuple(Call("is not null", (Column(i, a.type),), BOOL, False) for i, a in enumerate(args))
         given = Filter(given, And(known) if len(known) > 1 else known[0])
     joined = Join(JoinKind.INNER, given, body, _TRUE, True)
     columns = schema(joined)[len(args) :]
     return Project(joined, tuple(Column(len(args) + i, c.type, c.nullable) for i, c in enumerate(columns)))
+
+
+def _with_constants(body: Rel, args: Sequence[Scalar]) -> Rel:
+    """The body with constant arguments in the place of parameters, if it has frames, whose offsets are constant."""
+    if not any(isinstance(node, TopK) and node.framed for node in nodes_of(body)):
+        return body
+
+    fixed = [not (references(a) or has_subquery(a) or is_volatile(a)) for a in args]
+
+    def known(level: int, index: int) -> tuple[int, int] | Scalar:
+        return args[index] if level == 0 and fixed[index] else (level, index)
+
+    return relevel_rel(body, known, 1)
 
 
 def routine_rows(

@@ -87,7 +87,7 @@ def _bound(b: Binder, mode: FrameMode, bound: nodes.FrameBound, order: tuple[Sor
     b.clause, b.scope.clause, b.scope.aggregates = saved
     if has_subquery(expr):
         raise unsupported(f"a subquery in the offset of {what}", "Write the number itself.", at + 1)
-    if references(expr):
+    if any(level == 0 for level, _ in references(expr)):
         raise SqlError("42P10", f"argument of {what} must not contain variables", position=at + 1)
     if mode is FrameMode.RANGE:
         return Bound(bound.following, False, _distance(b, expr, order[0].expr.type, at))

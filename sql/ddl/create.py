@@ -302,14 +302,17 @@ class Definer:
     def _dependencies(self) -> set[int]:
         return {i for i in self.seen if i in self.writer.catalog.relations}
 
-    def exists(self, schema_name: str, name: str, accept: bool) -> bool:
-        """Whether such a relation exists already. Creates the session's temporary schema when this is its first
-        relation."""
-        catalog = self.writer.catalog
-        if not catalog.has_schema(schema_name):
+    def check_schema(self, schema_name: str) -> None:
+        """Creates the session's temporary schema when this is its first object. Raises 3F000."""
+        if not self.writer.catalog.has_schema(schema_name):
             if not is_temporary(schema_name):
                 raise no_schema(schema_name)
             self.writer.create_schema(schema_name)
+
+    def exists(self, schema_name: str, name: str, accept: bool) -> bool:
+        """Whether such a relation exists already; the schema does then."""
+        self.check_schema(schema_name)
+        catalog = self.writer.catalog
         if name not in taken_names(catalog, schema_name):
             return False
         if not accept:

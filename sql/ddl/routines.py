@@ -21,6 +21,7 @@ def create_function(definer: Definer, statement: CreateFunction) -> None:
     """Create the routine, or replace the body of the one with this signature. Raises 42723, 42809, 42P13, and the
     errors of the body."""
     writer, made = definer.writer, statement.relation
+    definer.check_schema(made.schema_name)
     catalog = writer.catalog
     for message in statement.warnings:
         definer.notify(Notice("WARNING", "42601", message))

@@ -486,3 +486,8 @@ create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,
 create temp table sl (a int[], b int[]); insert into sl values ('{1,2,3}', '{{1,2,3},{4,5,6}}'); update sl set a[5:6] = '{7,8,9}', b[1:2][null:2] = '{1}'
 create temp table sl (a int[], b int[]); insert into sl (a[1:3], b[1:2][1:2]) values ('{1,2,3}', '{{1,2},{4,5}}'), ('{1,2,3,4}', '{{1,2,4,5}}'); update sl set a[5:6] = '{7,8,9}'; select * from sl
 create temp table sl (a int[], b text[]); insert into sl (b[1:1][1:2][1:2]) values ('{{{x,y},{z,NULL}}}'); select b, b[1:1][1][2], array_dims(b) from sl
+create function pg_temp.w(x int) returns table (s bigint, i int) language sql as 'select sum(i) over (order by i rows between x preceding and x following), i from generate_series(1, 6) i'; select * from pg_temp.w(2) order by 2
+create function pg_temp.w(x int) returns table (s bigint, i int) language sql begin atomic select sum(i) over (order by i range between $1 preceding and 1 + $1 following), i from generate_series(1, 6) i; end; select * from pg_temp.w(1 + 1) order by 2
+create function pg_temp.w(x int) returns table (s bigint, i int) language sql as 'select sum(i) over (order by i rows x preceding), i from generate_series(1, 6) i'; select * from pg_temp.w(-1)
+create function pg_temp.w(x int) returns table (s bigint, i int) language sql as 'select sum(i) over (order by i rows x preceding), i from generate_series(1, 6) i'; select * from pg_temp.w(null)
+create function pg_temp.w(x int) returns bigint language sql as 'select sum(i) over (order by i rows i preceding) from generate_series(1, 6) i'

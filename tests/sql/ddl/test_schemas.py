@@ -562,3 +562,15 @@ def test_wrong_elements(client: Client, elements: str, state: str, message: str)
     error = client.error(f"CREATE SCHEMA bad {elements}")
     assert (error.sqlstate, error.message) == (state, message)
     assert client.rows("SELECT count(*) FROM pg_namespace WHERE nspname = 'bad'") == [("0",)]
+
+
+def test_a_temporary_function_ends_with_its_session(server: Server) -> None:
+    first, other = server.client(), server.client()
+    first.run("CREATE FUNCTION pg_temp.passing(x int) RETURNS int LANGUAGE sql AS 'SELECT x + 1'")
+    assert first.rows("SELECT pg_temp.passing(1)") == [("2",)]
+    shown = "SELECT n.nspname LIKE 'pg_temp_%' FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "
+    shown += "WHERE proname = 'passing'"
+    assert other.rows(shown) == [("t",)]
+    first.close()
+    assert other.rows(shown) == []
+    other.close()

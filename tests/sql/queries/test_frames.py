@@ -171,3 +171,20 @@ def test_windows_over_groups_views_and_subqueries(server: Server) -> None:
     assert client.rows("SELECT * FROM trend ORDER BY 1")[0] == ("-1", "3")
     for view in ("daily", "trend"):
         assert client.rows(f"VERIFY MATERIALIZED VIEW {view}") == []
+
+
+def test_a_functions_argument_is_an_offset(server: Server) -> None:
+    """Of a maintained view too; an offset that depends on a row is refused by name."""
+    client = server.client()
+    client.run("CREATE TABLE offsets (i int, n int); INSERT INTO offsets VALUES (1, 1), (2, 2), (2, NULL), (NULL, 3)")
+    body = "SELECT i, sum(i) OVER (ORDER BY i ROWS BETWEEN k PRECEDING AND CURRENT ROW) FROM offsets"
+    client.run(f"CREATE FUNCTION sliding(k int) RETURNS TABLE (i int, s bigint) LANGUAGE sql AS '{body}'")
+    client.run("CREATE MATERIALIZED VIEW slid AS SELECT * FROM sliding(1 + 1)")
+    for change in ("INSERT INTO offsets VALUES (3, 0), (2, 0)", "DELETE FROM offsets WHERE i = 1",
+                   "UPDATE offsets SET i = i + 1 WHERE n = 2"):  # fmt: skip
+        client.run(change)
+        assert client.rows("VERIFY MATERIALIZED VIEW slid") == []
+        assert client.sorted("SELECT * FROM slid") == client.sorted(body.replace("k P", "2 P"))
+    error = client.error("SELECT s.* FROM offsets, sliding(n) s")
+    assert (error.sqlstate, "offset" in error.message) == ("0A000", True)
+    client.close()
