@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ivm.dataflow import Changes, Dataflow
 from ivm.words import Schema
 from planner.expr.context import Context
-from planner.logical.nodes import schema
+from planner.logical.nodes import Project, schema
+from planner.logical.traversal import own_columns
 from planner.lower.plan import lower
 from planner.lower.state import KnownIndexes
 from planner.options import DEFAULT, Planning
@@ -98,10 +99,12 @@ class Flow:
         assert isinstance(query, queries.Query)
         keys = tuple((r.id, r.primary_key) for r in self.tables.relations.values() if r.primary_key)
         indexes = KnownIndexes(tuple((table, (key,)) for table, key in keys), planning=planning, primary=keys)
-        self.renderer.install(lower(maintained(query.rel), indexes), VIEW + number)
+        columns = own_columns(schema(query.rel))[: len(query.columns)]  # without those that only give an order
+        rel = query.rel if len(columns) == len(schema(query.rel)) else Project(query.rel, columns)
+        self.renderer.install(lower(maintained(rel), indexes), VIEW + number)
         self.flow.hydrate()
         self.views.append(VIEW + number)
-        return schema(query.rel)
+        return schema(rel)
 
     def feed(self, table: str, rows: Words, diffs: Words) -> None:
         """Feeds updates of one table at the current ordinal."""

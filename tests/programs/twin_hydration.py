@@ -119,7 +119,7 @@ def compared() -> Iterator[list[Compared]]:
     """The comparisons of the views that Spark hydrates in this context."""
     Twin.found.clear()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(defining, "Creation", Twin)
+        patch.setattr(defining, "Replacement", Twin)
         yield Twin.found
 
 
