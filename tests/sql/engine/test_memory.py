@@ -101,9 +101,9 @@ def test_a_commit_that_takes_a_view_over_the_limit_stands(server: Server, monkey
     attempts: list[str] = []
     make_anew = Failing._make_anew
 
-    def counted(self: Failing, view: Relation, catalog: Catalog) -> SqlError | None:
+    def counted(self: Failing, view: Relation, catalog: Catalog, seconds: float) -> SqlError | None:
         attempts.append(view.name)
-        return make_anew(self, view, catalog)
+        return make_anew(self, view, catalog, seconds)
 
     monkeypatch.setattr(Failing, "_make_anew", counted)
     client.run("INSERT INTO b VALUES (901, 1)")
