@@ -38,6 +38,10 @@ from sql.syntax.nodes.constraints import (
 )
 
 _CHECK: Final = "check constraints"
+_BUILT_IN: Final = (
+    "Check constraints call built-in functions and operators only: write what your own computes in its place, or let a "
+    "trigger check the row."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +159,20 @@ def _check(env: Environment, table: str, columns: Sequence[TableColumn], node: C
     condition = _condition(env, table, columns, node.condition)
     if has_subquery(condition):
         raise SqlError("0A000", "cannot use subquery in check constraint", position=node.condition.at + 1)
+    _check_alone(table, columns, node.condition, condition)
     places = tuple(sorted(columns_of(condition)))
     return Check(0, node.name or "", node.text, places, no_inherit=node.no_inherit)
+
+
+def _check_alone(table: str, columns: Sequence[TableColumn], node: nodes.Expr, meant: Scalar) -> None:
+    """Refuse a condition that means something else, or nothing, where rows are checked: there are no objects of users
+    there. Raises 0A000."""
+    try:
+        same = _condition(empty_environment(), table, columns, node) == meant
+    except SqlError:
+        same = False
+    if not same:
+        raise unsupported("a function, operator or type of one's own in a check constraint", _BUILT_IN, node.at + 1)
 
 
 def _condition(env: Environment, table: str, columns: Sequence[TableColumn], node: nodes.Expr) -> Scalar:
@@ -168,7 +184,10 @@ def _condition(env: Environment, table: str, columns: Sequence[TableColumn], nod
 
 def added_check(table: Relation, name: str | None, text: str) -> Check:
     """A CHECK constraint that is added to a table, from its text. Raises 0A000 and the errors of the condition."""
-    found = _condition(empty_environment(), table.name, table.columns, parse_expression(text))
+    try:
+        found = _condition(empty_environment(), table.name, table.columns, parse_expression(text))
+    except SqlError as error:
+        raise (replace(error, hint=_BUILT_IN) if error.sqlstate == "42883" else error) from None
     if has_subquery(found):
         raise SqlError("0A000", "cannot use subquery in check constraint")
     return Check(0, name or "", text, tuple(sorted(columns_of(found))))

@@ -75,3 +75,18 @@ def test_checks_come_back_at_a_restart(tmp_path: Path) -> None:
     assert client.state("INSERT INTO t VALUES (10)") == "23514"
     assert client.run("INSERT INTO t VALUES (9)") == "INSERT 0 1"
     server.close()
+
+
+def test_functions_and_operators_of_ones_own_are_refused(client: Client) -> None:
+    """Where the table is made, not at its first row."""
+    client.run("CREATE FUNCTION upward(i int) RETURNS boolean LANGUAGE sql AS 'SELECT $1 > 0'")
+    client.run("CREATE OPERATOR ^^^ (RIGHTARG = int, FUNCTION = upward)")
+    for condition in ("upward(a)", "^^^ a", "a > 1 AND upward(a)"):
+        error = client.error(f"CREATE TABLE refused (a int CHECK ({condition}))")
+        assert error.sqlstate == "0A000"
+        assert "trigger" in (error.hint or "")
+    client.run("CREATE TABLE taken (a int CHECK (a > 0))")
+    error = client.error("ALTER TABLE taken ADD CHECK (upward(a))")
+    assert error.sqlstate == "42883"
+    assert "trigger" in (error.hint or "")
+    client.run("INSERT INTO taken VALUES (1)")
