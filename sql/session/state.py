@@ -15,7 +15,7 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from planner.identifiers import quoted
-from sql.catalog.access import Access, RoleNames
+from sql.catalog.access import DATABASE_OBJECT, RoleNames
 from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import SearchPath, path_of
@@ -68,7 +68,7 @@ class SessionState:
         self.transaction: Transaction | None = None
         self.user = user
         self.database = database
-        self.login = login(coordinator.engine.published.catalog.access, user)
+        self.login = login(coordinator, user, database)
         self.settings = _starting_settings(user, parameters, self.is_superuser(self.login))
         self.acting: list[int] = []
         """The owners of the functions with SECURITY DEFINER that are running."""
@@ -233,14 +233,21 @@ class SessionState:
         )
 
 
-def login(access: Access, user: str) -> int:
+def login(coordinator: Coordinator, user: str, database: str) -> int:
     """The role that a user connects as: the bootstrap superuser for a name that is no role's, since nobody is asked for
-    a password yet. Raises 28000 for a role without LOGIN."""
+    a password yet. Raises 28000 for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond its limit."""
+    access = coordinator.engine.published.catalog.access
     found = access.named(user)
     if found is None:
         return BOOTSTRAP_ID
     if not found.login:
         raise SqlError("28000", f'role "{user}" is not permitted to log in')
+    if not access.has(found.oid, DATABASE_OBJECT, "c"):
+        detail = "User does not have CONNECT privilege."
+        raise SqlError("42501", f'permission denied for database "{database}"', detail)
+    connected = sum(session.info().role == found.oid for session in coordinator.sessions)
+    if not found.superuser and 0 <= found.limit <= connected:
+        raise SqlError("53300", f'too many connections for role "{user}"')
     return found.oid
 
 

@@ -137,8 +137,20 @@ def test_who_connects(server: Server) -> None:
     with pytest.raises(SqlError) as refusal:
         server.client("may_not")
     assert (refusal.value.sqlstate, refusal.value.message) == ("28000", 'role "may_not" is not permitted to log in')
-    for each in (other, client):
-        each.close()
+    client.run("ALTER ROLE may_login CONNECTION LIMIT 1")
+    with pytest.raises(SqlError) as refusal:
+        server.client("may_login")
+    assert (refusal.value.sqlstate, refusal.value.message) == ("53300", 'too many connections for role "may_login"')
+    other.close()
+    database = client.rows("SELECT current_database()")[0][0]
+    client.run(f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC")
+    with pytest.raises(SqlError) as refusal:
+        server.client("may_login")
+    assert (refusal.value.sqlstate, refusal.value.detail) == ("42501", "User does not have CONNECT privilege.")
+    client.run(f"GRANT CONNECT ON DATABASE {database} TO may_login")
+    server.client("may_login").close()
+    client.run(f"GRANT CONNECT ON DATABASE {database} TO PUBLIC")
+    client.close()
 
 
 def test_a_revocation_counts_at_once(server: Server) -> None:
