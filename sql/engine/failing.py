@@ -212,6 +212,7 @@ class Failing:
         for view in views:
             self.history.renew(view.id)
             failure = None if self.down(view, catalog) else self._make_anew(view, catalog, engine.watch.seconds)
+            engine.counts.forget(view.id)  # what the view was filled with is not counted
             if failure is not None:
                 self._take_down(view.id, failure)
 

@@ -235,6 +235,13 @@ def differing(connection: Connection) -> list[str]:
             continue
         if rows:
             wrong.append(f"VERIFY {name}: {rows[:3]}")
+            continue
+        kept, counted = (
+            connection.execute(f"SELECT count(*) FROM {source}").fetchone()  # type: ignore[call-overload]
+            for source in (name, f"(SELECT * FROM {name} OFFSET 0) every")
+        )
+        if kept != counted:
+            wrong.append(f"count(*) of {name}: {kept} for {counted}")
     return wrong
 
 

@@ -85,11 +85,12 @@ def _answer(client: Client, text: str) -> object:
 
 
 def _look(client: Client, views: list[str]) -> tuple[int, list[object]]:
-    """What each view has, which a recompute confirms."""
+    """What each view has, which a recompute and its count confirm."""
     found = [_answer(client, f"SELECT * FROM {view}") for view in views]
     for view, answer in zip(views, found, strict=True):
         if isinstance(answer, list):
             assert client.rows(f"VERIFY MATERIALIZED VIEW {view}") == [], view
+            assert client.rows(f"SELECT count(*) FROM {view}") == [(str(len(answer)),)], view
     assert _answer(client, "SELECT * FROM v WHERE a = 2") == _answer(client, "SELECT * FROM v WHERE a + 0 = 2")
     return client.server.coordinator.engine.published.epoch, found
 
