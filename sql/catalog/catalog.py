@@ -441,12 +441,12 @@ class Catalog:
         return kept.with_relations(relations, max(self.next_id, new.id + 1), version)
 
     def dependents(self, ids: Iterable[int]) -> list[Relation]:
-        """All relations outside ``ids`` that depend on one of them, transitively, in order of creation: views over
-        them, and tables that inherit from them."""
+        """All relations outside ``ids`` that depend on one of them, transitively, each after those that it depends on:
+        views over them, and tables that inherit from them."""
         given = set(ids)
         needed = given | {r.id for i in given if i in self.relations for r in self.below(self.relations[i])}
         found = []
-        for relation in sorted(self.relations.values(), key=lambda r: r.oid):
+        for relation in self.in_order():
             if relation.id not in given and (relation.id in needed or needed.intersection(relation.dependencies)):
                 needed.add(relation.id)
                 found.append(relation)
@@ -463,10 +463,25 @@ class Catalog:
 
         Views come last: a table may be newer than a view over the table that it inherits from.
         """
-        return sorted(
-            (r for r in self.relations.values() if r.kind in STORED and not r.parts),
-            key=lambda r: (STORED.index(r.kind), r.oid),
-        )
+        kept = (r for r in self.in_order() if r.kind in STORED and not r.parts)
+        return sorted(kept, key=lambda r: STORED.index(r.kind))
+
+    def in_order(self) -> list[Relation]:
+        """All relations in order of creation, but each after those that it depends on: CREATE OR REPLACE may let an
+        older one depend on a newer one."""
+        found: dict[int, Relation] = {}
+        begun: set[int] = set()
+        todo = sorted(self.relations.values(), key=lambda r: -r.oid)
+        while todo:
+            relation = todo[-1]
+            if relation.id in begun:
+                found.setdefault(relation.id, relation)
+                todo.pop()
+                continue
+            begun.add(relation.id)
+            below = (self.relations[i] for i in relation.dependencies if i in self.relations and i not in begun)
+            todo.extend(sorted(below, key=lambda r: -r.oid))
+        return list(found.values())
 
     def scattered(self) -> list[Relation]:
         """The materialized views that Spark maintains."""

@@ -174,7 +174,7 @@ class Failing:
         engine = self._engine
         self._held_back = engine.dataflow.held
         back: set[int] = set()
-        for relation in sorted(i for i in self._engine.failures if i in engine.catalog.relations):
+        for relation in [r.id for r in engine.catalog.stored() if r.id in engine.failures]:
             inputs = self._reads(relation)
             if gone is not None and inputs.isdisjoint(gone) and inputs.isdisjoint(back):
                 continue
