@@ -95,7 +95,7 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
     """``a[i]``, ``a[i][j]``, ``a[i:j]`` and slices of several dimensions, among which ``[i]`` is ``[1:i]``. Raises
     42804."""
     chain = [node]
-    while isinstance(inner := chain[-1].expr, nodes.Subscript):
+    while chain[-1].chained and isinstance(inner := chain[-1].expr, nodes.Subscript):
         chain.append(inner)
     base = resolve_unknown(b.env, b.bind(chain[-1].expr), node.at)
     if base.type.kind is Kind.JSONB:

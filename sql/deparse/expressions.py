@@ -269,17 +269,17 @@ class ExpressionReader:
 
     def _subscript(self, node: nodes.Subscript) -> Shown:
         chain = [node]
-        while isinstance(inner := chain[-1].expr, nodes.Subscript):
+        while chain[-1].chained and isinstance(inner := chain[-1].expr, nodes.Subscript):
             chain.append(inner)
         index = TEXT if self.type(chain[-1].expr).kind is Kind.JSONB else INT4
-        bounds = [
-            (
-                None if one.low is None else self.coerced(one.low, index if self._untyped(one.low) else None),
-                None if one.high is None else self.coerced(one.high, index if self._untyped(one.high) else None),
-                one.slice,
-            )
-            for one in reversed(chain)
-        ]
+        sliced = any(one.slice for one in chain)
+        bounds = []
+        for one in reversed(chain):
+            low = None if one.low is None else self.coerced(one.low, index if self._untyped(one.low) else None)
+            high = None if one.high is None else self.coerced(one.high, index if self._untyped(one.high) else None)
+            if sliced and not one.slice:  # among slices [i] is [1:i]
+                low, high = self.coerced(nodes.Number("1", one.at), None), low
+            bounds.append((low, high, sliced))
         return Part(self.value(chain[-1].expr), tuple(bounds))
 
     def _untyped(self, node: nodes.Expr) -> bool:

@@ -457,6 +457,9 @@ SELECT percentile_disc(ARRAY[[0.5], [2]]) WITHIN GROUP (ORDER BY i) FROM generat
 SELECT percentile_disc('{}'::float8[]) WITHIN GROUP (ORDER BY i), percentile_disc(NULL::float8[]) WITHIN GROUP (ORDER BY i), percentile_cont(ARRAY[[0.5]]) WITHIN GROUP (ORDER BY i) FILTER (WHERE i > 9) FROM generate_series(1, 9) i
 -- slices of several dimensions, and of arrays
 select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[1:2][2]
+select (('{1,5,7}'::int[])[1:2])[2], ((array[[1,2],[3,4]])[1:1])[2], (((array[[1,2],[3,4]])[1:2])[1:1])[1][2], (('{"a":[1,2]}'::jsonb)['a'])[1]
+select ((array[[1,2],[3,4]])[1])[2]
+create temp view sliced as select ((a)[1:2])[2] as x, a[1:2][2] as y from (values ('{1,5,7}'::int[])) v(a); select *, pg_get_viewdef('sliced') from sliced
 select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[2:3][2:3]
 select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[2:]
 select ('{{1,2,3},{4,5,6},{7,8,9}}'::int[])[:][:2]

@@ -134,6 +134,7 @@ class OperandGrammar(CallGrammar):
 
     def _postfix(self, expr: nodes.Expr, *, subscripts: bool = False, fields: bool = False) -> nodes.Expr:
         """Casts after an operand, and where gram.y has them subscripts and fields; what has fields has subscripts."""
+        chained = False
         while True:
             token = self.tokens[self.index]
             if token.kind is not TokenKind.SYMBOL:
@@ -142,24 +143,25 @@ class OperandGrammar(CallGrammar):
                 self.index += 1
                 expr, subscripts, fields = nodes.Cast(expr, self.type_name(), token.start), False, False
             elif token.value == "[" and (subscripts or fields):
-                expr, fields = self._subscript(expr), True
+                expr, fields, chained = self._subscript(expr, chained), True, True
             elif token.value == "." and fields:
                 self.index += 1
+                chained = False
                 if self.accept_symbol("*"):
                     return nodes.AllFields(expr, token.start)
                 expr = nodes.Field(expr, self.label(), token.start)
             else:
                 return expr
 
-    def _subscript(self, expr: nodes.Expr) -> nodes.Subscript:
+    def _subscript(self, expr: nodes.Expr, chained: bool) -> nodes.Subscript:
         at = self.advance().start
         low = None if self.is_symbol(":") else self.expression()
         if low is not None and self.accept_symbol("]"):
-            return nodes.Subscript(expr, low, None, False, at)
+            return nodes.Subscript(expr, low, None, False, at, chained)
         self.expect_symbol(":")
         high = None if self.is_symbol("]") else self.expression()
         self.expect_symbol("]")
-        return nodes.Subscript(expr, low, high, True, at)
+        return nodes.Subscript(expr, low, high, True, at, chained)
 
     def parenthesised(self) -> nodes.Query | tuple[nodes.Expr, ...]:
         self.expect_symbol("(")

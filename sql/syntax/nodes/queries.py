@@ -207,13 +207,15 @@ class CaseExpr:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """``expr[low]`` or, with ``slice``, ``expr[low:high]``."""
+    """``expr[low]`` or, with ``slice``, ``expr[low:high]``. ``chained``: it follows another subscript directly, as in
+    ``a[1:2][3]``, which takes one slice of two dimensions, unlike ``(a[1:2])[3]``."""
 
     expr: Expr
     low: Expr | None
     high: Expr | None
     slice: bool
     at: int
+    chained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
