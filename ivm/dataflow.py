@@ -26,7 +26,7 @@ from ivm.operators.linear import InputOperator
 from ivm.operators.lock import LockOperator
 from ivm.operators.trace_import import RecordOperator
 from ivm.rows import Words
-from ivm.runtime.context import Mode
+from ivm.runtime.context import Mode, TooSlow
 from ivm.runtime.operator import Operator
 from ivm.runtime.ranks import rank
 from ivm.runtime.replay import replay_into
@@ -90,6 +90,18 @@ class Dataflow(Network):
             return False
         self._context.abandoned = running
         return True
+
+    def limit_loops(self, slow: TooSlow | None) -> None:
+        """Has loops ask from time to time whether they must end. In a step of a maintained dataflow the loop then fails
+        with the error that they get, and what depends on it; in every other pass the error is raised."""
+        self._context.slow = slow
+
+    def give_patience(self, nodes: Iterable[NodeId], patience: float) -> None:
+        """Sets the patience of the loops that contain one of these nodes."""
+        for node in nodes:
+            operator = self._operators.get(node)
+            if operator is not None and operator.scope.depth:
+                operator.scope.outermost.patience = patience
 
     def _is_in(self, nodes: Iterable[NodeId], loop: object) -> bool:
         operators = (self._operators.get(node) for node in nodes)

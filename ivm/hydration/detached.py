@@ -62,8 +62,12 @@ class Detached(Dataflow):
     """New nodes of ``main``, under the ids that they will have there. ``arranged``: nodes of ``main`` needed as
     arrangements."""
 
-    def __init__(self, main: Dataflow, cancel: threading.Event | None, arranged: frozenset[NodeId]) -> None:
+    def __init__(
+        self, main: Dataflow, cancel: threading.Event | None, arranged: frozenset[NodeId], present: bool = False
+    ) -> None:
         super().__init__(cancel=cancel, beside=main)
+        if present:
+            self._context.compact(main.newest)
         self.main = main
         self.arranged = arranged
         self._root.members = self._members = _Members(self._context)
@@ -299,15 +303,18 @@ class Detached(Dataflow):
         main.end_keep(self._used)
 
 
-def detach(main: Dataflow, make: Callable[[Detached], T], cancel: threading.Event | None = None) -> tuple[Detached, T]:
+def detach(
+    main: Dataflow, make: Callable[[Detached], T], cancel: threading.Event | None = None, present: bool = False
+) -> tuple[Detached, T]:
     """Creates a dataflow beside ``main`` and lets ``make`` add nodes to it. Returns it and the result of ``make``. Call
     it on main's thread, between its steps. Raises NotDetachableError.
 
-    ``make`` may be called more than once. ``cancel``, set from any thread, ends ``run`` with 57014.
+    ``make`` may be called more than once. ``cancel``, set from any thread, ends ``run`` with 57014. ``present``: the
+    new nodes begin with what their inputs hold now, whatever these distinguish of their history.
     """
     arranged: frozenset[NodeId] = frozenset()
     while True:
-        flow = Detached(main, cancel, arranged)
+        flow = Detached(main, cancel, arranged, present)
         try:
             return flow, make(flow)
         except _ArrangedError as wanted:

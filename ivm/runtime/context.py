@@ -58,6 +58,19 @@ class Waiting(Protocol):
     def wake(self) -> None: ...
 
 
+class RunningLoop(Protocol):
+    """An outermost loop. ``patience``: by how much longer than others it may keep a step waiting."""
+
+    patience: float
+
+    def held(self) -> int: ...
+
+
+TooSlow = Callable[[float, float], SqlError | None]
+"""(seconds that a loop has run for in this step, its patience) → the error with which it must end now; None to go
+on."""
+
+
 class FlowContext:
     """What all operators of a dataflow share.
 
@@ -65,9 +78,9 @@ class FlowContext:
     """
 
     __slots__ = (
-        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "failed", "failing", "held",
-        "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share", "since",
-        "since_word", "stats", "stepped_word", "values", "waiting",
+        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "entered", "failed", "failing",
+        "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share", "since",
+        "since_word", "slow", "stats", "stepped_word", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
@@ -89,8 +102,12 @@ class FlowContext:
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
-        self.running: object | None = None
-        """The outermost loop that was entered last, by identity."""
+        self.running: RunningLoop | None = None
+        """The outermost loop that runs, as far as is known."""
+        self.entered = 0.0
+        """Since when it has run, on ``perf_counter``'s clock."""
+        self.slow: TooSlow | None = None
+        """Asked, every ``LOOK_SECONDS``, whether the running loop must end."""
         self.abandoned: object | None = None
         """An outermost loop that is to stop early; any thread may set it."""
         self.failing: SqlError | None = None
@@ -127,10 +144,20 @@ class FlowContext:
         """Starts a step: the first check is due after ``LOOK_SECONDS``."""
         self.look_at = perf_counter() + LOOK_SECONDS
 
-    def look(self, loop: Callable[[], int] | None = None) -> SqlError | None:
-        """Checks for a cancel, and from time to time for memory. Returns the error, or None to go on.
+    def enter(self, loop: RunningLoop) -> None:
+        """Notes that an outermost loop runs."""
+        if self.running is not loop:
+            self.running, self.before, self.entered = loop, -1, perf_counter()
 
-        ``loop``: the bytes that the running outermost loop holds, where what it takes in this step is limited.
+    def leave(self, loop: RunningLoop) -> None:
+        """Notes that a loop has been ended: what runs next is not abandoned with it."""
+        if self.running is loop:
+            self.running = self.abandoned = None
+
+    def look(self, loop: RunningLoop | None = None) -> SqlError | None:
+        """Checks for a cancel, and from time to time for memory and time. Returns the error, or None to go on.
+
+        ``loop``: the running outermost loop, whose memory and time in this step are limited.
         """
         grown = 0
         if not self.interrupted:
@@ -138,8 +165,13 @@ class FlowContext:
             if now < self.look_at:
                 return None
             self.look_at = now + LOOK_SECONDS
+            late = None if self.slow is None or loop is None else self.slow(now - self.entered, loop.patience)
+            if late is not None:
+                if self.mode is not Mode.MAINTAINED:
+                    raise late
+                return late
             if loop is not None and not self.mode.counts_everything:
-                size = loop() + self.values()
+                size = loop.held() + self.values()
                 if self.before < 0:
                     self.before = size
                 grown = size - self.before

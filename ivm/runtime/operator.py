@@ -357,8 +357,8 @@ class Scope:
 
     __slots__ = (
         "agenda", "compiled", "context", "depth", "due", "entries", "error", "heap", "leaving", "limit", "max_round",
-        "members", "on_remove", "outer", "overflows", "parent", "queued", "rank", "return_at_limit", "shape", "stale",
-        "stride", "touched", "unfinished", "width",
+        "members", "on_remove", "outer", "overflows", "parent", "patience", "queued", "rank", "return_at_limit",
+        "shape", "stale", "stride", "touched", "unfinished", "width",
     )  # fmt: skip
 
     def __init__(
@@ -393,6 +393,8 @@ class Scope:
         self.rank = -1
         self.queued = False
         self.error: SqlError | None = None
+        self.patience = 1.0
+        """Of an outermost loop: see ``RunningLoop``."""
         self.compiled: object | None = None
         """The scheduler's compiled form of an outermost loop; None: it must be compiled again."""
         self.on_remove: Callable[[Operator | Scope, Scope], None] | None = None

@@ -85,9 +85,8 @@ class ProgramRun:
     def _look(self, loop: Scope) -> None:
         """Ends the running outermost loop if it was cancelled, takes too much memory, or has failed."""
         context = self._context
-        if context.running is not loop:
-            context.running, context.before = loop, -1
-        refused = context.look(loop.held)
+        context.enter(loop)
+        refused = context.look(loop)
         if refused is not None:
             loop.fail(refused)
         if loop.error is not None:
@@ -169,6 +168,7 @@ class ProgramRun:
 
     def _end(self, loop: Scope) -> None:
         """Ends a running outermost loop after a failure; the enclosing scope continues."""
+        self._context.leave(loop)
         section = self.program.sections[id(loop)]
         for scope in section.scopes:
             self._quieten(scope)

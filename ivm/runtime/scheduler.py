@@ -108,7 +108,7 @@ def _run_loop(loop: Scope, outer: int) -> None:
     context = loop.context
     loop.outer = outer
     if loop.depth == 1:
-        context.running, context.before = loop, -1
+        context.enter(loop)
     if loop.error is not None:
         loop.drop()
         return
@@ -119,7 +119,7 @@ def _run_loop(loop: Scope, outer: int) -> None:
         loop.entries.clear()
     due = loop.due
     while due and (loop.depth == 1 or due[0] >> loop.width == outer):
-        refused = context.look(loop.outermost.held)
+        refused = context.look(loop.outermost)
         if refused is not None:
             loop.fail(refused)
         if loop.error is not None:

@@ -9,6 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from sql.catalog.catalog import Relation
 from sql.coordination.prepared import StaleError
 from sql.engine.engine import Engine
 from storage.stored import History, errors_of
+
+HURRY_SECONDS: Final = 2.0
 
 
 class HydrationPhase(Enum):
@@ -37,11 +40,13 @@ class HydrationPhase(Enum):
 @dataclass(slots=True)
 class Filling(ABC):
     """The state of one view that is being filled. ``plan`` and ``run`` may be called on any thread, one at a time;
-    everything else belongs to the engine thread. ``behind``: the number of updates received last.
+    everything else belongs to the engine thread. ``behind``: the number of updates received last. ``present``: as in
+    ``detach``.
     """
 
     engine: Engine
     _: KW_ONLY
+    present: bool = False
     cancel: threading.Event = field(default_factory=threading.Event)
     phase: HydrationPhase = HydrationPhase.WAITING
     behind: int | None = None
@@ -51,6 +56,17 @@ class Filling(ABC):
     _renderer: Renderer | None = None
     _installed: Installed | None = None
     _contents: dict[int, list[Changes]] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[int, int, int] | None:
+        """The numbers of the view's operators, of those that this pass has reached, and of the updates that they hold;
+        None before it runs."""
+        return None if self._flow is None else self._flow.place
+
+    @property
+    def hurry(self) -> float:
+        """How long a loop may catch up with the last commits while others wait."""
+        return HURRY_SECONDS
 
     @abstractmethod
     def plan(self) -> None:
@@ -79,7 +95,7 @@ class Filling(ABC):
             return renderer
 
         try:
-            self._flow, self._renderer = detach(engine.dataflow, make, self.cancel)
+            self._flow, self._renderer = detach(engine.dataflow, make, self.cancel, self.present)
         except NotDetachableError:
             return False
         return True
@@ -104,8 +120,15 @@ class Filling(ABC):
         self.check_current()
         if not self._flow.sound:
             raise StaleError
+        self._flow.limit_loops(self._too_slow)  # commits wait
         self._catch_up()
         return self._flow
+
+    def _too_slow(self, seconds: float, patience: float) -> SqlError | None:
+        del patience
+        if seconds < self.hurry:
+            return None
+        return SqlError("54001", "the view cannot catch up with the last commits in time")
 
     def _catch_up(self) -> None:
         assert self._flow is not None

@@ -37,6 +37,7 @@ AT_ONCE: Final = 2
 """The most views hydrated at the same time."""
 FEW: Final = 200
 """The most updates that the engine thread may catch up with while commits wait."""
+REFILL_THREADS: Final = 16
 ROUNDS: Final = 8
 """The most rounds of catching up beside the engine: a view may be slower than the commits."""
 
@@ -51,13 +52,16 @@ class Way(Enum):
 
 
 class Hydrators:
-    """The threads that hydrate views. ``under_way``: the views being created."""
+    """The threads that hydrate views. ``under_way``: the views being created. ``refilling``: those that are filled
+    anew, which have threads of their own."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
         self._threads = ThreadPoolExecutor(AT_ONCE, "hydrator")
+        self._refills = ThreadPoolExecutor(REFILL_THREADS, "refill")
         self._turns = asyncio.Semaphore(AT_ONCE)
         self.under_way: list[Creation] = []
+        self.refilling: list[Filling] = []
 
     async def create(self, creation: Creation) -> bool:
         """Create the view, which is committed on return. False: only the engine itself can; nothing has changed."""
@@ -68,26 +72,26 @@ class Hydrators:
                 if way is Way.NOT_AT_ALL:
                     return True
                 if way is Way.BESIDE:
-                    await self._beside(creation.plan, creation.cancel)
-                    if await self._go(creation):
+                    await self._beside(creation.plan, creation.cancel, self._threads)
+                    if await self._go(creation, self._threads):
                         return True
                 creation.check_local()
                 return False
         finally:
             self.under_way.remove(creation)
 
-    async def _go(self, filling: Filling) -> bool:
+    async def _go(self, filling: Filling, threads: ThreadPoolExecutor) -> bool:
         try:
             if not await self._job(filling.begin):
                 return False
             filling.phase = HydrationPhase.HYDRATING
             for _ in range(ROUNDS):
-                await self._beside(filling.run, filling.cancel)
+                await self._beside(filling.run, filling.cancel, threads)
                 filling.behind = await self._job(filling.advance)
                 filling.phase = HydrationPhase.CATCHING_UP
                 if filling.behind <= FEW:
                     break
-            await self._beside(filling.run, filling.cancel)
+            await self._beside(filling.run, filling.cancel, threads)
             filling.phase = HydrationPhase.TAKING_OVER
             await self._jobs.autocommit(filling.finish)
         except BaseException:
@@ -107,24 +111,29 @@ class Hydrators:
             raise asyncio.CancelledError
         return result
 
-    async def _beside(self, work: Callable[[], None], cancel: threading.Event) -> None:
+    async def _beside(self, work: Callable[[], None], cancel: threading.Event, threads: ThreadPoolExecutor) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            await asyncio.get_running_loop().run_in_executor(threads, work)
         except asyncio.CancelledError:
             cancel.set()
             raise
 
     async def fill(self, filling: Filling) -> bool:
         """Plan a view and fill it. False: only the engine itself can."""
-        async with self._turns:
-            await self._beside(filling.plan, filling.cancel)
-            return await self._go(filling)
+        self.refilling.append(filling)
+        try:
+            filling.phase = HydrationPhase.PLANNING
+            await self._beside(filling.plan, filling.cancel, self._refills)
+            return await self._go(filling, self._refills)
+        finally:
+            self.refilling.remove(filling)
 
     def close(self) -> None:
         """Cancel what runs."""
-        for creation in self.under_way:
-            creation.cancel.set()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for filling in (*self.under_way, *self.refilling):
+            filling.cancel.set()
+        for threads in (self._threads, self._refills):
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 @dataclass(slots=True)
@@ -152,10 +161,7 @@ class Creation(Filling):
 
     @property
     def place(self) -> tuple[int, int, int] | None:
-        """The numbers of the view's operators, of those that this pass has reached, and of the updates that they hold;
-        None before it runs."""
-        flow = self._flow
-        return self._spark_place or (None if flow is None else flow.place)
+        return self._spark_place or super(Creation, self).place
 
     @property
     def by(self) -> str | None:

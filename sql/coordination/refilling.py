@@ -1,17 +1,20 @@
-"""Views whose rows are wrong: a read found more deletions than insertions of a row.
+"""Views that are down and are filled anew beside the engine, while commits and other reads go on.
 
-That is a fault of the server. The views that have such rows, and those that share operators with them or read them, are
-taken down (``freshet.view_errors``), and each is filled anew from its definition while commits and other reads go on.
+Two kinds: views whose step kept others waiting (``Failing.filling``), which readers wait for; and views whose rows are
+wrong, because a read found more deletions than insertions of a row. That is a fault of the server: the views that have
+such rows, and those that share operators with them or read them, are taken down (``freshet.view_errors``) first.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from time import monotonic
+from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, RelationKind
@@ -19,30 +22,136 @@ from sql.coordination.filling import Filling
 from sql.coordination.hydration import Hydrators
 from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import StaleError
+from sql.engine.clock import timestamp_now
 from sql.engine.definition import definition_rel
 from sql.engine.engine import Engine
+from sql.engine.guard import PATIENCE_SECONDS
 from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.writer import Writer
+from storage.record import CommitRecord
 
 T = TypeVar("T")
+AT_ONCE: Final = 2
+"""The most views filled at the same time, not counting those that take long."""
+LONG_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 0.1
+"""How often it is checked whether what is being filled is still wanted."""
+FIRST_SECONDS: Final = 1.0
+"""A view of whose inputs rows are removed while it is filled begins again after this time, then after twice as
+long, and so on: these may have been the rows with which it does not end."""
 
 
 class Refills:
-    """Looks for such views, and fills them anew. Used on the event loop."""
+    """Fills views anew. Used on the event loop."""
 
     def __init__(self, jobs: Jobs, hydrators: Hydrators, readers: ThreadPoolExecutor) -> None:
         self._jobs, self._hydrators, self._readers = jobs, hydrators, readers
-        self._running: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._loop = asyncio.get_running_loop()
+        self._ended = self._loop.create_future()
+        """Replaced whenever a view is no longer being filled."""
+        self._closing = False
+        jobs.engine.failing.fill = self._wake
+        self._begin()
+
+    # -- views that are parked ----------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        self._loop.call_soon_threadsafe(self._begin)
+
+    async def ready(self, relations: Set[int]) -> None:
+        """Wait while one of these is being filled."""
+        filling = self._jobs.engine.failing.filling
+        while not relations.isdisjoint(filling):
+            await asyncio.shield(self._ended)
+
+    def _begin(self) -> None:
+        """Begin to fill the views that are not being filled yet."""
+        for relation in list(self._jobs.engine.failing.filling):
+            if relation not in self._tasks and not self._closing:
+                self._tasks[relation] = asyncio.ensure_future(self._fill(relation))
+
+    async def _fill(self, relation: int) -> None:
+        failing = self._jobs.engine.failing
+        try:
+            limit = FIRST_SECONDS
+            while relation in failing.filling:
+                below = failing.below(relation)
+                waits = [i for i in below if i in failing.filling]
+                if waits:
+                    await self.ready(set(waits))
+                elif below:
+                    error = self._jobs.engine.failures[below[0]]
+                    await self._published(partial(failing.not_filled, relation, error))
+                else:
+                    async with self._turn():
+                        limit = await self._attempt(relation, limit)
+        finally:
+            self._tasks.pop(relation, None)
+            ended, self._ended = self._ended, self._loop.create_future()
+            ended.set_result(None)
+            if relation in failing.filling:  # again, since the last attempt
+                self._begin()
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """At most ``AT_ONCE`` at a time, not counting those that have lasted for long."""
+        await self._turns.acquire()
+        timer = self._loop.call_later(LONG_SECONDS, self._turns.release)
+        try:
+            yield
+        finally:
+            if not timer.cancelled() and self._loop.time() < timer.when():
+                timer.cancel()
+                self._turns.release()
+
+    async def _attempt(self, relation: int, limit: float) -> float:
+        """Try once, for at most ``limit`` seconds if rows are removed meanwhile; the next limit."""
+        engine = self._jobs.engine
+        refill = Refill(engine, relation)
+        if refill.needs_engine:
+            await self._published(partial(engine.failing.retry, relation))
+            return limit
+        watching = asyncio.ensure_future(self._watch(refill, relation, limit))
+        try:
+            if not await self._hydrators.fill(refill):
+                await self._published(partial(engine.failing.retry, relation))
+        except StaleError:
+            await asyncio.sleep(LOOK_SECONDS)  # it has changed: begin again with what it is now
+        except SqlError as error:
+            if not refill.again:
+                why = refill.late if refill.late is not None else error
+                await self._published(partial(engine.failing.not_filled, relation, why))
+        finally:
+            watching.cancel()
+        return limit * 2 if refill.again else limit
+
+    async def _watch(self, refill: Refill, relation: int, limit: float) -> None:
+        """Stop a refill that nobody wants any more, or that takes too long."""
+        engine, began = self._jobs.engine, monotonic()
+        removed = engine.failing.filling.get(relation)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now, lasted = engine.failing.filling.get(relation), monotonic() - began
+            if lasted > engine.watch.seconds:
+                refill.late = SqlError("54001", "the view could not be filled in time")
+            refill.again = now is None or (now != removed and lasted > limit)
+            if refill.again or refill.late is not None:
+                refill.cancel.set()
+                return
+
+    # -- views with wrong rows ----------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Look at all views, soon, unless that is under way. Cost: their rows."""
-        if self._running is None or self._running.done():
-            self._running = asyncio.ensure_future(self._look())
+        """Look at all views for wrong rows, soon, unless that is under way. Cost: their rows."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
 
     async def _look(self) -> None:
         engine = self._jobs.engine
-        loop = asyncio.get_running_loop()
-        wrong = await loop.run_in_executor(self._readers, views_with_negative_counts, engine.published)
+        wrong = await self._loop.run_in_executor(self._readers, views_with_negative_counts, engine.published)
         if not wrong:
             return
         for relation in await self._published(partial(engine.failing.distrust, wrong)):
@@ -59,7 +168,7 @@ class Refills:
         return await self._jobs.autocommit(job)
 
     async def _filled(self, relation: int) -> bool:
-        refill = Refill(self._jobs.engine, relation)
+        refill = Refill(self._jobs.engine, relation, wrong=True)
         try:
             return not refill.needs_engine and await self._hydrators.fill(refill)
         except (SqlError, StaleError):
@@ -67,9 +176,12 @@ class Refills:
 
     async def close(self) -> None:
         """Stop: a view that is not filled yet is filled at the next start."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait([self._running])
+        self._closing = True
+        tasks = [*self._tasks.values(), *([] if self._looking is None else [self._looking])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def views_with_negative_counts(published: Published) -> list[int]:
@@ -85,16 +197,25 @@ def views_with_negative_counts(published: Published) -> list[int]:
 
 
 class Refill(Filling):
-    """A view that is down, on its way back."""
+    """A view that is down, on its way back. ``wrong``: what the store has of it is wrong too. ``late``: why it was
+    stopped. ``again``: it was stopped to begin again."""
 
-    def __init__(self, engine: Engine, relation: int) -> None:
-        super().__init__(engine)
-        self._view = engine.catalog.relations.get(relation)
+    def __init__(self, engine: Engine, relation: int, wrong: bool = False) -> None:
+        super().__init__(engine, present=not wrong)
+        self.view = self._view = engine.catalog.relations.get(relation)
+        self.wrong = wrong
+        self.started = timestamp_now()
+        self.late: SqlError | None = None
+        self.again = False
 
     @property
     def needs_engine(self) -> bool:
         """Whether only the engine can fill it: what its joins with PROCTIME() have found is primary data."""
         return self._view is None or bool(self._view.locks)
+
+    @property
+    def hurry(self) -> float:
+        return PATIENCE_SECONDS * self.engine.failing.patience_of(self._known().id)
 
     def plan(self) -> None:
         view = self._known()
@@ -110,6 +231,16 @@ class Refill(Filling):
         engine, flow, view = self.engine, self._caught_up(), self._known()
         assert self._renderer is not None
         flow.attach()
+        if self.wrong:
+            self._replace(view)
+        else:
+            self._return(view)
+        engine.failing.let_go()
+
+    def _replace(self, view: Relation) -> None:
+        """Commit the view as if it were new."""
+        engine = self.engine
+        assert self._renderer is not None
         writer = Writer.begin(engine)
         view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)
         writer.catalog = writer.catalog.with_relation(view, engine.next_version())
@@ -118,7 +249,19 @@ class Refill(Filling):
         engine.add_indexes(view)
         engine.hydrate()
         writer.commit()
-        engine.failing.let_go()
+
+    def _return(self, view: Relation) -> None:
+        """Bring the view back in a commit of its own. Memory has nothing of it from before."""
+        engine = self.engine
+        assert self._renderer is not None
+        engine.adopt(self._renderer, view.id, {})
+        engine.failing.returned(view.id, self._histories(0))
+        engine.add_indexes(view)
+        engine.hydrate()
+        engine.admit(CommitRecord(engine.clock.advance(engine.dataflow.moment)), engine.catalog, [])
+        engine.flush()
+        engine.forget_before(engine.timeline.last)
+        engine.published = engine.root()
 
     def _known(self) -> Relation:
         assert self._view is not None

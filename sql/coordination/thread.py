@@ -83,6 +83,12 @@ class EngineThread:
         self._thread.start()
 
     @property
+    def waited_for(self) -> bool:
+        """Whether several clients wait: for the group that is being flushed, or behind it. Asked on the thread that
+        flushes."""
+        return len(self._group) > 1 or not self._jobs.empty()
+
+    @property
     def pending(self) -> int:
         """The number of jobs that have been queued and not answered."""
         return self._pending

@@ -59,6 +59,11 @@ class Transaction:
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
 
     @property
+    def has_read(self) -> bool:
+        """Whether what it reads is settled: it has a snapshot, or has written."""
+        return self._base is not None or self.writer is not None
+
+    @property
     def is_block(self) -> bool:
         """Whether BEGIN has opened it."""
         return self.extent is Extent.BLOCK

@@ -6,6 +6,7 @@ stay as they were before; when it is back they are replaced by its contents of t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,6 +38,8 @@ class DownHistory:
     changes: dict[int, History] = field(default_factory=dict)
     emptied: list[tuple[int, int]] = field(default_factory=list)
     created: tuple[StoredRelation, ...] = ()
+    returned: dict[int, Mapping[int, History]] = field(default_factory=dict)
+    """By view that is back: its contents, and those of its error rows, where they were made beside the engine."""
 
     def restore(self, store: Store) -> dict[int, SqlError]:
         """The views that were down at the store's high water, each with the error of reading it."""
@@ -71,10 +74,11 @@ class DownHistory:
         engine = self.engine
         for view in self.down.keys() - engine.failures.keys():
             del self.down[view]
+            contents = self.returned.pop(view, {})
             if view not in engine.outputs or view not in engine.catalog.relations:
                 continue
-            self._replace_by(view, epoch, engine.outputs[view])
-            self._replace_by(errors_of(view), epoch, engine.error_outputs.get(view))
+            self._replace_by(view, epoch, engine.outputs[view], contents.get(view))
+            self._replace_by(errors_of(view), epoch, engine.error_outputs.get(view), contents.get(errors_of(view)))
             known = engine.catalog.relations[view]
             self.created += engine.locks.created({}, {view: known})
             for name, lock in engine.renderer.stored[view].locks.items():
@@ -104,10 +108,13 @@ class DownHistory:
         ids = engine.dictionary.intern([encode_failure(error) for error in failures.values()])
         return dict(zip(failures, ids.tolist(), strict=True))
 
-    def _replace_by(self, relation: int, epoch: int, output: NodeId | None) -> None:
+    def _replace_by(self, relation: int, epoch: int, output: NodeId | None, first: History | None = None) -> None:
         rows, diffs = np.zeros((0, 1), np.int64), np.zeros(0, np.int64)
         if output is not None:
             rows, _, diffs = self.engine.dataflow.changes(output)
+        if first is not None:
+            rows = np.concatenate([first.rows, rows]) if len(rows) else first.rows
+            diffs = np.concatenate([first.diffs, diffs])
         self._replace(relation, epoch, rows, diffs)
 
     def _replace(self, relation: int, epoch: int, rows: Words, diffs: Words | None = None) -> None:

@@ -27,6 +27,7 @@ from sql.engine.clock import EpochClock
 from sql.engine.entering import Entering
 from sql.engine.failing import Failing
 from sql.engine.group import CommitGroup, Delta, preceded
+from sql.engine.guard import Bound
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.snapshot import Published
@@ -193,7 +194,7 @@ class Engine(EngineState):
     def settle_watched(self, until: float = math.inf) -> bool:
         """``settle`` for durable commits: the views of an interrupted loop are taken down, everything else goes on."""
         try:
-            with self.watch.over():
+            with self.watch.over(bound=Bound.COMMIT):
                 if not self.settle(until):
                     return False
         except SqlError as error:
@@ -232,6 +233,8 @@ class Engine(EngineState):
         self.next_moment = self.dataflow.next_moment
         for listener in list(self.listeners):
             listener(delta, self.published)
+        if failing.filling:
+            failing.fill()
 
     def _publish_noted(self, noted: bool) -> None:
         """Publish a group with views that are down. ``noted``: it took one down or brought one back. The store knows

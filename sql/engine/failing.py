@@ -1,14 +1,15 @@
 """Views that are down: their step did not end, or took too much memory, after the commit was durable.
 
 The dataflow of a view that is down is freed at once. The view is rebuilt from its definition when rows on which it may
-have failed have been deleted. When a transaction's tentative step breaks views, the step is undone and they are rebuilt
-too.
+have failed have been deleted: here if that is quick, else beside the engine (``filling``), as are views whose step kept
+others waiting. When a transaction's tentative step breaks views, the step is undone and they are rebuilt too.
 """
 
 from __future__ import annotations
 
+import logging
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError
@@ -16,6 +17,7 @@ from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.definition import definition_rel
 from sql.engine.down_history import DownHistory
+from sql.engine.guard import MOST_PATIENCE, Bound, ParkedError
 from sql.engine.state import EngineState
 from storage.stored import History
 
@@ -24,26 +26,39 @@ _WRONG_ROWS: Final = (
     None,
     "It is being filled anew.",
 )
-REVIVE_SECONDS: Final = 5.0
+REVIVE_SECONDS: Final = 0.05
 """The time limit for rebuilding one view while commits wait."""
+REVIVE_ROWS: Final = 100_000
+"""The most rows that the inputs of such a view may have."""
+HELD_SECONDS: Final = 5.0
+"""The time limit of a view that cannot be filled beside the engine."""
+_COMES_BACK: Final = "It comes back by itself when rows are removed with which the step ends."
+
+log = logging.getLogger("freshet.views")
 
 
 class Failing:
     """Takes views down and rebuilds them; ``EngineState.failures`` has those that are down.
 
     ``history``: what the store is told of that. ``anew``: the views filled beside the engine since the last batch for
-    the store, which deletes their old rows.
+    the store, which deletes their old rows. ``filling``: the views that are to be filled beside the engine, each with
+    the number of times that rows have been removed from what it reads since. ``fill``: called when there are more.
     """
 
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
         self.history = DownHistory(engine)
         self.anew: list[int] = []
+        self.filling: dict[int, int] = {}
+        self.fill: Callable[[], None] = lambda: None
+        self._patience: dict[int, float] = {}
+        """By view: the patience with its loops, if it has been parked."""
         self.broken = False
         """Whether a tentative step has broken views, so that ``restore`` must be called."""
         self._inputs: dict[int, frozenset[int]] = {}
         """The inputs of each view that is down."""
-        self._held_back = False
+        self._held_back: set[int] = set()
+        """The views that failed when they were rebuilt over history that a hydration held."""
         self._seen = 0
         """The number of failed operators when last checked."""
 
@@ -67,16 +82,60 @@ class Failing:
         return {i: failure for i, failure in failures if failure is not None and i not in self._engine.failures}
 
     def _take_down(self, relation: int, failure: SqlError) -> None:
-        reason = self._engine.watch.reason or failure
+        reason = failure
         if failure.__cause__ is not None:
             traceback.print_exception(failure.__cause__)
         if reason.sqlstate == "57014":
-            reason = SqlError("54001", "the step was cancelled before its end")
-        message = f"{reason.message}: the view's rows are not known"
-        hint = "It comes back by itself when rows are removed with which the step ends."
-        if reason.sqlstate == "53200":
-            hint += " A larger --memory, and a restart, bring it back too."
-        self._engine.failures[relation] = SqlError(reason.sqlstate, message, reason.detail, hint)
+            reason = self._engine.watch.reason or SqlError("54001", "the step was cancelled before its end")
+        if isinstance(reason, ParkedError):
+            self._patience[relation] = min(2 * self.patience_of(relation), MOST_PATIENCE)
+            self._park(relation, reason)
+            return
+        self.filling.pop(relation, None)
+        self._engine.failures[relation] = _down(reason)
+
+    # -- views that are filled beside the engine -------------------------------------------------------------------
+
+    def _park(self, relation: int, why: SqlError) -> None:
+        if relation not in self.filling:
+            known = self._engine.catalog.relations.get(relation)
+            log.warning("view %s is filled beside the engine: %s", known.name if known else relation, why.detail)
+        self.filling.setdefault(relation, 0)
+        self._engine.failures[relation] = ParkedError(why.detail or "")
+
+    def below(self, relation: int) -> list[int]:
+        """The views that a view reads and that are down."""
+        return sorted(self._reads(relation) & self._engine.failures.keys())
+
+    def patience_of(self, relation: int) -> float:
+        """How patient others are with a view's loops: twice as much each time that it was parked."""
+        return self._patience.get(relation, 1.0)
+
+    def returned(self, relation: int, contents: Mapping[int, History]) -> None:
+        """A view has been filled beside the engine; the next commit tells the store of its contents."""
+        self.forget(relation, parked=True)
+        engine = self._engine
+        engine.counts.forget(relation)
+        self.history.returned[relation] = contents
+        engine.dataflow.give_patience(engine.renderer.stored[relation].nodes, self.patience_of(relation))
+        self._over_came_back({relation})
+
+    def not_filled(self, relation: int, error: SqlError) -> None:
+        """A view could not be filled beside the engine: it stays down, and so do the views over it."""
+        engine = self._engine
+        if self.filling.pop(relation, None) is None:
+            return
+        engine.failures[relation] = _down(error)
+        for over in list(self.filling):
+            if relation in self._reads(over):
+                self.not_filled(over, error)
+        engine.published = engine.root()
+
+    def _over_came_back(self, back: Collection[int]) -> None:
+        """Fill the views that were down because of others that are back."""
+        for relation in self._engine.failures.keys() - self.filling.keys():
+            if not self._reads(relation).isdisjoint(back):
+                self._park(relation, ParkedError("What it reads was down."))
 
     # -- views with wrong rows -------------------------------------------------------------------------------------
 
@@ -110,16 +169,19 @@ class Failing:
             found |= more
 
     def filled(self, relation: int, epoch: int) -> None:
-        """A view that was down has been filled beside the engine as of ``epoch``; its old rows leave the store."""
+        """A view whose rows were wrong has been filled beside the engine as of ``epoch``; its old rows leave the
+        store."""
         self.forget(relation)
         self._engine.counts.forget(relation)
         self.history.filled(relation, epoch)
         self.anew.append(relation)
 
     def retry(self, relation: int) -> None:
-        """Rebuild one view that is down. All commits must be published."""
+        """Rebuild one view that is down, which only the engine can. All commits must be published."""
         if relation in self._engine.failures:
-            self._revive_one(relation)
+            self.filling.pop(relation, None)
+            if self._revive_one(relation, HELD_SECONDS, Bound.ALONE):
+                self._over_came_back({relation})
             self._engine.published = self._engine.root()
 
     def _free(self, views: list[Relation]) -> None:
@@ -136,43 +198,53 @@ class Failing:
         below = sorted(inputs & self._engine.failures.keys())
         if below:
             self._engine.failures[view.id] = self._engine.failures[below[0]]
+        if any(i in self.filling for i in below):
+            self.filling.setdefault(view.id, 0)
         return bool(below)
 
     def note(self, first: int, last: int, changes: Mapping[int, History]) -> bool:
         """After the step of a group of commits, from epoch ``first`` to ``last``, with these changes: try to rebuild
         views that may have failed on rows now deleted, and note for the store what is down or back. Whether anything
-        is to be told."""
+        is to be told at once: not of views that are filled beside the engine, for which commits do not wait."""
         self.history.went_down(first)
         if self._engine.failures:
             self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
         noted = self.history.differs or bool(self.history.emptied)
+        beside = bool(self.filling or self.history.returned)
         self.history.went_down(last)
         self.history.came_back(last)
-        return noted
+        return noted and not beside
 
     def let_go(self) -> None:
         """Nothing holds history any more: retry the views whose rebuilding was blocked by that."""
-        if self._held_back and self._engine.failures and not self._engine.dataflow.held and self._revive(None):
-            self._engine.published = self._engine.root()
+        if self._held_back and not self._engine.dataflow.held:
+            gone = frozenset[int]().union(*(self._reads(i) for i in self._held_back & self._engine.failures.keys()))
+            if self._revive(gone):
+                self._engine.published = self._engine.root()
 
     def revive_all(self) -> None:
         """After a start: retry the views that were down before it, with the time of a commit's step for each."""
-        self._revive(None, self._engine.watch.seconds)
+        self._revive(None, self._engine.watch.seconds, Bound.ALONE)
 
-    def forget(self, relation: int) -> None:
-        """A view has been dropped."""
+    def forget(self, relation: int, parked: bool = False) -> None:
+        """A view has been dropped, or is back (``parked``)."""
         self._engine.failures.pop(relation, None)
         self._inputs.pop(relation, None)
+        self.filling.pop(relation, None)
+        if not parked:
+            self._patience.pop(relation, None)
 
-    def _revive(self, gone: Collection[int] | None, seconds: float = REVIVE_SECONDS) -> bool:
+    def _revive(
+        self, gone: Collection[int] | None, seconds: float = REVIVE_SECONDS, bound: Bound = Bound.BESIDE
+    ) -> bool:
         """Rebuild the views that read one of ``gone`` or a rebuilt view; None: all views. Those that fail again stay
-        down. Whether any is back, in ``head``.
+        down. Whether any is back, in ``head``. With ``Bound.BESIDE``, what would take long is left to be filled beside
+        the engine.
 
         History in memory is forgotten first: hydrating over it would enter the same loop at the epochs that contained
         it.
         """
         engine = self._engine
-        self._held_back = engine.dataflow.held
         back: set[int] = set()
         for relation in [r.id for r in engine.catalog.stored() if r.id in engine.failures]:
             inputs = self._reads(relation)
@@ -180,9 +252,22 @@ class Failing:
                 continue
             if inputs & self._engine.failures.keys():
                 continue
-            if self._revive_one(relation, seconds):
+            if relation in self.filling:
+                self.filling[relation] += 1
+            elif bound is Bound.BESIDE and self._is_long(relation):
+                self._park(relation, ParkedError("Rows are gone with which it failed."))
+            elif self._revive_one(relation, seconds, bound):
                 back.add(relation)
+            elif engine.dataflow.held and relation not in self.filling:
+                self._held_back.add(relation)
         return bool(back)
+
+    def _is_long(self, relation: int) -> bool:
+        """Whether rebuilding a view may take long, so that it is not tried while commits wait."""
+        view = self._engine.catalog.relations[relation]
+        versions = (self._engine.published.version(i) for i in self._reads(relation))
+        rows = sum(v.count for v in versions if v is not None)
+        return not view.locks and (relation in self._patience or rows > REVIVE_ROWS)
 
     def _reads(self, relation: int) -> frozenset[int]:
         found = self._inputs.get(relation)
@@ -191,11 +276,12 @@ class Failing:
             found = self._inputs[relation] = frozenset(gets(definition_rel(catalog.relations[relation], catalog)))
         return found
 
-    def _revive_one(self, relation: int, seconds: float = REVIVE_SECONDS) -> bool:
+    def _revive_one(self, relation: int, seconds: float, bound: Bound) -> bool:
         """Rebuild a view; it stays down if it fails again."""
         engine = self._engine
+        self._held_back.discard(relation)
         engine.forget_before(engine.timeline.last)
-        failure = self._make_anew(engine.catalog.relations[relation], engine.catalog, seconds)
+        failure = self._make_anew(engine.catalog.relations[relation], engine.catalog, seconds, bound)
         if failure is None:
             self.forget(relation)
             engine.counts.forget(relation)
@@ -216,13 +302,15 @@ class Failing:
             if failure is not None:
                 self._take_down(view.id, failure)
 
-    def _make_anew(self, view: Relation, catalog: Catalog, seconds: float = REVIVE_SECONDS) -> SqlError | None:
+    def _make_anew(
+        self, view: Relation, catalog: Catalog, seconds: float = HELD_SECONDS, bound: Bound = Bound.ALONE
+    ) -> SqlError | None:
         """Rebuild a view from its definition, with the matches of its joins with PROCTIME(). Its error if it fails; it
         is then freed again."""
         engine = self._engine
         self._free([view])
         try:
-            with engine.watch.over(seconds):
+            with engine.watch.over(seconds, bound):
                 engine.settle()
                 engine.install(engine.plan_view(view, catalog), view.id, waiting=True)
                 engine.add_indexes(view)
@@ -275,7 +363,9 @@ class Failing:
         for view in broken:
             if self.down(view, catalog):
                 continue
-            failure = self._make_anew(view, catalog)
+            committed = view.id in engine.catalog.relations and not view.locks
+            bound = Bound.BESIDE if committed else Bound.ALONE
+            failure = self._make_anew(view, catalog, REVIVE_SECONDS if committed else HELD_SECONDS, bound)
             if failure is not None:
                 self._take_down(view.id, failure)
             elif view.id in engine.catalog.relations:
@@ -283,3 +373,13 @@ class Failing:
                 if view.id in engine.error_outputs:
                     engine.dataflow.changes(engine.error_outputs[view.id])
                 engine.locks.drain(view)
+        if self.filling:
+            self.fill()
+
+
+def _down(reason: SqlError) -> SqlError:
+    """The error of reading a view that is down for this reason."""
+    hint = _COMES_BACK
+    if reason.sqlstate == "53200":
+        hint += " A larger --memory, and a restart, bring it back too."
+    return SqlError(reason.sqlstate, f"{reason.message}: the view's rows are not known", reason.detail, hint)

@@ -1,50 +1,111 @@
-"""A watchdog for steps of the dataflow that do not end.
+"""A watchdog for steps of the dataflow that do not end, or that keep others waiting.
 
 One INSERT may close a cycle under a recursive view, so that it never reaches its fixpoint; by then the commit is
-durable. So a commit's step is interrupted when its loops exceed their time limit. The views that depend on the loop are
-taken down with an error; all others continue.
+durable. A loop for which others have waited is *parked*: what depends on it is taken down and filled anew beside the
+engine (``sql/coordination/refilling.py``), while everything else goes on. A loop that nobody waits for may go on until
+its time limit, and is then taken down with an error
+([decision 0016](../../docs/decisions/0016-parked-views.md)).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Final
 
 from ivm.errors import SqlError
 
 STEP_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.25
+PATIENCE_SECONDS: Final = 0.015
+"""How long a loop may keep others waiting; a view that has come back is given more. It is asked every 20 ms."""
+MOST_PATIENCE: Final = 128.0
+"""The most times ``PATIENCE_SECONDS`` that a loop may be given: two seconds."""
+ASKED_SECONDS: Final = 1.0
+"""A loop has asked within this time if it is one that runs."""
+
+
+class ParkedError(SqlError):
+    """Why a view is down that is being filled beside the engine."""
+
+    def __init__(self, why: str) -> None:
+        hint = "Outside of a transaction, reading it waits for that. freshet.hydrations shows how far it is."
+        super().__init__("55000", "the materialized view is being filled", why, hint)
+
+
+class Bound(Enum):
+    """What bounds the loops of a step."""
+
+    COMMIT = 0
+    """A commit's: the time limit, and the patience of others."""
+    ALONE = 1
+    """The time limit only: the step cannot be left undone."""
+    BESIDE = 2
+    """The time limit, after which the view is filled beside the engine."""
 
 
 class Watch:
-    """Interrupts steps through ``interrupt``; ``reason`` then tells why, for the error of the views taken down.
+    """Bounds steps. Loops ask by ``too_slow``; everything else ends through ``interrupt``, and ``reason`` then tells
+    why.
 
-    A thread checks every ``POLL_SECONDS``, so that a short step costs only two assignments.
+    ``others_wait``: whether work waits for the engine. A thread looks every ``POLL_SECONDS``, so that a short step
+    costs only a few assignments.
     """
 
     def __init__(self, interrupt: threading.Event) -> None:
         self._interrupt = interrupt
-        self._current: float | None = None
-        """The step's deadline, in monotonic seconds."""
+        self._deadline: float | None = None
+        """Of what runs outside of loops, in monotonic seconds."""
+        self._limit = STEP_SECONDS
+        self._bound = Bound.ALONE
+        self._asked = 0.0
+        self._waited_since: float | None = None
         self._stopped = threading.Event()
+        self.others_wait: Callable[[], bool] = lambda: False
         self.reason: SqlError | None = None
         self.seconds = STEP_SECONDS
         threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     @contextmanager
-    def over(self, seconds: float | None = None) -> Iterator[None]:
+    def over(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> Iterator[None]:
         """Watch the code in this context."""
         self.reason = None
-        self._current = time.monotonic() + (self.seconds if seconds is None else seconds)
+        self._limit = self.seconds if seconds is None else seconds
+        self._bound = bound
+        self._waited_since = None
+        self._deadline = time.monotonic() + self._limit
         try:
             yield
         finally:
-            self._current = None
+            self._deadline = None
             if self.reason is not None:
                 self._interrupt.clear()
+
+    def too_slow(self, seconds: float, patience: float) -> SqlError | None:
+        """``ivm.runtime.context.TooSlow`` for the loops of the engine's steps."""
+        if self._deadline is None:
+            return None
+        self._asked = now = time.monotonic()
+        self._deadline = now + self._limit  # what comes after the loop has a limit of its own
+        if seconds > self._limit:
+            return self._late()
+        if self._bound is not Bound.COMMIT or not self.others_wait():
+            self._waited_since = None
+            return None
+        if self._waited_since is None:
+            self._waited_since = now
+        waited = now - self._waited_since
+        if min(seconds, waited) < PATIENCE_SECONDS * min(patience, MOST_PATIENCE):
+            return None
+        return ParkedError("A step of it took long while others waited.")
+
+    def _late(self) -> SqlError:
+        if self._bound is Bound.BESIDE:
+            return ParkedError("It takes longer than others should wait.")
+        return SqlError("54001", "the step did not end in time")
 
     def stop(self) -> None:
         """End the thread."""
@@ -52,11 +113,11 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stopped.wait(POLL_SECONDS):
-            current = self._current
-            if current is not None and time.monotonic() > current:
-                self._interrupt_with(SqlError("54001", "the step did not end in time"))
+            deadline, now = self._deadline, time.monotonic()
+            if deadline is not None and now > max(deadline, self._asked + ASKED_SECONDS):
+                self._interrupt_with(self._late())
 
     def _interrupt_with(self, reason: SqlError) -> None:
         self.reason = reason
-        if self._current is not None:
+        if self._deadline is not None:
             self._interrupt.set()

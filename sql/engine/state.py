@@ -87,6 +87,7 @@ class EngineState:
         self._versions = catalog.version
         self._next_id = catalog.next_id
         self.watch = Watch(self.dataflow.cancel)
+        self.dataflow.limit_loops(self.watch.too_slow)
         self.head: Root = self.dataflow.publish()
         self.published = self.root()
 

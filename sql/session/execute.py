@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.evaluate.evaluator import constant
@@ -36,12 +37,18 @@ from sql.session.verify_dictionary import verify_dictionary
 from sql.session.verify_view import verify_view
 from sql.session.writes import Writes
 from sql.statements import statements as bound
-from sql.statements.definitions import Definition
+from sql.statements.definitions import CreateView, Definition
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result
 from sql.statements.routines import CallProcedure
 from sql.statements.sinks import CreateSink
 from sql.statements.vacuum import Vacuum
+
+_READING: Final = (
+    Query, bound.Insert, bound.Update, bound.Delete, bound.Merge, bound.Compound, bound.CreateTableFrom, bound.CopyTo,
+    bound.Declare, bound.Verify, CreateView,
+)  # fmt: skip
+"""The statements that may read views."""
 
 
 class Executor:
@@ -71,6 +78,8 @@ class Executor:
         prepared.check_allowed()
         check_rights(session, statement)
         check_modes(session, statement, prepared.text)
+        if session.coordinator.engine.failing.filling:
+            await self._until_filled(prepared)
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
         match statement:
@@ -127,6 +136,12 @@ class Executor:
                 raise AssertionError(f"{type(statement).__name__} runs before its transaction is opened")
             case _:
                 return run_control(session, statement)
+
+    async def _until_filled(self, prepared: Prepared) -> None:
+        """Wait for the views that a statement reads while they are filled, if its snapshot is not taken yet."""
+        if self._session.running.has_read or not isinstance(prepared.bound.statement, _READING):
+            return
+        await self._session.coordinator.refills.ready(prepared.seen | prepared.inputs)
 
     async def _inline(self, statement: bound.Do) -> Result:
         control = self._calls.control()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from ivm.dataflow import Dataflow
 from ivm.graph import NodeId
@@ -43,24 +43,26 @@ def arrangement_rows(dataflow: Dataflow, published: Published, names: SearchPath
 
 
 def view_rows(
-    dataflow: Dataflow, published: Published, names: SearchPathReader, made: Iterable[tuple[str, str, str]]
-) -> Iterator[Datums]:
-    """freshet.views: each materialized view, by name; then those being hydrated (``made``): (schema, name, phase)."""
+    dataflow: Dataflow, published: Published, names: SearchPathReader, made: Iterable[tuple[str, str, str]],
+    filling: Set[int] = frozenset(),
+) -> Iterator[Datums]:  # fmt: skip
+    """freshet.views: each materialized view, by name; then those being hydrated (``made``): (schema, name, phase).
+    ``filling``: those that are down and are being filled."""
     held = arrangements(dataflow, published.stored)
     use = users(published.stored)
     for view in sorted(published.catalog.relations.values(), key=lambda r: (r.schema_name, r.name)):
         if view.kind is RelationKind.MATERIALIZED_VIEW and not view.parts:
-            yield names.shown(view), *_view(view, published, held, use)
+            yield names.shown(view), *_view(view, published, held, use, view.id in filling)
     for schema_name, name, phase in made:
         yield shown_name(schema_name, name, names.path), phase, False, None, None, None, None, None
 
 
 def _view(
-    view: Relation, published: Published, held: list[Arrangement], use: dict[NodeId, list[int]]
+    view: Relation, published: Published, held: list[Arrangement], use: dict[NodeId, list[int]], filling: bool
 ) -> tuple[object, ...]:
     stored = published.stored.get(view.id)
     if view.id in published.failures or stored is None:
-        return "down", False, None, None, None, None, None
+        return "filling" if filling else "down", False, None, None, None, None, None
     errors, rows = published.errors(view.id), published.version(view.id)
     nodes = (*dict.fromkeys(stored.nodes),)
     shared = sum(len(use[n]) > 1 for n in nodes)

@@ -15,7 +15,9 @@ from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
+from sql.coordination.filling import HydrationPhase
 from sql.coordination.hydration import Creation
+from sql.coordination.refilling import Refill
 from sql.coordination.scattered import ScatteredViews
 from sql.engine.snapshot import Published
 from sql.session.holdings import arrangement_rows, shown_name, view_rows
@@ -54,7 +56,7 @@ def own_rows(
                 for c in _under_way(coordinator)
                 if not c.replaces
             )
-            held = view_rows(engine.dataflow, published, names, made)
+            held = view_rows(engine.dataflow, published, names, made, set(engine.failing.filling))
             return chain(held, scattered_rows(coordinator.scattered, names))
         case "spark_jobs":
             return spark_jobs(coordinator.scattered, names)
@@ -68,7 +70,7 @@ def own_rows(
             sources = coordinator.sources
             return () if sources is None else source_rows(sources, published, names, engine.dictionary)
         case "hydrations":
-            return hydrations(_under_way(coordinator), path)
+            return chain(hydrations(_under_way(coordinator), path), refills(coordinator, names))
         case _:
             raise AssertionError("each relation has its rows here")
 
@@ -90,6 +92,21 @@ def hydrations(creations: Iterable[Creation], path: SearchPath) -> Iterable[Datu
         operators, done, updates = creation.place or (None, None, None)
         place = (creation.phase.value, operators, done, updates, creation.behind, creation.started)
         yield shown, creation.backend, *place, creation.by, creation.step
+
+
+def refills(coordinator: Coordinator, names: SearchPathReader) -> Iterable[Datums]:
+    """freshet.hydrations: the views that are filled anew, without a session; then those that wait for their turn."""
+    under_way = [r for r in list(coordinator.hydrators.refilling) if isinstance(r, Refill) and r.view is not None]
+    shown = {r.view.id: r for r in under_way if r.view is not None}
+    for relation in dict.fromkeys((*shown, *coordinator.engine.failing.filling)):
+        known, refill = names.catalog.relations.get(relation), shown.get(relation)
+        if known is None:
+            continue
+        if refill is None:
+            yield names.shown(known), None, HydrationPhase.WAITING.value, *(None,) * 4, None, "local", None
+            continue
+        place = refill.place or (None, None, None)
+        yield names.shown(known), None, refill.phase.value, *place, refill.behind, refill.started, "local", None
 
 
 def scattered_rows(scattered: ScatteredViews, names: SearchPathReader) -> Iterable[Datums]:

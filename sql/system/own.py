@@ -11,8 +11,8 @@ from sql.catalog.system.definitions import defined
 
 _RELATIONS: Final = """
 13990 view_errors v: view text!, sqlstate text!, message text!, row text
-13991 hydrations v: view text!, pid int4!, phase text!, operators int8, done int8, updates int8, behind int8,
-    started timestamptz!, by text, step text
+13991 hydrations v: view text!, pid int4, phase text!, operators int8, done int8, updates int8, behind int8,
+    started timestamptz, by text, step text
 13992 arrangements v: operator_id int8!, name text!, relation text, key text[]!, reads text[]!, in_loop bool!,
     records int8!, size int8!, users text[]!
 13993 views v: view text!, status text!, hydrated bool!, records int8, operators int8, shared int8, size int8,

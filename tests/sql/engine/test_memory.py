@@ -10,6 +10,7 @@ from ivm.budget import Budget, Share
 from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.failing import Failing
+from sql.engine.guard import Bound
 from tests.support.sessions import Server
 
 LIMIT = 8 << 20
@@ -101,9 +102,9 @@ def test_a_commit_that_takes_a_view_over_the_limit_stands(server: Server, monkey
     attempts: list[str] = []
     make_anew = Failing._make_anew
 
-    def counted(self: Failing, view: Relation, catalog: Catalog, seconds: float) -> SqlError | None:
+    def counted(self: Failing, view: Relation, catalog: Catalog, seconds: float, bound: Bound) -> SqlError | None:
         attempts.append(view.name)
-        return make_anew(self, view, catalog, seconds)
+        return make_anew(self, view, catalog, seconds, bound)
 
     monkeypatch.setattr(Failing, "_make_anew", counted)
     client.run("INSERT INTO b VALUES (901, 1)")
