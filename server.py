@@ -2,69 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import logging
 import os
-import re
 import signal
 import sys
 import threading
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ivm import workers
 from ivm.errors import SqlError
+from sql.settings.flags import arguments
 
 if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
     from sql.engine.persist import Tuning
     from storage.spark.session import SparkSettings
 
-UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 END_SECONDS = 4.5
 """Seconds for an orderly end after SIGTERM. Whatever is not in the store by then is in the log."""
-
-
-def parse_bytes(text: str) -> int:
-    """Bytes, or a number with a unit: 4GiB, 512MiB, 2GB."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
-    if match is None or match[2] not in UNITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size: write bytes, or for example 4GiB")
-    return int(float(match[1]) * UNITS[match[2]])
-
-
-def parse_workers(text: str) -> int:
-    """A number of threads, 1 to 64."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: write 1 to 64")
-    return int(text)
-
-
-def arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="freshet", description="A SQL server that keeps views up to date.")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=7432, help="port, 0 for any free one (default: %(default)s)")
-    parser.add_argument("--data", type=Path, default=Path("freshet-data"), help="data folder (default: ./freshet-data)")
-    parser.add_argument("--memory", type=parse_bytes, default=None,
-                        help="memory for the store, and for all intermediate results, e.g. 4GiB")  # fmt: skip
-    parser.add_argument("--files", type=Path, action="append", default=[], metavar="DIR",
-                        help="a folder that COPY … FROM 'path' may read; may be given several times")  # fmt: skip
-    parser.add_argument("--sinks", action="append", default=[], metavar="DIR|URI",
-                        help="a folder, or the beginning of an object store's URIs, that CREATE SINK and COPY … TO "
-                             "may write under; may be given several times")  # fmt: skip
-    parser.add_argument("--workers", type=parse_workers, default=1,
-                        help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")
-    parser.add_argument("--spark", default="local[*]", metavar="URL",
-                        help="local[*], spark://HOST:PORT or sc://HOST:PORT (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--spark-shared", type=Path, metavar="DIR",
-                        help="a folder that this server and the executors of spark:// or sc:// share")  # fmt: skip
-    parser.add_argument("--spark-memory", type=parse_bytes, default="1GiB",
-                        help="memory of Spark's driver, and of each executor (default: %(default)s)")  # fmt: skip
-    return parser.parse_args(given)
 
 
 def spark_settings(options: argparse.Namespace) -> SparkSettings:
@@ -75,6 +35,17 @@ def spark_settings(options: argparse.Namespace) -> SparkSettings:
     if shared is not None:
         shared.mkdir(parents=True, exist_ok=True)
     return SparkSettings(options.spark, shared and shared.resolve(), memory=f"{options.spark_memory >> 20}m")
+
+
+def audit_to(path: Path) -> None:
+    """Append the audit log to a file that only its owner reads."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    lines = logging.FileHandler(path, encoding="utf-8")
+    lines.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    audit = logging.getLogger("freshet.audit")
+    audit.addHandler(lines)
+    audit.setLevel(logging.INFO)
+    audit.propagate = False
 
 
 def say(text: str) -> None:
@@ -90,9 +61,13 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         signal.signal(number, lambda *_: os._exit(0))  # a start may be interrupted anywhere, as by a kill
     spark = spark_settings(options)
     say("freshet: starting")
+    from sql.admission.start import check_start
+
+    password = check_start(options)
     gc.disable()  # what modules hold is not garbage
     from sql.coordination.coordinator import Coordinator
     from sql.pgwire.listener import serve
+    from sql.session.door import open_gate
     from sql.session.session import Session
     from sql.session.sources import Sources
     from sql.session.warm import warm
@@ -105,10 +80,12 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
         tuple(options.sinks),
     )  # fmt: skip
+    gate = await open_gate(coordinator, options, password, lambda text: say(f"freshet: {text}"))
     Sources(coordinator)
-    server = await serve(partial(Session, coordinator), options.host, options.port)
+    server = await serve(partial(Session, coordinator), options.host, options.port, gate)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGHUP, gate.reload)
     gc.collect()
     gc.freeze()  # exclude the objects that exist now from garbage collection
     say(f"ready on {options.host}:{server.port}")
@@ -128,6 +105,8 @@ def main() -> None:
     options = arguments()
     logging.basicConfig(level=logging.WARNING, format="freshet: %(message)s", stream=sys.stderr)
     try:
+        if options.audit is not None:
+            audit_to(options.audit)
         asyncio.run(run(options))
     except SqlError as error:
         for line in (error.message, error.detail, error.hint):

@@ -203,6 +203,10 @@ class SessionFunctions(Protocol):
         """pg_cancel_backend, pg_terminate_backend: whether a session with that number exists."""
         ...
 
+    def reload(self) -> bool:
+        """pg_reload_conf: whether what is read from files has been read again."""
+        ...
+
 
 @dataclass(slots=True)
 class Cut:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from ivm.budget import NO_BUDGET, Budget
+from sql.admission.gate import Gate
 from sql.coordination.advisory import AdvisoryLocks
 from sql.coordination.hydration import Hydrators
 from sql.coordination.jobs import Jobs
@@ -73,6 +74,8 @@ class Coordinator:
         """Called first when the server shuts down; services on top of the coordinator register their shutdown here."""
         self.sources: Mapping[int, SourceStatus] | None = None
         """The status of each running source, by its relation's id; None if this server runs no sources."""
+        self.gate: Gate | None = None
+        """Who may connect; None on a server that does not listen."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
         self.spark = SharedSpark(engine, spark)

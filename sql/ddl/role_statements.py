@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
+from sql.ddl.audited import note
 from sql.ddl.drop_owned import drop_owned
 from sql.ddl.grants import Granter
 from sql.ddl.owners import change_owner, reassign
@@ -16,7 +17,13 @@ from sql.statements.roles import AlterDefaults, ChangeOwner, DropOwned, Grant, R
 def run_role_statement(
     writer: Writer, names: SearchPathReader, notify: Notify, actor: Actor, statement: RoleStatement
 ) -> str:
-    """Run one statement; its tag. Raises what the modules above raise."""
+    """Run one statement and note it; its tag. Raises what the modules above raise."""
+    tag = _run(writer, names, notify, actor, statement)
+    note(actor, tag, statement)
+    return tag
+
+
+def _run(writer: Writer, names: SearchPathReader, notify: Notify, actor: Actor, statement: RoleStatement) -> str:
     match statement:
         case Grant():
             return Granter(writer, names, notify, actor).run(statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,6 +20,7 @@ from sql.statements.roles import AlterRole, CreateRole, DropRole, GrantRole, Ren
 from storage.scram import verifier
 from storage.types.text import parse_datum
 
+_MD5: Final = re.compile("md5[0-9a-f]{32}")
 RoleChange = CreateRole | AlterRole | RenameRole | DropRole | GrantRole
 _PROTECTED: Final = (
     ("superuser", "must be superuser to create superusers"),
@@ -78,7 +80,7 @@ class RoleDefiner:
         _check_name(statement.name)
         if self.actor.roles.find(statement.name) is not None:
             raise SqlError("42710", f'role "{statement.name}" already exists')
-        role = Role(self.writer.new_id(), statement.name, **_values(options))  # type: ignore[arg-type]
+        role = Role(self.writer.new_id(), statement.name, **self._values(options))  # type: ignore[arg-type]
         self._put(role)
         for other in self.actor.all_of(statement.within):
             self._join([role.oid], other, admin=False, grantor=self.actor.role)
@@ -102,7 +104,7 @@ class RoleDefiner:
         if role.oid == BOOTSTRAP_ID and options.get("superuser") is False:
             detail = "The bootstrap user must have the SUPERUSER attribute."
             raise SqlError("0A000", "permission denied to alter role", detail)
-        self._put(replace(role, **_values(options)))  # type: ignore[arg-type]
+        self._put(replace(role, **self._values(options)))  # type: ignore[arg-type]
 
     def _rename(self, statement: RenameRole) -> None:
         role = self.actor.roles.role(statement.name)
@@ -204,6 +206,22 @@ class RoleDefiner:
             left = (replace(known, admin=False),) if only_admin else ()
             self.writer.set_access(access.changed(memberships=(*others, *left)))
 
+    def _values(self, options: Mapping[str, object]) -> dict[str, object]:
+        """The options as fields of a role: of a password its verifier. Raises 22007, 0A000 for a hash by MD5."""
+        found = dict(options)
+        if isinstance(found.get("password"), str):
+            password = str(found["password"])
+            if _MD5.fullmatch(password):
+                hint = "Give the password itself or a SCRAM-SHA-256 verifier; set password_encryption to scram-sha-256."
+                raise SqlError("0A000", "passwords hashed with MD5 are not supported", hint=hint)
+            if not password:
+                message = "empty string is not a valid password, clearing password"
+                self.notify(Notice("NOTICE", "00000", message))
+            found["password"] = verifier(password) if password else None
+        if isinstance(found.get("valid_until"), str):
+            found["valid_until"] = parse_datum(TIMESTAMPTZ, str(found["valid_until"]))
+        return found
+
     def _name(self, role: int) -> str:
         return self.access.roles[role].name
 
@@ -218,13 +236,3 @@ def _check_own(role: Role) -> None:
     if role.oid in FIRST_ROLES and role.oid != BOOTSTRAP_ID:
         detail = 'Role names starting with "pg_" are reserved.'
         raise SqlError("42939", f'role name "{role.name}" is reserved', detail)
-
-
-def _values(options: Mapping[str, object]) -> dict[str, object]:
-    """The options as fields of a role: of a password its verifier. Raises 22007."""
-    found = dict(options)
-    if isinstance(found.get("password"), str):
-        found["password"] = verifier(str(found["password"])) if found["password"] else None
-    if isinstance(found.get("valid_until"), str):
-        found["valid_until"] = parse_datum(TIMESTAMPTZ, str(found["valid_until"]))
-    return found

@@ -16,32 +16,32 @@ from collections.abc import Callable, Coroutine
 from typing import Final, assert_never
 
 from ivm.errors import SqlError
+from sql.admission import audit
+from sql.admission.admission import Admission, Client
+from sql.admission.gate import Gate, loopback_gate
+from sql.admission.tls import tls_info
 from sql.pgwire.conversation import ConnectionLostError, Conversation, WireSession
-from sql.pgwire.messages_backend import (
-    AUTHENTICATION_OK,
-    READY,
-    REFUSED,
-    BackendKeyData,
-    Diagnostic,
-    NegotiateProtocolVersion,
-    ParameterStatus,
-)
+from sql.pgwire.entrance import Admit, Cancel, Encrypt, Entrance, Pause, Send
+from sql.pgwire.messages_backend import AUTHENTICATION_OK, READY, BackendKeyData, Diagnostic, ParameterStatus
 from sql.pgwire.messages_frontend import Frontend
-from sql.pgwire.messages_opening import CancelRequest, EncryptionRequest, Startup
+from sql.pgwire.messages_opening import CancelRequest
 from sql.pgwire.protocol import Phase, ServerProtocol
-from sql.pgwire.startup import REPORTED, open_session
+from sql.pgwire.startup import REPORTED
 
 log = logging.getLogger("freshet.wire")
 
 TERMINATED: Final = SqlError("57P01", "terminating connection due to administrator command")
 READ_HIGH: Final = 1 << 21
 """Reading pauses above this many unprocessed bytes, unless a single message is longer."""
+STRANGER_HIGH: Final = 1 << 14
+"""The same for a client that has not been admitted."""
 LOST_SECONDS: Final = 1.0
 STARTUP_SECONDS: Final = 60.0
-"""Seconds that a client may take to send its StartupMessage; Postgres's authentication_timeout."""
+"""Seconds that a client may take until it is admitted; Postgres's authentication_timeout."""
+TIMED_OUT: Final = SqlError("57014", "canceling authentication due to timeout")
 
-SessionFactory = Callable[[str, str, dict[str, str]], WireSession]
-"""(user, database, startup parameters) → session. Raises SqlError to refuse the client."""
+SessionFactory = Callable[[str, str, dict[str, str], Admission], WireSession]
+"""(user, database, startup parameters, what admitted it) → session. Raises SqlError to refuse the client."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -59,12 +59,16 @@ class ClientConnection(asyncio.Protocol):
         self.backend_id = 0
         self.secret = b""
         self.session: WireSession | None = None
+        self._entrance = Entrance(self._protocol, server.gate, Client(""))
 
     # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        peer = transport.get_extra_info("peername")
+        if isinstance(peer, tuple):
+            self._entrance.client = Client(peer[0].partition("%")[0])
         self._server.connections.add(self)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -74,10 +78,14 @@ class ClientConnection(asyncio.Protocol):
             if not self._arrived.done():
                 self._arrived.set_result(None)
             self._arrived = None
-        elif self._protocol.pending > READ_HIGH and not self._paused:
+        elif self._protocol.pending > self._high and not self._paused:
             assert self._transport is not None
             self._transport.pause_reading()
             self._paused = True
+
+    @property
+    def _high(self) -> int:
+        return STRANGER_HIGH if self.session is None else READ_HIGH
 
     def pause_writing(self) -> None:
         self._full = True
@@ -153,44 +161,90 @@ class ClientConnection(asyncio.Protocol):
 
     async def _run(self) -> None:
         try:
-            startup = await asyncio.wait_for(self._opening(), STARTUP_SECONDS)
-            if startup is not None:
-                await self._converse(startup)
-        except (ConnectionLostError, TimeoutError):
+            admitted = await asyncio.wait_for(self._enter(), STARTUP_SECONDS)
+            if admitted is not None:
+                await self._converse(admitted)
+        except ConnectionLostError:
             pass
+        except TimeoutError:
+            self._refuse(TIMED_OUT)
         except SqlError as error:
-            self.end(error)
+            self._refuse(error)
         except Exception as error:
             log.exception("a connection failed")
             self.end(SqlError("XX000", f"internal error: {error}"))
         finally:
             self._close()
+            self._server.connections.discard(self)
             await self._close_session()
+
+    def _refuse(self, error: SqlError) -> None:
+        """Ends the connection, and notes it if there has been no session."""
+        entrance = self._entrance
+        if self.session is None and entrance.opened is not None and entrance.login is not None:
+            opened, login = entrance.opened, entrance.login
+            audit.refused(
+                entrance.client, opened.user, opened.database, opened.application, login.method, error, login.why
+            )
+        self.end(error)
 
     async def _close_session(self) -> None:
         if self.session is None:
             return
+        assert self._entrance.opened is not None
+        audit.ended(self._entrance.client, self.backend_id, self._entrance.opened.user)
         try:
             await self.session.close()
         except Exception:
             log.exception("a session did not close")
 
-    async def _opening(self) -> Startup | None:
-        """Runs the startup phase up to the StartupMessage; None if a CancelRequest came instead."""
+    async def _enter(self) -> Admit | None:
+        """Takes the client to its admission; None if it sent a CancelRequest instead."""
         while True:
-            opening = self._protocol.next_opening()
-            match opening:
+            step = self._entrance.advance()
+            match step:
                 case None:
                     await self._wait_for_data()
-                case EncryptionRequest():
-                    self.write(REFUSED)
-                case CancelRequest():
-                    self._server.cancel_by_key(opening)
+                case Send():
+                    self.write(step.data)
+                case Pause():
+                    await asyncio.sleep(step.seconds)
+                case Encrypt():
+                    await self._encrypt(step)
+                case Cancel():
+                    self._server.cancel_by_key(step.request)
                     return None
-                case Startup():
-                    return opening
+                case Admit():
+                    return step
                 case _:
-                    assert_never(opening)
+                    assert_never(step)
+
+    async def _encrypt(self, step: Encrypt) -> None:
+        """Shakes hands. The answer and the handshake's reading begin in one go: no byte is read in between."""
+        if self._lost or self._transport is None:
+            raise ConnectionLostError
+        loop, transport = asyncio.get_running_loop(), self._transport
+        transport.write(step.answer)
+        shaking = loop.start_tls(
+            transport, self, step.context, server_side=True, ssl_handshake_timeout=STARTUP_SECONDS
+        )  # fmt: skip
+        try:
+            if step.early:
+                transport.pause_reading()
+                task = loop.create_task(shaking)
+                await asyncio.sleep(0)
+                loop.call_soon(_feed, transport, step.early)
+                encrypted = await task
+            else:
+                encrypted = await shaking
+        except OSError as error:
+            log.info("no TLS with %s: %s", self._entrance.client.host, error)
+            raise ConnectionLostError from None
+        if encrypted is None:
+            raise ConnectionLostError
+        self._transport = encrypted
+        connection = encrypted.get_extra_info("ssl_object")
+        self._entrance.encrypted(tls_info(connection), connection.selected_alpn_protocol())
 
     def _tell_addresses(self, session: WireSession) -> None:
         assert self._transport is not None
@@ -199,16 +253,17 @@ class ClientConnection(asyncio.Protocol):
             (client, server) = ((end[0].partition("%")[0], end[1]) for end in ends)
             session.connected(client, server)
 
-    async def _converse(self, startup: Startup) -> None:
-        opened = open_session(startup)
-        session = self._server.session_factory(opened.user, opened.database, opened.parameters)
+    async def _converse(self, admitted: Admit) -> None:
+        opened, admission = admitted.opened, admitted.admission
+        self.write(admitted.last)
+        session = self._server.session_factory(opened.user, opened.database, opened.parameters, admission)
         self.session = session
         session.signalled = self._signalled
         self._tell_addresses(session)
         self._server.register(self, session.backend_id)
+        who = (session.backend_id, opened.user, opened.database, opened.application)
+        audit.authorized(self._entrance.client, *who, admission)
         out = [AUTHENTICATION_OK]
-        if startup.minor > 0 or opened.unknown:
-            out.insert(0, NegotiateProtocolVersion(0, opened.unknown).encode())
         reported = {**REPORTED, "session_authorization": opened.user}
         reported.update(session.parameter_changes)
         session.parameter_changes.clear()
@@ -252,8 +307,9 @@ class ClientConnection(asyncio.Protocol):
 class Server:
     """A listening socket and its connections. ``port``: the actual one if 0 was requested."""
 
-    def __init__(self, session_factory: SessionFactory) -> None:
+    def __init__(self, session_factory: SessionFactory, gate: Gate) -> None:
         self.session_factory = session_factory
+        self.gate = gate
         self.connections: set[ClientConnection] = set()
         self.keys: dict[int, ClientConnection] = {}
         self._endings: set[asyncio.Task[None]] = set()
@@ -312,8 +368,20 @@ async def _cancel(session: WireSession) -> None:
         log.warning("cancel failed: %s", error)
 
 
-async def serve(session_factory: SessionFactory, host: str, port: int) -> Server:
-    """Listens on ``host:port`` (port 0: any free one) and serves each client with its own session."""
-    server = Server(session_factory)
+def _feed(transport: asyncio.Transport, data: bytes) -> None:
+    """Passes bytes that were read before TLS began to its protocol, as if they came now."""
+    protocol = transport.get_protocol()
+    assert isinstance(protocol, asyncio.BufferedProtocol)
+    while data:
+        room = memoryview(protocol.get_buffer(len(data)))
+        part, data = data[: len(room)], data[len(room) :]
+        room[: len(part)] = part
+        protocol.buffer_updated(len(part))
+
+
+async def serve(session_factory: SessionFactory, host: str, port: int, gate: Gate | None = None) -> Server:
+    """Listens on ``host:port`` (port 0: any free one) and serves each client that the gate lets in with its own
+    session. Without a gate: everybody on this machine."""
+    server = Server(session_factory, gate or loopback_gate())
     await server.listen(host, port)
     return server

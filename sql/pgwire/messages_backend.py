@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from ivm.errors import SqlError, Subject
@@ -33,8 +35,38 @@ READY: Final = {status: b"Z\0\0\0\5" + status.encode() for status in "ITE"}
 """ReadyForQuery by transaction status."""
 REFUSED: Final = b"N"
 """The one-byte answer to SSLRequest and GSSENCRequest."""
+ENCRYPTS: Final = b"S"
+"""The one-byte answer to SSLRequest before the TLS handshake."""
 
 _ATTRIBUTES: Final = struct.Struct("!IhIhih")
+
+
+class SaslStage(Enum):
+    """The authentication requests of SASL, by number."""
+
+    OFFER = 10
+    CONTINUE = 11
+    FINAL = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSasl:
+    """The mechanisms offered (each with a zero, and one more at the end), or a mechanism's own message."""
+
+    stage: SaslStage
+    data: bytes
+
+    @staticmethod
+    def offer(mechanisms: Sequence[str]) -> AuthenticationSasl:
+        """The request that opens the exchange, best mechanism first."""
+        return AuthenticationSasl(SaslStage.OFFER, b"".join(map(cstring, mechanisms)) + b"\0")
+
+    def encode(self) -> bytes:
+        return frame(b"R", INT32.pack(self.stage.value) + self.data)
+
+    @staticmethod
+    def decode(body: bytes) -> AuthenticationSasl:
+        return AuthenticationSasl(SaslStage(INT32.unpack_from(body)[0]), body[4:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,31 @@ class Password(Raw):
     """An answer to an authentication request; its form depends on the request."""
 
     code = b"p"
-    limit = 65_535
+    limit = 1024
+    """Postgres's PG_MAX_SASL_MESSAGE_LENGTH: SASL is all that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaslInitial:
+    """The body of the first answer to SASL: the mechanism that the client chose, and its message if it has one yet."""
+
+    mechanism: str
+    data: bytes | None
+
+    def encode(self) -> bytes:
+        return frame(Password.code, cstring(self.mechanism) + sized(self.data))
+
+    @staticmethod
+    def decode(body: bytes) -> SaslInitial:
+        mechanism, at = string_at(body, 0)
+        if len(body) < at + 4:
+            raise ProtocolError("insufficient data left in message")
+        length = INT32.unpack_from(body, at)[0]
+        end = at + 4 + max(length, 0)
+        if length < -1 or end > len(body):
+            raise ProtocolError("insufficient data left in message")
+        finish(body, end)
+        return SaslInitial(mechanism, None if length == -1 else body[at + 4 : end])
 
 
 class FunctionCall(Raw):

@@ -60,11 +60,7 @@ class Startup:
         """``body`` begins with the version. 0A000 for a major version that is not 3."""
         major, minor = struct.unpack_from("!HH", body)
         if major != PROTOCOL_MAJOR:
-            raise ProtocolError(
-                f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0",
-                sqlstate="0A000",
-                fatal=True,
-            )
+            raise unsupported_version(major, minor)
         if body[-1:] != b"\0":
             raise ProtocolError("invalid startup packet layout: expected terminator as last byte", fatal=True)
         parameters, at = [], 4
@@ -76,6 +72,12 @@ class Startup:
             parameters.append((name, value))
         finish(body, at + 1)
         return Startup(minor, tuple(parameters), major)
+
+
+def unsupported_version(major: int, minor: int) -> ProtocolError:
+    """0A000, which ends the connection."""
+    message = f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
+    return ProtocolError(message, sqlstate="0A000", fatal=True)
 
 
 Opening = EncryptionRequest | CancelRequest | Startup

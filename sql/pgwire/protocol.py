@@ -4,7 +4,8 @@
 None if more bytes are needed. What is allowed next depends on what the server did with the last message, so messages
 are decoded only on request:
 
-- until startup is complete: packets of the startup phase;
+- until the StartupMessage: packets of the startup phase, each request for encryption once and none under TLS;
+- after it, until ``admit``: answers to authentication requests, and nothing else;
 - after ``fail`` in an extended pipeline: everything is dropped up to Sync;
 - after a COPY IN has ended (or failed): the rest of its data is dropped;
 - during a COPY IN: Flush and Sync are ignored, as in Postgres, and anything but copy messages is an error.
@@ -18,18 +19,30 @@ from enum import Enum
 from typing import Final, assert_never
 
 from sql.pgwire.messages import INT32, MAX_STARTUP_LENGTH, ProtocolError
-from sql.pgwire.messages_frontend import FRONTEND, Frontend
-from sql.pgwire.messages_opening import CancelRequest, EncryptionRequest, Opening, Startup, decode_opening
+from sql.pgwire.messages_frontend import FRONTEND, Frontend, Password
+from sql.pgwire.messages_opening import (
+    GSS_REQUEST_CODE,
+    SSL_REQUEST_CODE,
+    CancelRequest,
+    EncryptionRequest,
+    Opening,
+    Startup,
+    decode_opening,
+    unsupported_version,
+)
 
 _QUERY: Final = ord("Q")
 _FUNCTION_CALL: Final = ord("F")
 _TERMINATE: Final = ord("X")
+_TLS_HANDSHAKE: Final = b"\x16"
+"""The first byte of a TLS ClientHello. No packet of the startup phase begins with it: it would be too long."""
 
 
 class Phase(Enum):
     """A connection's state."""
 
     STARTUP = "startup"
+    AUTHENTICATION = "authentication"
     QUERIES = "queries"
     COPY_IN = "copy in"
     ENDED = "ended"
@@ -38,10 +51,11 @@ class Phase(Enum):
 class ServerProtocol:
     """The server's side of one connection. ``pending``: received bytes not yet consumed by a message."""
 
-    __slots__ = ("_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "phase")
+    __slots__ = ("_asked", "_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "phase")
 
     def __init__(self) -> None:
         self.phase = Phase.STARTUP
+        self._asked: set[int] = set()
         self._buffer = b""
         self._at = 0
         self._chunks: list[bytes] = []
@@ -91,16 +105,60 @@ class ServerProtocol:
             raise
         match opening:
             case EncryptionRequest():
-                if self.pending:
-                    self.phase = Phase.ENDED
-                    raise ProtocolError("received unencrypted data after an encryption request", fatal=True)
+                self._note_encryption(opening.code)
             case CancelRequest():
                 self.phase = Phase.ENDED
             case Startup():
-                self.phase = Phase.QUERIES
+                self.phase = Phase.AUTHENTICATION
             case _:
                 assert_never(opening)
         return opening
+
+    def _note_encryption(self, code: int) -> None:
+        """Invariant: what arrived in the clear is never taken for what came encrypted."""
+        if self.pending:
+            self.phase = Phase.ENDED
+            raise ProtocolError("received unencrypted data after an encryption request", fatal=True)
+        if code in self._asked:
+            self.phase = Phase.ENDED
+            raise unsupported_version(code >> 16, code & 0xFFFF)
+        self._asked.add(code)
+
+    def encrypted(self) -> None:
+        """Call when a connection has TLS: nothing may ask for encryption any more."""
+        self._asked.update((SSL_REQUEST_CODE, GSS_REQUEST_CODE))
+
+    def take_tls_handshake(self) -> bytes:
+        """The first bytes of a connection if they open TLS without asking for it, taken from the buffer; else none."""
+        buffer = self._joined()
+        if self.phase is not Phase.STARTUP or self._asked or buffer[self._at : self._at + 1] != _TLS_HANDSHAKE:
+            return b""
+        taken = buffer[self._at :]
+        self._buffer, self._at = b"", 0
+        return taken
+
+    def next_answer(self) -> bytes | None:
+        """The body of the next answer to an authentication request. Any other message is the end."""
+        assert self.phase is Phase.AUTHENTICATION
+        buffer, at = self._joined(), self._at
+        if at < len(buffer) and buffer[at] != Password.code[0]:
+            self.phase = Phase.ENDED
+            raise ProtocolError(f"expected SASL response, got message type {buffer[at]}", fatal=True)
+        if len(buffer) - at < 5:
+            return None
+        length = INT32.unpack_from(buffer, at + 1)[0]
+        if not 4 <= length <= Password.limit:
+            raise self._lost(buffer[at], False)
+        end = at + 1 + length
+        if len(buffer) < end:
+            return None
+        self._at = end
+        return buffer[at + 5 : end]
+
+    def admit(self) -> None:
+        """Call when the client has proved who it is."""
+        assert self.phase is Phase.AUTHENTICATION
+        self.phase = Phase.QUERIES
 
     def next_message(self) -> Frontend | None:
         """The next message to act on, None if more bytes are needed.

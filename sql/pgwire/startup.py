@@ -39,6 +39,11 @@ class Opened:
     parameters: dict[str, str]
     unknown: tuple[str, ...]
 
+    @property
+    def application(self) -> str:
+        """The client's own name."""
+        return self.parameters.get("application_name", "")
+
 
 def open_session(startup: Startup) -> Opened:
     """Interprets a StartupMessage. 28000 without a user, 0A000 for replication, 42601 for bad ``options``."""

@@ -10,6 +10,7 @@ from ivm.rows import Words, pack
 from ivm.words import SqlType
 from planner.expr.context import Context
 from planner.expr.random_numbers import RandomNumbers
+from sql.admission.shown import shown
 from sql.catalog.access import RoleNames
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
@@ -27,7 +28,7 @@ from sql.session.state import SessionState
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
 from sql.system.own import OWN_RELATIONS
-from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
+from sql.system.state import CopyInfo, CursorInfo, HbaLine, SessionInfo, StatementInfo
 from storage.dictionary import Dictionary
 from storage.types.codec import encode
 from storage.types.text_style import TextStyle
@@ -98,6 +99,16 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def sessions(self) -> Sequence[SessionInfo]:
         return [s.info() for s in self.session.coordinator.sessions]
+
+    def hba_lines(self) -> Sequence[HbaLine]:
+        gate = self.session.coordinator.gate
+        return () if gate is None else [shown(line) for line in gate.lines()]
+
+    def reload(self) -> bool:
+        if not self.session.is_superuser(self.role):
+            raise SqlError("42501", "permission denied for function pg_reload_conf")
+        gate = self.session.coordinator.gate
+        return gate is not None and gate.reload()
 
     def copies(self) -> Sequence[CopyInfo]:
         copying = [session.copying for session in self.session.coordinator.sessions]

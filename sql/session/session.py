@@ -9,6 +9,7 @@ from typing import Literal
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.peek.run import NegativeCountError
+from sql.admission.admission import OPEN, Admission
 from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import Prepared
@@ -41,8 +42,11 @@ class Session:
     Every call raises SqlError for a client's mistake. The wire then calls ``fail``.
     """
 
-    def __init__(self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str]) -> None:
-        self.state = state = SessionState(coordinator, user, database, parameters)
+    def __init__(
+        self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str],
+        admission: Admission = OPEN,
+    ) -> None:  # fmt: skip
+        self.state = state = SessionState(coordinator, user, database, parameters, admission)
         self.backend_id = state.backend_id
         self.notices = state.notices
         self.parameter_changes = state.parameter_changes

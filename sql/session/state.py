@@ -15,6 +15,7 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from planner.identifiers import quoted
+from sql.admission.admission import Admission
 from sql.catalog.access import DATABASE_OBJECT, RoleNames
 from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BOOTSTRAP_ID
@@ -63,12 +64,15 @@ class SessionState:
     the wire, as are ``notices``.
     """
 
-    def __init__(self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str]) -> None:
+    def __init__(
+        self, coordinator: Coordinator, user: str, database: str, parameters: dict[str, str], admission: Admission
+    ) -> None:
         self.coordinator = coordinator
+        self.admission = admission
         self.transaction: Transaction | None = None
         self.user = user
         self.database = database
-        self.login = login(coordinator, user, database)
+        self.login = login(coordinator, user, database, admission)
         self.settings = _starting_settings(user, parameters, self.is_superuser(self.login))
         self.acting: list[int] = []
         """The owners of the functions with SECURITY DEFINER that are running."""
@@ -229,17 +233,21 @@ class SessionState:
         shown = "active" if self.interrupts.running else status[self.transaction_status]
         application = self.settings.get("application_name")
         return SessionInfo(
-            self.backend_id, self.user, self.login, self.database, application, shown, self.statement, self._started
-        )
+            self.backend_id, self.user, self.login, self.database, application, shown, self.statement, self._started,
+            tls=self.admission.tls,
+        )  # fmt: skip
 
 
-def login(coordinator: Coordinator, user: str, database: str) -> int:
-    """The role that a user connects as: the bootstrap superuser for a name that is no role's, since nobody is asked for
-    a password yet. Raises 28000 for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond its limit."""
+def login(coordinator: Coordinator, user: str, database: str, admission: Admission) -> int:
+    """The role that a user connects as: as long as there are no rules, the bootstrap superuser for a name that is no
+    role's. Raises 28000 for such a name else, and for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond
+    its limit."""
     access = coordinator.engine.published.catalog.access
     found = access.named(user)
     if found is None:
-        return BOOTSTRAP_ID
+        if admission.anybody:
+            return BOOTSTRAP_ID
+        raise SqlError("28000", f'role "{user}" does not exist')
     if not found.login:
         raise SqlError("28000", f'role "{user}" is not permitted to log in')
     if not access.has(found.oid, DATABASE_OBJECT, "c"):

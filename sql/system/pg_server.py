@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Final
 
 from sql.catalog import access
@@ -67,6 +68,37 @@ def _sees(state: SystemState, role: int) -> bool:
     """Whether the current role may see what another's sessions run."""
     access = state.roles.access
     return access.may_act_as(state.role, role) or access.may_act_as(state.role, READ_ALL_STATS)
+
+
+def pg_stat_ssl(state: SystemState, row: Row) -> Iterator[Datums]:
+    for session in state.sessions():
+        tls = session.tls
+        if not _sees(state, session.role):
+            yield row(pid=session.backend_id)
+        elif tls is None:
+            yield row(pid=session.backend_id, ssl=False)
+        else:
+            serial = None if tls.client_serial is None else Decimal(tls.client_serial)
+            yield row(
+                pid=session.backend_id, ssl=True, version=tls.version, cipher=tls.cipher, bits=tls.bits,
+                client_dn=tls.client_dn or None, client_serial=serial, issuer_dn=tls.issuer_dn or None,
+            )  # fmt: skip
+
+
+def pg_stat_gssapi(state: SystemState, row: Row) -> Iterator[Datums]:
+    for session in state.sessions():
+        if _sees(state, session.role):
+            yield row(pid=session.backend_id, gss_authenticated=False, encrypted=False)
+        else:
+            yield row(pid=session.backend_id)
+
+
+def pg_hba_file_rules(state: SystemState, row: Row) -> Iterator[Datums]:
+    for line in state.hba_lines():
+        yield row(
+            line_number=line.line, type=line.type, database=line.databases, user_name=line.users, address=line.address,
+            netmask=line.netmask, auth_method=line.method, options=line.options, error=line.error,
+        )  # fmt: skip
 
 
 def pg_stat_progress_copy(state: SystemState, row: Row) -> Iterator[Datums]:

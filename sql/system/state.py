@@ -22,6 +22,20 @@ DEFAULT_BASE: Final = 0x6000_0000
 
 
 @dataclass(frozen=True, slots=True)
+class TlsInfo:
+    """An encrypted connection. The last four are of the client's certificate, if it has shown one that holds;
+    ``client_name``: its common name, empty if there is not exactly one."""
+
+    version: str
+    cipher: str
+    bits: int
+    client_dn: str = ""
+    client_serial: int | None = None
+    issuer_dn: str = ""
+    client_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionInfo:
     """A client's session. Times are µs since 2000-01-01 UTC. ``state``: active, idle, idle in transaction, …"""
 
@@ -35,6 +49,22 @@ class SessionInfo:
     started: int
     query_started: int | None = None
     transaction_started: int | None = None
+    tls: TlsInfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HbaLine:
+    """A rule of pg_hba.conf as pg_hba_file_rules shows it. ``error``: of a line that is none; the rest is empty."""
+
+    line: int
+    type: str | None = None
+    databases: tuple[str, ...] | None = None
+    users: tuple[str, ...] | None = None
+    address: str | None = None
+    netmask: str | None = None
+    method: str | None = None
+    options: tuple[str, ...] | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +166,10 @@ class SystemState(Protocol):
         ...
 
     def sessions(self) -> Sequence[SessionInfo]: ...
+    def hba_lines(self) -> Sequence[HbaLine]:
+        """The lines of pg_hba.conf as it is now."""
+        ...
+
     def copies(self) -> Sequence[CopyInfo]: ...
     def cursors(self) -> Sequence[CursorInfo]: ...
     def prepared_statements(self) -> Sequence[StatementInfo]: ...

@@ -38,6 +38,11 @@ VIEWS: Final = """
 12073 pg_locks v: locktype text, database oid, relation oid, page int4, tuple int2, virtualxid text, transactionid
     oid, classid oid, objid oid, objsubid int2, virtualtransaction text, pid int4, mode text, granted bool, fastpath
     bool, waitstart timestamptz
+12249 pg_stat_ssl v: pid int4, ssl bool, version text, cipher text, bits int4, client_dn text, client_serial numeric,
+    issuer_dn text
+12253 pg_stat_gssapi v: pid int4, gss_authenticated bool, principal text, encrypted bool
+12114 pg_hba_file_rules v: line_number int4, type text, database text[], user_name text[], address text, netmask text,
+    auth_method text, options text[], error text
 12077 pg_cursors v: name text, statement text, is_holdable bool, is_binary bool, is_scrollable bool, creation_time
     timestamptz
 12095 pg_prepared_statements v: name text, statement text, prepare_time timestamptz, parameter_types regtype[], from_sql

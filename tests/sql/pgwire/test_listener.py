@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from sql.admission.admission import Admission
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
 from sql.pgwire import messages_opening as opening
@@ -33,7 +34,7 @@ class Running:
         self.server: Server = self.run(serve(self.session, "127.0.0.1", 0))
         self.port = self.server.port
 
-    def session(self, user: str, database: str, parameters: dict[str, str]) -> FakeSession:
+    def session(self, user: str, database: str, parameters: dict[str, str], admission: Admission) -> FakeSession:
         session = FakeSession(user, database, parameters)
         self.sessions.append(session)
         return session

@@ -61,6 +61,7 @@ def started(data: bytes = b"") -> ServerProtocol:
     protocol = ServerProtocol()
     protocol.receive(STARTUP.encode())
     assert protocol.next_opening() == STARTUP
+    protocol.admit()
     protocol.receive(data)
     return protocol
 

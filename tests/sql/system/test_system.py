@@ -14,7 +14,7 @@ from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, rows, system_relations
-from sql.system.state import CopyInfo, CursorInfo, SessionInfo, StatementInfo
+from sql.system.state import CopyInfo, CursorInfo, HbaLine, SessionInfo, StatementInfo, TlsInfo
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.text_style import DEFAULT_STYLE
@@ -72,7 +72,16 @@ class State:
         return []
 
     def sessions(self) -> list[SessionInfo]:
-        return [SessionInfo(7, "me", 10, "db", "psql", "active", "select 1", 5, 6)]
+        tls = TlsInfo("TLSv1.3", "TLS_AES_256_GCM_SHA384", 256, "/CN=me", 1 << 150, "/CN=us", "me")
+        return [SessionInfo(7, "me", 10, "db", "psql", "active", "select 1", 5, 6, tls=tls)]
+
+    def hba_lines(self) -> list[HbaLine]:
+        return [
+            HbaLine(
+                1, "hostssl", ("all",), ("me", "+us"), "10.0.0.0", "255.0.0.0", "cert", ("clientcert=verify-full",)
+            ),
+            HbaLine(2, error="no"),
+        ]
 
     def copies(self) -> list[CopyInfo]:
         return [CopyInfo(7, 16384, False, "PIPE", 10, 0, 3, 1)]

@@ -95,6 +95,11 @@ def pg_cancel_backend(site: CallSite, pid: int) -> bool:
     return session_of(site).signal_backend(pid, terminate=False)
 
 
+@per_value("pg_reload_conf", (), BOOL, volatility="volatile", needs_site=True)
+def pg_reload_conf(site: CallSite) -> bool:
+    return session_of(site).reload()
+
+
 @per_value("current_query", (), TEXT, volatility="volatile", needs_site=True)
 def current_query(site: CallSite) -> str:
     return session_of(site).statement_text()

@@ -1,0 +1,31 @@
+"""What is known of a client that asks to be let in, and what let it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sql.system.state import TlsInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """``binding``: the hash of the server's certificate that the client sees, for channel binding."""
+
+    host: str
+    tls: TlsInfo | None = None
+    binding: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """``method``: of the rule. ``anybody``: a name that is no role's means the bootstrap superuser, as long as there
+    are no rules."""
+
+    method: str
+    tls: TlsInfo | None = None
+    anybody: bool = False
+
+
+OPEN: Final = Admission("trust", anybody=True)
+"""Of sessions that no client asked for, and on a server without rules."""
