@@ -203,6 +203,10 @@ class SessionFunctions(Protocol):
         """pg_cancel_backend, pg_terminate_backend: whether a session with that number exists."""
         ...
 
+    def identity(self) -> str | None:
+        """system_user: the method by which the client was authenticated, and as whom."""
+        ...
+
     def reload(self) -> bool:
         """pg_reload_conf: whether what is read from files has been read again."""
         ...

@@ -20,12 +20,15 @@ class Client:
 @dataclass(frozen=True, slots=True)
 class Admission:
     """``method``: of the rule. ``anybody``: a name that is no role's means the bootstrap superuser, as long as there
-    are no rules."""
+    are no rules. ``identity``: what the client proved to be, a role's name or a certificate's subject."""
 
     method: str
     tls: TlsInfo | None = None
     anybody: bool = False
+    identity: str = ""
 
 
 OPEN: Final = Admission("trust", anybody=True)
-"""Of sessions that no client asked for, and on a server without rules."""
+"""On a server without rules."""
+OWN: Final = Admission("internal")
+"""Of the server's own sessions, which are the bootstrap superuser's under any name."""

@@ -115,4 +115,9 @@ class Login:
         return answer
 
     def _admit(self) -> None:
-        self.admission = Admission(self.method, self._client.tls, anybody=self._anybody)
+        tls, identity = self._client.tls, ""
+        if self.method == "cert" and tls is not None:
+            identity = tls.client_dn
+        elif self.method == "scram-sha-256":
+            identity = self._user
+        self.admission = Admission(self.method, tls, self._anybody, identity)

@@ -104,6 +104,10 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         gate = self.session.coordinator.gate
         return () if gate is None else [shown(line) for line in gate.lines()]
 
+    def identity(self) -> str | None:
+        admission = self.session.admission
+        return f"{admission.method}:{admission.identity}" if admission.identity else None
+
     def reload(self) -> bool:
         if not self.session.is_superuser(self.role):
             raise SqlError("42501", "permission denied for function pg_reload_conf")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from ivm.errors import SqlError
 from ivm.rows import Words
 from planner.expr.context import Context
+from sql.admission.admission import OWN
 from sql.catalog.catalog import Relation, RelationKind
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
@@ -112,7 +113,7 @@ class Sources:
     def _session(self) -> Session:
         """The sources' own session, in which column defaults are evaluated."""
         if self._own is None:
-            self._own = Session(self._coordinator, "freshet", "freshet", {"application_name": "sources"})
+            self._own = Session(self._coordinator, "freshet", "freshet", {"application_name": "sources"}, OWN)
         return self._own
 
     def _published(self, _: Delta, published: Published) -> None:

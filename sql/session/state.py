@@ -15,7 +15,7 @@ from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from planner.identifiers import quoted
-from sql.admission.admission import Admission
+from sql.admission.admission import OWN, Admission
 from sql.catalog.access import DATABASE_OBJECT, RoleNames
 from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BOOTSTRAP_ID
@@ -244,6 +244,8 @@ def login(coordinator: Coordinator, user: str, database: str, admission: Admissi
     its limit."""
     access = coordinator.engine.published.catalog.access
     found = access.named(user)
+    if admission is OWN:
+        return BOOTSTRAP_ID
     if found is None:
         if admission.anybody:
             return BOOTSTRAP_ID

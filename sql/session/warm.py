@@ -72,6 +72,7 @@ async def warm(say: Callable[[str], None]) -> None:
 async def _compile(say: Callable[[str], None]) -> None:
     from ivm.kernels.warm import KERNELS
     from ivm.kernels.warm import warm as warm_engine
+    from sql.admission.admission import OWN
     from sql.coordination.coordinator import Coordinator
     from sql.pgwire.values import encode_rows
     from sql.session.session import Session
@@ -87,7 +88,7 @@ async def _compile(say: Callable[[str], None]) -> None:
     warm_engine(lambda _, done, __: progress(done), min(os.cpu_count() or 1, MOST_PROCESSES))
     with tempfile.TemporaryDirectory(prefix="freshet-warm-") as folder:
         coordinator = await Coordinator.open(Path(folder) / "data")
-        session = Session(coordinator, "freshet", "warm", {})
+        session = Session(coordinator, "freshet", "warm", {}, OWN)
         for i, text in enumerate(_STATEMENTS):
             async for result in session.simple(text):
                 if isinstance(result, RowsResult):

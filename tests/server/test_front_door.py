@@ -153,6 +153,7 @@ def test_client_certificates(door: Door) -> None:
     with door.connect("ann", None, **shown) as connection:
         mine = "SELECT client_dn, issuer_dn, client_serial > 0 FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         assert connection.execute(mine).fetchone() == ("/O=Freshet/CN=ann", "/O=Freshet/CN=clients", True)
+        assert connection.execute("SELECT system_user()").fetchone() == ("cert:/O=Freshet/CN=ann",)
     door.reload(door.first_rules)
     assert {line["method"] for line in door.audit("connection authorized")} == {"scram-sha-256", "cert"}
 

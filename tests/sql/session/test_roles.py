@@ -10,8 +10,11 @@ from typing import Final
 import pytest
 
 from ivm.errors import SqlError
+from sql.admission.admission import OWN
 from sql.catalog.catalog import Catalog
+from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.stored_form import catalog_from_json, catalog_to_json
+from sql.session.session import Session
 from tests.support.sessions import Client, Server
 
 TABLES: Final = (
@@ -206,3 +209,21 @@ def test_a_catalog_from_before_there_were_roles() -> None:
     found = catalog_from_json(Catalog(), json.dumps(stored).encode())
     assert not found.access.has_others
     assert found.access.is_superuser(10)
+
+
+def test_the_servers_own_sessions_are_the_superusers_whatever_roles_there_are(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    try:
+        client = server.client()
+        client.run("CREATE ROLE freshet")
+
+        async def own() -> Session:
+            return Session(server.coordinator, "freshet", "freshet", {}, OWN)
+
+        session = server.run(own())
+        assert session.state.login == BOOTSTRAP_ID
+        server.run(session.close())
+        with pytest.raises(SqlError, match="not permitted to log in"):
+            server.client("freshet")
+    finally:
+        server.close()

@@ -105,9 +105,10 @@ def current_query(site: CallSite) -> str:
     return session_of(site).statement_text()
 
 
-@per_value("system_user", (), TEXT, volatility="stable")
-def system_user() -> None:
-    """NULL: no client is authenticated."""
+@per_value("system_user", (), TEXT, volatility="stable", needs_site=True)
+def system_user(site: CallSite) -> str | None:
+    """NULL for a client that had nothing to prove."""
+    return session_of(site).identity()
 
 
 def _address(kind: str, server: bool) -> None:
