@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz beside blocks checked joins proctime aggregates priorities laws extremes chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz beside blocks checked joins proctime aggregates priorities laws extremes chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -50,6 +50,10 @@ pictures: $(VENV)/test.done
 # The long forms: random histories against the oracle, laws over many examples, kills at random moments.
 histories: $(VENV)/test.done
 	$(PY) -m tests.programs.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
+
+# Other projects' clients, each by its own code: those that are installed; the others are listed as skipped.
+clients: $(VENV)/test.done
+	$(PY) -m pytest -rs --numprocesses 0 tests/clients
 
 # Random statements over the whole grammar: none fails internally, ends a session or hangs.
 fuzz: $(VENV)/test.done

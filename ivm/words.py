@@ -58,6 +58,11 @@ class Kind(Enum):
     REGTYPE = "regtype"
     REGPROC = "regproc"
     REGNAMESPACE = "regnamespace"
+    REGPROCEDURE = "regprocedure"
+    REGOPER = "regoper"
+    REGOPERATOR = "regoperator"
+    REGROLE = "regrole"
+    REGCOLLATION = "regcollation"
     REGCONFIG = "regconfig"
     REGDICTIONARY = "regdictionary"
     TIMETZ = "timetz"
@@ -77,6 +82,13 @@ class Kind(Enum):
     VOID = "void"
 
 
+NAMED_OIDS: Final = (
+    Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.REGPROCEDURE, Kind.REGOPER, Kind.REGOPERATOR,
+    Kind.REGROLE, Kind.REGCOLLATION,
+)  # fmt: skip
+"""Oids whose text is the name that the catalog has for them."""
+
+
 class Storage(Enum):
     """How a value becomes a word."""
 
@@ -88,8 +100,8 @@ class Storage(Enum):
 _DIRECT: Final = frozenset(
     {
         Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.CHAR1, Kind.DATE, Kind.TIME,
-        Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMETZ, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC,
-        Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.REGDICTIONARY, Kind.ENUM, Kind.VOID,
+        Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIMETZ, Kind.OID, *NAMED_OIDS, Kind.REGCONFIG, Kind.REGDICTIONARY,
+        Kind.ENUM, Kind.VOID,
     }
 )  # fmt: skip
 
@@ -228,6 +240,11 @@ OID: Final = SqlType(Kind.OID)
 REGCLASS: Final = SqlType(Kind.REGCLASS)
 REGTYPE: Final = SqlType(Kind.REGTYPE)
 REGPROC: Final = SqlType(Kind.REGPROC)
+REGPROCEDURE: Final = SqlType(Kind.REGPROCEDURE)
+REGOPER: Final = SqlType(Kind.REGOPER)
+REGOPERATOR: Final = SqlType(Kind.REGOPERATOR)
+REGROLE: Final = SqlType(Kind.REGROLE)
+REGCOLLATION: Final = SqlType(Kind.REGCOLLATION)
 REGNAMESPACE: Final = SqlType(Kind.REGNAMESPACE)
 UNKNOWN: Final = SqlType(Kind.UNKNOWN)
 VOID: Final = SqlType(Kind.VOID)

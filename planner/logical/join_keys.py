@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ivm.words import NUMERIC, TIMESTAMP, Kind, Schema, SqlType
+from ivm.words import NAMED_OIDS, NUMERIC, TIMESTAMP, Kind, Schema, SqlType
 from planner.expr.functions.compare import EQUALITY_CLASS, NOT_DISTINCT
 from planner.expr.functions.internal.subquery import SAME_WORD
 from planner.expr.functions.library import CAST, is_equality
 from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.traversal import columns_of, conjuncts, has_subquery, shift
 
-_INTEGERS: Final = frozenset(
-    {Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID, Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE}
-)
+_INTEGERS: Final = frozenset({Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID, *NAMED_OIDS})
 _TEXTS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.NAME})
 _FLOATS: Final = frozenset({Kind.FLOAT4, Kind.FLOAT8})
 

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from ivm.errors import SqlError, unsupported
 from ivm.words import SqlType
 from planner.expr.scalar import Scalar
-from sql.bind import ddl
+from sql.bind import ddl, sequences
 from sql.bind.coerce import assign
 from sql.bind.constraints import exclusion, foreign_key
 from sql.bind.domains import domain_value
@@ -241,7 +241,10 @@ def _set_default(env: Environment, table: Relation, change: nodes_alter.SetDefau
     expr, text = change.default
     known = next((c for c in table.columns if c.name == change.column), None)
     if known is not None:
-        ddl.default_expression(env, expr, known.type, known.name)
+        bound = ddl.default_expression(env, expr, known.type, known.name)
+        sequence = sequences.of_default(bound) if table.kind is RelationKind.TABLE else None
+        if sequence is not None:
+            return definitions.SetDefault(change.column, None, sequence)
     return definitions.SetDefault(change.column, text)
 
 

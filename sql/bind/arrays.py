@@ -102,6 +102,9 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
         keys = [jsonb_key(b, one.low, one.high, one.slice, one.at)[0] for one in reversed(chain)]
         (function, *_) = overloads("jsonb_subscript")
         return Call(function.key, (base, *keys), JSONB, True)
+    if base.type.kind is Kind.NAME and len(chain) == 1 and not node.slice:
+        (function, *_) = overloads("name_subscript")
+        return Call(function.key, (base, _place(b, node.low)), SqlType(Kind.CHAR1), True)
     if base.type.kind is not Kind.ARRAY or base.type.element is None:
         raise SqlError(
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",

@@ -266,7 +266,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
         schema_name = home(env, node.table, temporary=True)
     hydrate = None if node.hydrate is None else Hydrate(node.hydrate)
     if any(o.startswith("check_option=") for o in node.options):
-        _check_updatable(env, node, query, names)
+        _check_updatable(env, node, query, names, references)
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
         node.replace, node.if_not_exists, retention(node.retain), references, follows, hydrate,
@@ -275,11 +275,12 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
 
 
 def _check_updatable(
-    env: Environment, node: nodes_statements.CreateViewStatement, query: Query, names: list[str]
-) -> None:
+    env: Environment, node: nodes_statements.CreateViewStatement, query: Query, names: list[str],
+    references: tuple[RelationReference, ...],
+) -> None:  # fmt: skip
     """Raises 0A000 for a check option of a view that cannot be changed."""
     columns = tuple(TableColumn(n, c.type) for n, c in zip(names, query.columns, strict=True))
-    view = Relation(-1, "", node.table.name, RelationKind.VIEW, columns, definition=node.text)
+    view = Relation(-1, "", node.table.name, RelationKind.VIEW, columns, definition=node.text, references=references)
     check_updatable(env, view)
 
 

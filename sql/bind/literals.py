@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import INT4, INT8, NUMERIC, TEXT, Kind, SqlType
+from ivm.words import INT4, INT8, NAMED_OIDS, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.catalog.composite import parts
@@ -20,10 +20,7 @@ _SESSION_KINDS: Final = frozenset(
     {
         Kind.TIMESTAMPTZ,
         Kind.TIMETZ,
-        Kind.REGCLASS,
-        Kind.REGTYPE,
-        Kind.REGPROC,
-        Kind.REGNAMESPACE,
+        *NAMED_OIDS,
         Kind.VOID,
     }
 )

@@ -191,6 +191,19 @@ def constraint_text(parent: Relation, bound: PartitionBound, bounds: Sequence[Pa
         shown = f"'{parent.oid}'::oid, {bound.modulus}, {bound.remainder}, {', '.join(terms)}"
         return f"satisfies_hash_partition({shown})"
     if bound.kind != "default":
-        return f"({_condition(bound, terms, types)})"
-    others = [f"({_condition(b, terms, types)})" for b in bounds if b.kind != "default"]
-    return f"(NOT ({' OR '.join(others)}))" if others else ""
+        return _shown_condition(bound, terms, types)
+    others = [f"({_shown_condition(b, terms, types)})" for b in bounds if b.kind != "default"]
+    return f"NOT ({' OR '.join(others)})" if others else ""
+
+
+def _shown_condition(bound: PartitionBound, terms: list[str], types: list[str]) -> str:
+    """A bound's condition in PostgreSQL's words."""
+    if bound.kind == "list":
+        values = [_literal(v, types[0]) for v in bound.values if v is not None]
+        among = f"{terms[0]} = {values[0]}" if len(values) == 1 else f"{terms[0]} = ANY (ARRAY[{', '.join(values)}])"
+        if None not in bound.values:
+            return f"{terms[0]} IS NOT NULL AND {among}"
+        return f"{terms[0]} IS NULL OR {among}" if values else f"{terms[0]} IS NULL"
+    ends = (_within(end, edges, terms, types) for end, edges in ((_LOWER, bound.lower), (_UPPER, bound.upper)))
+    parts = [*(f"{term} IS NOT NULL" for term in terms), *(f"({end})" for end in ends if end != "true")]
+    return " AND ".join(parts)

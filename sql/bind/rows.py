@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import BOOL, OID, Kind, SqlType
 from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
 from sql.bind.coerce import resolve_unknown, same_family, type_name
@@ -92,12 +92,7 @@ def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
         made: Scalar = Call("row", tuple(values), named, False)
     else:
         made = make_row(values, [c.name for c in columns])
-    if not range_.padded:
-        return made
-    if range_.marker is None:
-        raise MarkerNeeded(range_.alias)
-    absent = Call("is null", (seen(range_.marker),), BOOL, False)
-    return Case(((absent, Literal(None, made.type)),), made, made.type, True)
+    return _unless_padded(made, range_, seen) if range_.padded else made
 
 
 def field(b: Binder, node: nodes.Field) -> Scalar:
@@ -139,8 +134,9 @@ def _row_type(relation: Relation) -> SqlType | None:
 
 
 def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
-    """``tableoid`` of a relation without a stored one; None where there is none. Raises 42702, 0A000."""
+    """``tableoid`` of a relation without a stored one; None where there is none. Raises 42702, MarkerNeeded."""
     here: NameScope | None = scope
+    level = 0
     while here is not None:
         ranges = [r for r in here.namespace.ranges if r.relation is not None]
         if qualifier:
@@ -148,19 +144,28 @@ def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar |
         if len(ranges) > 1:
             raise SqlError("42702", 'column reference "tableoid" is ambiguous', position=at + 1)
         if ranges:
-            return _oid_of(ranges[0])
-        here = here.parent
-    return None
+            break
+        here, level = here.parent, level + 1
+    else:
+        return None
+    here.used = here.used or level > 0
+    return _oid_of(ranges[0], lambda expr: _seen(here, expr, at, level))
 
 
-def _oid_of(range_: Range) -> Scalar | None:
+def _oid_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar | None:
+    """The table's oid, NULL where an outer join pads it. Raises MarkerNeeded."""
     assert range_.relation is not None
     if range_.relation.kind is RelationKind.VIEW:
         return None
     oid = Literal(range_.relation.oid, OID)
-    if range_.padded:
-        raise unsupported("tableoid of a table that an outer join pads")
-    return oid
+    return _unless_padded(oid, range_, seen) if range_.padded else oid
+
+
+def _unless_padded(made: Scalar, range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
+    if range_.marker is None:
+        raise MarkerNeeded(range_.alias)
+    absent = Call("is null", (seen(range_.marker),), BOOL, False)
+    return Case(((absent, Literal(None, made.type)),), made, made.type, True)
 
 
 def null_test(value: Scalar, negated: bool) -> Scalar:

@@ -17,7 +17,7 @@ change data) goes up through ``Environment.binder``, ``bind_query`` and ``bind_c
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.words import SqlType
@@ -65,6 +65,8 @@ from sql.syntax.nodes import types as nodes_types
 from sql.syntax.nodes.constraints import CreateIndexStatement
 from sql.syntax.nodes.grants import GrantStatement
 from sql.syntax.nodes.triggers import CreateTriggerStatement
+
+_LOCKED: Final = (RelationKind.TABLE, RelationKind.VIEW)
 
 
 def bind_statement(
@@ -202,6 +204,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return bound.Verify(_materialized(env, tree.table))
         case nodes_statements.RefreshStatement():
             return _refresh(env, tree)
+        case nodes_statements.LockStatement():
+            return _lock(env, tree)
         case nodes_statements.PrepareStatement():
             return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
@@ -231,6 +235,17 @@ def _refresh(env: Environment, tree: nodes_statements.RefreshStatement) -> bound
         raise SqlError("42501", f"must be owner of {object_name(view)}")
     notice = "materialized views are always up to date; REFRESH does nothing"
     return bound.NoOperation("REFRESH MATERIALIZED VIEW", notice)
+
+
+def _lock(env: Environment, tree: nodes_statements.LockStatement) -> bound.Lock:
+    """LOCK TABLE. Raises 42P01, 42809."""
+    tables = tuple(lookup(env, name) for name in tree.names)
+    for table in tables:
+        if table.kind not in _LOCKED:
+            raise SqlError("42809", f'cannot lock relation "{table.name}"')
+        if env.asking is not None:
+            env.asking.use(table).need("r")
+    return bound.Lock(tables, tree.mode)
 
 
 def _truncate(env: Environment, tree: nodes_statements.TruncateStatement) -> bound.Truncate:

@@ -146,6 +146,10 @@ class Access:
         fixed = _FIXED.get(what)
         return default_acl(what.kind, self.owner(what)) if fixed is None else fixed
 
+    def initial(self, what: Securable) -> Acl | None:
+        """The list of an object that came with the server, if it was not the default of its kind."""
+        return replace(self, acls={}).shown(what)
+
     def shown(self, what: Securable) -> Acl | None:
         """An object's list if it is not the default of its kind."""
         system = what.catalog == CLASS and what.oid < FIRST_USER_ID and not what.column

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind, SqlType
+from ivm.words import NAMED_OIDS, Kind, SqlType
 from storage.types.definitions import DEFINITIONS, FAMILIES
 from storage.types.interval_fields import ALL_DIGITS, FIELDS
 
@@ -28,7 +28,7 @@ _ALIASES: Final[dict[str, Kind]] = {
     "timestamp": Kind.TIMESTAMP, "timestamp without time zone": Kind.TIMESTAMP,
     "timestamptz": Kind.TIMESTAMPTZ, "timestamp with time zone": Kind.TIMESTAMPTZ,
     "interval": Kind.INTERVAL, "json": Kind.JSON, "jsonb": Kind.JSONB, "oid": Kind.OID,
-    "regclass": Kind.REGCLASS, "regtype": Kind.REGTYPE, "regproc": Kind.REGPROC, "regnamespace": Kind.REGNAMESPACE,
+    **{kind.value: kind for kind in NAMED_OIDS},
     "unknown": Kind.UNKNOWN, "record": Kind.RECORD, "void": Kind.VOID,
     **{name: own.kind for own in DEFINITIONS.values() if not own.family for name in (own.label, *own.names)},
 }  # fmt: skip
@@ -39,8 +39,7 @@ _KNOWN_UNSUPPORTED: Final = frozenset(
     {
         "xml", "money", "line", "lseg", "box", "path", "polygon", "circle",
         "nchar", "national character",
-        "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regprocedure", "regoper", "regoperator",
-        "regrole", "regdictionary", "regcollation",
+        "hstore", "pg_lsn", "xid", "cid", "tid", "xid8", "txid_snapshot", "regdictionary",
     }
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from sql.bind.constraints import added_check
 from sql.bind.constraints import check_conditions as bound_conditions
 from sql.bind.exclusion import exclusion_index
 from sql.bind.generation import generated_columns, generated_from
-from sql.catalog.catalog import Relation
+from sql.catalog.catalog import Generated, Relation
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_draft import Draft
@@ -152,8 +152,9 @@ class Alterer:
             case definitions.SetDefault():
                 i = draft.find(change.column)
                 draft.check_identity(i, "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
-                draft.check_plain(i, dropping=change.default is None)
-                draft.columns[i] = replace(draft.columns[i], default=change.default, generated=None)
+                draft.check_plain(i, dropping=change.default is None and change.sequence is None)
+                generated = None if change.sequence is None else Generated(change.sequence)
+                draft.columns[i] = replace(draft.columns[i], default=change.default, generated=generated)
             case definitions.DropExpression():
                 self._drop_expression(draft, change)
             case definitions.SetIdentity():

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import TEXT, Kind, SqlType
+from ivm.words import NAMED_OIDS, TEXT, Kind, SqlType
 from planner.identifiers import quoted_literal
 from sql.bind.coerce import same_family
 from sql.bind.literals import number
@@ -16,7 +16,7 @@ from sql.deparse.names import Names, bare
 from sql.deparse.tree import Coercion, Constant, Shown
 from storage.types.text import DEFAULT_STYLE, format_datum, parse_datum
 
-_LATE: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.VOID, Kind.RECORD)
+_LATE: Final = (*NAMED_OIDS, Kind.VOID, Kind.RECORD)
 """Kinds whose text means something else in another session."""
 _CLOCK_WORDS: Final = re.compile(r"\b(now|today|tomorrow|yesterday|allballs)\b", re.IGNORECASE)
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
 from sql.pgwire.messages import sized
 from storage.types.arrays import Row, elements, shape
 from storage.types.definition import Inside
@@ -31,7 +31,7 @@ _TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, 
 _MAX_INT4: Final = 2**31 - 1
 _STRUCTS: Final[dict[Kind, struct.Struct]] = {
     Kind.INT2: _INT2, Kind.INT4: _INT4, Kind.INT8: _INT8, Kind.FLOAT4: _FLOAT4, Kind.FLOAT8: _FLOAT8,
-    Kind.OID: _UINT4, Kind.REGCLASS: _UINT4, Kind.REGTYPE: _UINT4, Kind.REGPROC: _UINT4, Kind.REGNAMESPACE: _UINT4,
+    Kind.OID: _UINT4, **dict.fromkeys(NAMED_OIDS, _UINT4),
     Kind.TIME: _INT8, Kind.TIMESTAMP: _INT8, Kind.TIMESTAMPTZ: _INT8,
 }  # fmt: skip
 _NUMERIC_SIGNS: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words
-from ivm.words import NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
+from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
 from storage.dictionary import Dictionary
@@ -29,8 +29,8 @@ _LENGTH: Final = struct.Struct("!i")
 _HEAD: Final = struct.Struct("!cih")
 _INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.OID)
 _BINARY_DTYPES: Final[dict[Kind, str]] = {
-    Kind.BOOL: ">u1", Kind.INT2: ">i2", Kind.INT4: ">i4", Kind.INT8: ">i8", Kind.OID: ">u4", Kind.REGCLASS: ">u4",
-    Kind.REGTYPE: ">u4", Kind.REGPROC: ">u4", Kind.REGNAMESPACE: ">u4", Kind.DATE: ">i4", Kind.TIME: ">i8",
+    Kind.BOOL: ">u1", Kind.INT2: ">i2", Kind.INT4: ">i4", Kind.INT8: ">i8", Kind.OID: ">u4",
+    **dict.fromkeys(NAMED_OIDS, ">u4"), Kind.DATE: ">i4", Kind.TIME: ">i8",
     Kind.TIMESTAMP: ">i8", Kind.TIMESTAMPTZ: ">i8", Kind.FLOAT4: ">f4", Kind.FLOAT8: ">f8",
 }  # fmt: skip
 

@@ -286,10 +286,11 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """``default`` None: DROP DEFAULT."""
+    """``default`` None: DROP DEFAULT, unless it is the next number of a sequence, given by its id."""
 
     column: str
     default: str | None
+    sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

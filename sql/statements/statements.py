@@ -421,6 +421,14 @@ class SetConstraints:
 
 
 @dataclass(frozen=True, slots=True)
+class Lock:
+    """LOCK TABLE; ``mode``: in lower case."""
+
+    tables: tuple[Relation, ...]
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notify:
     channel: str
     payload: str = ""
@@ -438,7 +446,7 @@ Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum | SetConstraints | Do | CallProcedure
+    | NoOperation | Vacuum | SetConstraints | Do | CallProcedure | Lock
 )  # fmt: skip
 
 

@@ -38,6 +38,12 @@ def own_acl(what: Securable, names: RoleNames) -> tuple[str, ...] | None:
     return None if acl is None else acl_text(acl, names)
 
 
+def initial_acl(what: Securable, names: RoleNames) -> tuple[str, ...] | None:
+    """The list that pg_init_privs shows of an object that came with the server."""
+    acl = names.access.initial(what)
+    return None if acl is None else acl_text(acl, names)
+
+
 def parse_item(text: str, names: RoleNames) -> AclItem:
     """An item from its text. Raises 22P02, 42704."""
     found = re.fullmatch(r'(?:"((?:[^"]|"")*)"|(\w*))=([a-zA-Z*]*)/(?:"((?:[^"]|"")*)"|(\w+))', text.strip())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import Kind, SqlType
+from ivm.words import REGTYPE, Kind, SqlType
 from planner.expr.context import ObjectNames
 from planner.identifiers import quoted, split_name
 from sql.bind.partitions import constraint_text
@@ -16,11 +16,12 @@ from sql.catalog.comments import CATALOGS
 from sql.catalog.composite import ROW_ARRAY_BASE
 from sql.catalog.keys import Index, constraint_oid
 from sql.catalog.search_path import TEMPORARY, no_schema
-from sql.catalog.system.definitions import definitions
+from sql.catalog.system.definitions import definitions, system_oid
 from sql.catalog.user_types import type_of_oid, typed
 from sql.syntax.lexing.keywords import keyword_rows
 from sql.system import pg_routines
 from sql.system.acls import default_text, exploded
+from sql.system.builtin import COLLATIONS, descriptions
 from sql.system.information_schema import updatable
 from sql.system.objects import described
 from sql.system.pg_relations import (
@@ -31,12 +32,14 @@ from sql.system.pg_relations import (
     timing,
 )
 from sql.system.pg_triggers import trigger_definition
-from sql.system.pg_types import function_oids, functions, type_names
+from sql.system.pg_types import pseudo_types, type_names
 from sql.system.privilege_functions import Privileges
+from sql.system.signatures import Signatures
 from sql.system.state import SystemState, composite_types, indexed
 from sql.system.texts import check_definition, partition_key, stored_text, view_definition
 from storage.types.type_names import format_type, info, type_from_oid, type_oid
 
+_PSEUDO_TYPES: Final = pseudo_types()
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays in everything but their names."""
 
@@ -53,6 +56,7 @@ class SystemFunctions:
         self._backend_id = backend_id
         self._by_id: dict[int, Relation] | None = None
         self._by_name: dict[str, dict[str, int]] | None = None
+        self._signatures = Signatures(state, self._type_name, lambda text: self._type_oid(text, pseudo=True))
 
     def current_user(self) -> str:
         return self._state.roles.name(self._state.role)
@@ -84,14 +88,17 @@ class SystemFunctions:
     def function_text(self, oid: int, what: str) -> str | None:
         found = next((r for r in self._state.routines() if r.id == oid), None)
         if found is None or found.routine is None:
-            return None
+            return pg_routines.builtin_text(oid, what)
         match what:
             case "definition":
-                return pg_routines.function_definition(found)
+                return pg_routines.function_definition(found, self._type_name)
             case "result":
-                return pg_routines.result(found)
+                return pg_routines.result(found, self._type_name)
             case _:
-                return pg_routines.arguments(found.routine, what == "arguments")
+                return pg_routines.arguments(found.routine, self._type_name, what == "arguments")
+
+    def _type_name(self, oid: int) -> str:
+        return self.reg_out(REGTYPE, oid)
 
     def backend_pid(self) -> int:
         """pg_backend_pid()."""
@@ -170,13 +177,17 @@ class SystemFunctions:
         )
 
     def partition_constraint(self, oid: int) -> str | None:
-        """pg_get_partition_constraintdef, without the ancestors' constraints."""
-        found, known = self._relations().get(oid), self._relations()
-        if found is None or found.bound is None:
-            return None
-        parent = known[found.parents[0]]
-        bounds = [r.bound for r in known.values() if r.bound is not None and r.parents == found.parents]
-        return constraint_text(parent, found.bound, bounds)
+        """pg_get_partition_constraintdef, with the ancestors' constraints first."""
+        known = self._relations()
+        table = found = known.get(oid)
+        parts: list[str] = []
+        while found is not None and found.bound is not None:
+            parent = known[found.parents[0]]
+            bounds = [r.bound for r in known.values() if r.bound is not None and r.parents == found.parents]
+            parts.insert(0, constraint_text(parent, found.bound, bounds))
+            found = parent
+        whole = " AND ".join(part for part in parts if part)
+        return stored_text(self._state, table, whole, pretty=False) if whole and table is not None else None
 
     def partition_ancestors(self, oid: int) -> list[int]:
         """pg_partition_ancestors: a partition or partitioned table, and its ancestors."""
@@ -208,8 +219,14 @@ class SystemFunctions:
         return described(self._state, self, catalog, oid, number)
 
     def routine_visible(self, routine: Relation) -> bool:
-        """Whether the path finds the routine by its name."""
-        return routine.schema_name in self._state.path.places
+        """Whether the path finds the routine by its name and types."""
+        return self._signatures.visible(False, routine.oid) or False
+
+    def function_is_visible(self, oid: int) -> bool | None:
+        return self._signatures.visible(False, oid)
+
+    def operator_is_visible(self, oid: int) -> bool | None:
+        return self._signatures.visible(True, oid)
 
     def argument_default(self, oid: int, number: int) -> str | None:
         found = next((r.routine for r in self._state.routines() if r.oid == oid), None)
@@ -236,11 +253,14 @@ class SystemFunctions:
         return oid if known else None
 
     def description(self, oid: int, number: int, catalog: str | None) -> str | None:
-        comments = self._state.comments()
-        if not comments:
-            return None
-        places = CATALOGS.values() if catalog is None else [CATALOGS.get(catalog, 0)]
-        return next((comments[place, oid, number] for place in places if (place, oid, number) in comments), None)
+        comments, builtin = self._state.comments(), descriptions()
+        places = [*CATALOGS.values()] if catalog is None else [system_oid(catalog)]
+        for place in places:
+            if (place, oid, number) in comments:
+                return comments[place, oid, number]
+            if not number and (place, oid) in builtin:
+                return builtin[place, oid]
+        return None
 
     def updatable(self, oid: int) -> tuple[bool, ...]:
         found = self._relations().get(oid)
@@ -259,7 +279,7 @@ class SystemFunctions:
             return None
         relation, index = found
         if column == 0:
-            return index_definition(self._state, relation, index)
+            return index_definition(self._state, relation, index, pretty=pretty)
         if not 0 < column <= index.width + len(index.included):
             return None
         return index_column(self._state, relation, index, column - 1, pretty=pretty)
@@ -289,7 +309,7 @@ class SystemFunctions:
             whole = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
             return self._relation_name(relation.oid) if pretty else whole
 
-        return trigger_definition(self._state, oid, shown, pretty=pretty)
+        return trigger_definition(self._state, oid, shown, self.routine_visible, pretty=pretty)
 
     # The reg* types.
 
@@ -304,9 +324,15 @@ class SystemFunctions:
                 if known is not None:
                     return format_type(known, False)
                 return self._own_type_name(oid) or type_names().get(oid, str(oid))
-            case Kind.REGPROC:
-                own = next((r.routine for r in self._state.routines() if r.oid == oid), None)
-                return functions().get(oid, str(oid)) if own is None else quoted(own.name)
+            case Kind.REGPROC | Kind.REGOPER:
+                return self._signatures.name_of(type.kind is Kind.REGOPER, oid)
+            case Kind.REGPROCEDURE | Kind.REGOPERATOR:
+                return self._signatures.text_of(type.kind is Kind.REGOPERATOR, oid)
+            case Kind.REGROLE:
+                known_role = oid in self._state.roles.access.roles
+                return quoted(self._state.roles.name(oid)) if known_role else str(oid)
+            case Kind.REGCOLLATION:
+                return next((quoted(name) for number, name in COLLATIONS.items() if number == oid), str(oid))
             case Kind.REGNAMESPACE:
                 return next((quoted(name) for name, number in self._state.schemas().items() if number == oid), str(oid))
             case _:
@@ -330,13 +356,22 @@ class SystemFunctions:
         if text.isdigit():
             return int(text)
         if type.kind is Kind.REGTYPE:
-            return self._type_oid(text)
+            return self._type_oid(text, pseudo=True)
+        if type.kind in (Kind.REGPROC, Kind.REGOPER):
+            return self._signatures.by_name(type.kind is Kind.REGOPER, text)
+        if type.kind in (Kind.REGPROCEDURE, Kind.REGOPERATOR):
+            return self._signatures.by_text(type.kind is Kind.REGOPERATOR, text)
         schema, name = split_name(text)
         match type.kind:
             case Kind.REGCLASS:
                 return self._relation_oid(schema, name, text)
-            case Kind.REGPROC:
-                return self._routine_oid(schema, name, text)
+            case Kind.REGROLE:
+                return self._state.roles.role(name).oid
+            case Kind.REGCOLLATION:
+                oid = next((number for number, known in COLLATIONS.items() if known == name), None)
+                if oid is None:
+                    raise SqlError("42704", f'collation "{text}" for encoding "UTF8" does not exist')
+                return oid
             case Kind.REGNAMESPACE:
                 found = self._state.schemas().get(name)
                 if found is None:
@@ -345,20 +380,10 @@ class SystemFunctions:
             case _:
                 raise unsupported(f"type {type.kind.value}")
 
-    def _routine_oid(self, schema: str | None, name: str, text: str) -> int:
-        """The oid of the only function of a name. Raises 42883, 42725."""
-        places = self._state.path.places if schema is None else (schema,)
-        named = [r for r in self._state.routines() if r.routine is not None and r.routine.name == name]
-        found = [r.id for r in named if r.schema_name in places]
-        if schema in (None, "pg_catalog") and name in function_oids():
-            found.insert(0, function_oids()[name])
-        if not found:
-            raise SqlError("42883", f'function "{text}" does not exist')
-        if len(found) > 1:
-            raise SqlError("42725", f'more than one function named "{text}"')
-        return found[0]
-
-    def _type_oid(self, text: str) -> int:
+    def _type_oid(self, text: str, pseudo: bool = False) -> int:
+        """``pseudo``: also of a type that only functions have."""
+        if pseudo and (found := _PSEUDO_TYPES.get(text.strip().removeprefix("pg_catalog.").strip('"'))) is not None:
+            return found
         for oid in VECTORS:
             if text == type_names()[oid]:
                 return oid

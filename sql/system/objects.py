@@ -15,12 +15,18 @@ from sql.catalog.catalog import Relation
 from sql.catalog.comments import CONSTRAINT, TRIGGER
 from sql.catalog.keys import constraint_oid
 from sql.catalog.routine import Routine
+from sql.catalog.securables import LANGUAGE, LANGUAGES
 from sql.catalog.user_types import type_of_oid
-from sql.system.state import SystemState, all_relations, defaults_of, indexed
+from sql.system.builtin import by_oid
+from sql.system.pg_dependencies import EXTENSIONS, RULE_BASE
+from sql.system.state import SystemState, all_relations, defaults_of, indexed, relkind
 from storage.types.type_names import format_type, internal_name, type_from_oid
 
 _ATTRDEF: Final = 2604
 _AUTHID: Final = 1260
+_OPERATOR: Final = 2617
+_REWRITE: Final = 2618
+_EXTENSION: Final = 3079
 _KINDS: Final = {
     "r": "table", "p": "table", "v": "view", "m": "materialized view", "i": "index", "I": "index", "S": "sequence",
     "c": "composite type", "f": "foreign table",
@@ -57,10 +63,10 @@ def _whole(schema: str, name: str) -> str:
 def _relation(state: SystemState, names: Names, oid: int, number: int) -> ObjectNames | None:
     relations = ((r.oid, k, r.schema_name, r.name, r.columns) for r, k in all_relations(state))
     indexes = ((i.id, "i", r.schema_name, i.name, ()) for r, i in indexed(state))
-    for own, relkind, schema, name, columns in (*relations, *indexes):
+    for own, letter, schema, name, columns in (*relations, *indexes):
         if own != oid:
             continue
-        kind, whole, shown = _KINDS[relkind], _whole(schema, name), names.reg_out(_REGCLASS, oid)
+        kind, whole, shown = _KINDS[letter], _whole(schema, name), names.reg_out(_REGCLASS, oid)
         if not number:
             return ObjectNames(f"{kind} {shown}", kind, quoted(schema), quoted(name), whole, (schema, name))
         if not 0 < number <= len(columns):
@@ -155,12 +161,50 @@ def _default(names: Names, relation: Relation, number: int) -> ObjectNames:
     return ObjectNames(text, "default value", None, None, f"for {table}.{quoted(column)}", address)
 
 
+_REGPROCEDURE: Final = SqlType(Kind.REGPROCEDURE)
+_REGOPERATOR: Final = SqlType(Kind.REGOPERATOR)
+
+
+def _builtin_routine(names: Names, oid: int) -> ObjectNames | None:
+    row = by_oid("pg_proc").get(oid)
+    if row is None:
+        return None
+    signature, name = names.reg_out(_REGPROCEDURE, oid), row["proname"] or ""
+    kind = "aggregate" if row["prokind"] == "a" else "function"
+    args = tuple(signature.partition("(")[2][:-1].split(",")) if row["proargtypes"] != "{}" else ()
+    return ObjectNames(
+        f"function {signature}", kind, "pg_catalog", None, f"pg_catalog.{signature}", ("pg_catalog", name), args
+    )
+
+
+def _operator(state: SystemState, names: Names, oid: int) -> ObjectNames | None:
+    shown = names.reg_out(_REGOPERATOR, oid)
+    if shown.isdigit():
+        return None
+    own = next((r for r in state.operators() if r.oid == oid), None)
+    schema = "pg_catalog" if own is None else quoted(own.schema_name)
+    bare = shown if own is None else shown.removeprefix(f"{schema}.")
+    address = schema, bare.partition("(")[0]
+    args = tuple(bare.partition("(")[2][:-1].split(","))
+    return ObjectNames(f"operator {shown}", "operator", schema, None, f"{schema}.{bare}", address, args)
+
+
+def _rule(state: SystemState, names: Names, oid: int) -> ObjectNames | None:
+    view = next((r for r in state.relations() if r.oid == oid - RULE_BASE), None)
+    if view is None:
+        return None
+    whole, kind = _whole(view.schema_name, view.name), _KINDS[relkind(view)]
+    text = f"rule _RETURN on {kind} {names.reg_out(_REGCLASS, view.oid)}"
+    return ObjectNames(text, "rule", None, None, f'"_RETURN" on {whole}', (view.schema_name, view.name, "_RETURN"))
+
+
 def _role(state: SystemState, oid: int) -> ObjectNames | None:
     return _plain("role", state.roles.name(oid)) if oid in state.roles.access.roles else None
 
 
 _ABSENT: Final = {
     CLASS: "relation", TYPE: "type", FUNCTION: "routine", CONSTRAINT: "constraint", TRIGGER: "trigger",
+    _OPERATOR: "operator", _REWRITE: "rewrite", LANGUAGE: "language", _EXTENSION: "extension",
     _ATTRDEF: "default value", NAMESPACE: "schema", DATABASE: "database", _AUTHID: "role",
 }  # fmt: skip
 """What an object is called that there is not."""
@@ -168,7 +212,17 @@ Finder = Callable[[SystemState, Names, int, int], ObjectNames | None]
 _FINDERS: Final[dict[int, Finder]] = {
     CLASS: _relation,
     TYPE: _type,
-    FUNCTION: lambda state, names, oid, _: next((_routine(names, r) for r in state.routines() if r.oid == oid), None),
+    FUNCTION: lambda state, names, oid, _: next(
+        (_routine(names, r) for r in state.routines() if r.oid == oid), _builtin_routine(names, oid)
+    ),
+    _OPERATOR: lambda state, names, oid, _: _operator(state, names, oid),
+    _REWRITE: lambda state, names, oid, _: _rule(state, names, oid),
+    LANGUAGE: lambda state, names, oid, _: next(
+        (_plain("language", name) for name, known in LANGUAGES.items() if known == oid), None
+    ),
+    _EXTENSION: lambda state, names, oid, _: next(
+        (_plain("extension", name) for name, known in EXTENSIONS.items() if known == oid), None
+    ),
     CONSTRAINT: lambda state, names, oid, _: dict(_constraints(state, names)).get(oid),
     TRIGGER: lambda state, names, oid, _: dict(_triggers(state, names)).get(oid),
     _ATTRDEF: lambda state, names, oid, _: next(

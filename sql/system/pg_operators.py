@@ -1,4 +1,4 @@
-"""Users' operators in pg_operator; built-in ones are not listed."""
+"""Operators, and the operator classes of indexes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from sql.catalog.catalog import Relation
 from sql.catalog.operators import Operator
 from sql.catalog.system.definitions import Datums, Row
+from sql.system.builtin import builtin_rows
 from sql.system.pg_routines import argument_oid
 from sql.system.pg_types import function_oids
 from sql.system.state import OWNER, SystemState
 
 
 def pg_operator(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_operator")
     schemas, builtin = state.schemas(), function_oids()
     known = {r.oid: r for r in state.operators()}
     for oid, relation in sorted(known.items()):
@@ -27,6 +29,22 @@ def pg_operator(state: SystemState, row: Row) -> Iterator[Datums]:
             oprcode=_function(operator, builtin), oprrest=builtin.get(operator.restrict, 0),
             oprjoin=builtin.get(operator.join, 0),
         )  # fmt: skip
+
+
+def pg_opfamily(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_opfamily")
+
+
+def pg_opclass(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_opclass")
+
+
+def pg_amop(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_amop")
+
+
+def pg_amproc(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_amproc")
 
 
 def _link(oid: int, known: Mapping[int, Relation]) -> int:

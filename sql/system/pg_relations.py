@@ -12,13 +12,15 @@ from sql.bind.exclusion import operand_name
 from sql.bind.index_keys import exclusion_of, expression_name, index_parts
 from sql.bind.partitions import bound_text
 from sql.catalog.access import RoleNames
-from sql.catalog.catalog import ROWED, Relation, RelationKind, TableColumn
+from sql.catalog.catalog import FIRST_USER_ID, ROWED, Relation, RelationKind, TableColumn
 from sql.catalog.composite import domain_oid
 from sql.catalog.keys import ForeignKey, Index, constraint_oid
 from sql.catalog.links import key_index
+from sql.catalog.partitioning import Partitioning
 from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row, definition, definitions
 from sql.system.acls import own_acl
+from sql.system.operator_classes import default_class
 from sql.system.operators import operator_oid
 from sql.system.state import (
     SystemState,
@@ -41,6 +43,8 @@ DEFAULT_COLLATION: Final = 100
 C_COLLATION: Final = 950
 
 _PLAIN_TYPES: Final = frozenset({Kind.NAME, Kind.CHAR1, Kind.INTERVAL, Kind.UUID})
+_MAIN: Final = frozenset({Kind.NUMERIC, Kind.INET, Kind.CIDR})
+"""Types of varying length that a row keeps in its own place if it can."""
 _ALIGNMENT: Final = {1: "c", 2: "s", 8: "d", 16: "d", 64: "c"}
 
 
@@ -56,6 +60,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
             relowner=owner_of(state, relation), relacl=own_acl(securable(relation), state.roles),
             reltype=type_oid(relation.own_type) if relation.kind in ROWED else 0,
             relam=HEAP if stored else 0, relfilenode=relation.id if stored else 0, reltuples=-1.0,
+            relhasrules=kind in "vm" and relation.oid >= FIRST_USER_ID,
             relhasindex=bool(relation.all_indexes), relpersistence=_persistence(relation),
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
             relhassubclass=bool(relation.children),
@@ -115,7 +120,7 @@ def _attribute(
         attrelid=relation, attname=column.name, atttypid=oid, attstattarget=-1, attlen=length,
         attnum=number, attndims=int(type_.kind is Kind.ARRAY), attcacheoff=-1, atttypmod=modifier,
         attbyval=length in (1, 2, 4, 8), attalign=_ALIGNMENT.get(length, "i"),
-        attstorage="p" if plain else "m" if type_.kind is Kind.NUMERIC else "x", attnotnull=not_null,
+        attstorage="p" if plain else "m" if type_.kind in _MAIN else "x", attnotnull=not_null,
         atthasdef=has_default, attidentity=identity, attgenerated="s" if column.expression is not None else "",
         attislocal=column.local, attinhcount=int(not column.local), attcollation=collation_of(type_), attacl=acl,
     )  # fmt: skip
@@ -185,7 +190,9 @@ def pg_index(state: SystemState, row: Row) -> Iterator[Datums]:
             indisunique=index.unique, indnullsnotdistinct=not index.nulls_distinct, indisprimary=index.primary,
             indimmediate=not index.deferrable, indisvalid=True, indisready=True, indislive=True,
             indkey=tuple(i + 1 if isinstance(i, int) else 0 for i in (*parts, *index.included)),
-            indcollation=tuple(collation_of(c.type) for c in _key_columns(relation, index)), indclass=(0,) * width,
+            indcollation=tuple(collation_of(c.type) for c in _key_columns(relation, index)), indclass=tuple(
+                default_class(METHODS[index.method], c.type) for c in _key_columns(relation, index)
+            ),
             indexprs=", ".join(texts) or None, indpred=index_predicate(state, relation, index),
             indoption=tuple(int(descending) + 2 * int(first) for descending, first in directions),
         )  # fmt: skip
@@ -245,8 +252,16 @@ def pg_partitioned_table(state: SystemState, row: Row) -> Iterator[Datums]:
         places = tuple(names.index(column) + 1 if column else 0 for column in key.columns)
         yield row(
             partrelid=relation.oid, partstrat=key.strategy[0], partnatts=len(places), partdefid=next(iter(own), 0),
-            partattrs=places,
+            partattrs=places, partclass=_partition_classes(relation, key),
+            partcollation=(DEFAULT_COLLATION,) * len(places),
         )  # fmt: skip
+
+
+def _partition_classes(relation: Relation, key: Partitioning) -> tuple[int, ...]:
+    """The operator classes of a partition key's columns; 0 for an expression's."""
+    columns = {c.name: c.type for c in relation.columns}
+    method = METHODS["hash" if key.strategy == "hash" else "btree"]
+    return tuple(default_class(method, columns[name]) if name else 0 for name in key.columns)
 
 
 def _foreign_keys(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -282,16 +297,17 @@ def foreign_key_definition(relation: Relation, key: ForeignKey, parent: str) -> 
     return f"{text} ({changed})" if changed else text
 
 
-def index_definition(state: SystemState, relation: Relation, index: Index) -> str:
+def index_definition(state: SystemState, relation: Relation, index: Index, *, pretty: bool = False) -> str:
     """CREATE INDEX, in the form of pg_get_indexdef."""
     unique = "UNIQUE " if index.unique else ""
-    keys = ", ".join(index_column(state, relation, index, i) + _direction(index, i) for i in range(index.width))
+    parts = (index_column(state, relation, index, i, pretty=pretty) for i in range(index.width))
+    keys = ", ".join(part + _direction(index, i) for i, part in enumerate(parts))
     included = ", ".join(quoted(relation.columns[i].name) for i in index.included)
     table = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
     text = f"CREATE {unique}INDEX {quoted(index.name)} ON {table} USING {index.method} ({keys})"
     text += f" INCLUDE ({included})" if included else ""
     text += "" if index.nulls_distinct else " NULLS NOT DISTINCT"
-    where = index_predicate(state, relation, index)
+    where = index_predicate(state, relation, index, pretty=pretty)
     return text if where is None else f"{text} WHERE {where}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from ivm.errors import SqlError
@@ -10,18 +10,21 @@ from ivm.words import Kind
 from planner.expr.functions.table import ArgumentType, Polymorphic
 from planner.identifiers import quoted
 from sql.catalog.catalog import Relation
+from sql.catalog.composite import domain_oid
 from sql.catalog.routine import Argument, Fold, Routine
 from sql.catalog.securables import LANGUAGES, securable
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import own_acl
+from sql.system.builtin import BuiltinRow, by_oid
 from sql.system.state import SystemState, owner_of
-from storage.types.type_names import format_type, type_oid
+from storage.types.type_names import type_oid
 
 SQL_LANGUAGE = 14
 PYTHON_LANGUAGE = 15
 _RECORD = 2249
 _INTERNAL = 12
 _INTERNAL_TYPE = 2281
+_TRIGGER = 2279
 _LANGUAGES: Final = {"python": PYTHON_LANGUAGE, "plpgsql": LANGUAGES["plpgsql"]}
 _MODES: Final = {"in": "i", "out": "o", "inout": "b", "variadic": "v", "table": "t"}
 _POLYMORPHIC: Final = {
@@ -100,6 +103,8 @@ def function_oid(state: SystemState, name: tuple[str, ...], builtin: Mapping[str
 
 
 def _result_oid(routine: Routine) -> int:
+    if routine.trigger:
+        return _TRIGGER
     return argument_oid(routine.result)
 
 
@@ -107,6 +112,8 @@ def argument_oid(type_: ArgumentType) -> int:
     """The oid of a declared type."""
     if isinstance(type_, Polymorphic):
         return _POLYMORPHIC[type_]
+    if (domain := domain_oid(type_)) is not None:
+        return domain
     return _RECORD if type_.kind is Kind.RECORD and type_.named is None else type_oid(type_)
 
 
@@ -120,10 +127,14 @@ def _variadic_oid(routine: Routine) -> int:
     return 0 if last.element is None else type_oid(last.element)
 
 
-def arguments(routine: Routine, defaults: bool = True) -> str:
+TypeName = Callable[[int], str]
+"""The name of a type by its oid, as the session sees it."""
+
+
+def arguments(routine: Routine, name: TypeName, defaults: bool = True) -> str:
     """pg_get_function_arguments: ``a integer, b integer DEFAULT 1``; without ``defaults``, the identity arguments."""
     plain = "IN " if routine.procedure else ""
-    shown = [_argument(a, plain, defaults) for a in routine.declared if a.mode != "table"]
+    shown = [_argument(a, plain, name, defaults) for a in routine.declared if a.mode != "table"]
     direct = None if routine.fold is None else routine.fold.direct
     if direct is None:
         return ", ".join(shown)
@@ -131,40 +142,80 @@ def arguments(routine: Routine, defaults: bool = True) -> str:
     return " ".join([*([", ".join(shown[:direct])] if direct else []), "ORDER BY", ", ".join(ordered)])
 
 
-def _argument(argument: Argument, plain: str, defaults: bool) -> str:
+def _argument(argument: Argument, plain: str, type_name: TypeName, defaults: bool) -> str:
     mode = plain if argument.mode == "in" else f"{argument.mode.upper()} "
     name = "" if argument.name is None else f"{quoted(argument.name)} "
     default = f" DEFAULT {argument.default}" if defaults and argument.default is not None else ""
-    return f"{mode}{name}{_shown(argument.type)}{default}"
+    return f"{mode}{name}{_shown(argument.type, type_name)}{default}"
 
 
-def _shown(type_: ArgumentType) -> str:
-    if isinstance(type_, Polymorphic):
-        return '"any"' if type_ is Polymorphic.ANY else type_.value
-    return "record" if type_.kind is Kind.RECORD and type_.named is None else format_type(type_, False)
+def _shown(type_: ArgumentType, type_name: TypeName) -> str:
+    return '"any"' if type_ is Polymorphic.ANY else type_name(argument_oid(type_))
 
 
-def result(relation: Relation) -> str | None:
+def result(relation: Relation, type_name: TypeName) -> str | None:
     """pg_get_function_result; None for a procedure."""
     routine = relation.routine
     assert routine is not None, "a function"
     if routine.procedure:
         return None
+    if routine.trigger:
+        return "trigger"
     columns = [a for a in routine.declared if a.mode == "table"]
     if columns:
-        return "TABLE(" + ", ".join(f"{quoted(c.name or '')} {_shown(c.type)}" for c in columns) + ")"
-    return f"SETOF {_shown(routine.result)}" if routine.returns_set else _shown(routine.result)
+        return "TABLE(" + ", ".join(f"{quoted(c.name or '')} {_shown(c.type, type_name)}" for c in columns) + ")"
+    shown = _shown(routine.result, type_name)
+    return f"SETOF {shown}" if routine.returns_set else shown
 
 
-def function_definition(relation: Relation) -> str:
+def builtin_text(oid: int, what: str) -> str | None:
+    """What the functions about functions say of a built-in one; None if there is none."""
+    row = by_oid("pg_proc").get(oid)
+    if row is None:
+        return None
+    match what:
+        case "definition":
+            return _builtin_definition(row)
+        case "result":
+            return row["result"]
+        case "identity" if row["identity"] is not None:
+            return row["identity"]
+        case _:
+            return row["arguments"] or ""
+
+
+def _builtin_definition(row: BuiltinRow) -> str:
+    """pg_get_functiondef of a built-in function. Raises 42809."""
+    name = quoted(row["proname"] or "")
+    if row["prokind"] == "a":
+        raise SqlError("42809", f'"{name}" is an aggregate function')
+    traits = ["WINDOW"] if row["prokind"] == "w" else []
+    traits += {"i": ["IMMUTABLE"], "s": ["STABLE"]}.get(row["provolatile"] or "", [])
+    traits += {"s": ["PARALLEL SAFE"], "r": ["PARALLEL RESTRICTED"]}.get(row["proparallel"] or "", [])
+    traits += ["STRICT"] if row["proisstrict"] == "t" else []
+    traits += (
+        [f"SUPPORT {by_oid('pg_proc')[int(row['prosupport'] or 0)]['proname']}"] if row["prosupport"] != "0" else []
+    )
+    language = {_INTERNAL: "internal", SQL_LANGUAGE: "sql"}[int(row["prolang"] or 0)]
+    costs = [f"COST {row['procost']}"] if row["procost"] != ("1" if language == "internal" else "100") else []
+    costs += [f"ROWS {row['prorows']}"] if row["proretset"] == "t" and row["prorows"] != "1000" else []
+    lines = [
+        f"CREATE OR REPLACE FUNCTION pg_catalog.{name}({row['arguments']})", f" RETURNS {row['result']}",
+        f" LANGUAGE {language}", *(f" {' '.join(words)}" for words in (traits, costs) if words),
+        f"AS $function${row['prosrc']}$function$",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def function_definition(relation: Relation, type_name: TypeName) -> str:
     """pg_get_functiondef: the CREATE OR REPLACE FUNCTION statement."""
     routine = relation.routine
     assert routine is not None, "a function"
     if routine.aggregate:
         raise SqlError("42809", f'"{routine.name}" is an aggregate function')
     name = f"{quoted(relation.schema_name)}.{quoted(routine.name)}"
-    returns = [] if routine.procedure else [f" RETURNS {result(relation)}"]
-    lines = [f"CREATE OR REPLACE {routine.kind.upper()} {name}({arguments(routine)})", *returns,
+    returns = [] if routine.procedure else [f" RETURNS {result(relation, type_name)}"]
+    lines = [f"CREATE OR REPLACE {routine.kind.upper()} {name}({arguments(routine, type_name)})", *returns,
              f" LANGUAGE {routine.language}"]  # fmt: skip
     traits = [] if routine.volatility == "volatile" else [routine.volatility.upper()]
     traits += ["STRICT"] if routine.strict else []

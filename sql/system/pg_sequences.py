@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
 from sql.catalog.system.definitions import Datums, Row
-from sql.system.state import SystemState, defaults_of, owner_name, user_relations
+from sql.system.state import SystemState, owner_name, user_relations
 from storage.types.type_names import type_oid
-
-CLASS, ATTRDEF = 1259, 2604
 
 
 def sequences_of(state: SystemState) -> Iterator[tuple[Relation, Sequence]]:
@@ -35,22 +33,3 @@ def pg_sequences(state: SystemState, row: Row) -> Iterator[Datums]:
             data_type=type_oid(s.type), start_value=s.start, min_value=s.minimum, max_value=s.maximum,
             increment_by=s.increment, cycle=s.cycle, cache_size=s.cache, last_value=value if called else None,
         )  # fmt: skip
-
-
-def pg_depend(state: SystemState, row: Row) -> Iterator[Datums]:
-    """The rows that psql and other clients look for: which column owns a sequence, and which DEFAULT uses it."""
-    columns = {r.oid: [c.name for c in r.columns] for r in user_relations(state, RelationKind.TABLE)}
-    for relation, s in sequences_of(state):
-        if s.owner is not None and s.owner[0] in columns:
-            owner, column = s.owner
-            yield row(
-                classid=CLASS, objid=relation.id, refclassid=CLASS, refobjid=owner,
-                refobjsubid=columns[owner].index(column) + 1, deptype="i" if s.internal else "a",
-            )  # fmt: skip
-    for oid, table, number in defaults_of(state):
-        yield row(
-            classid=ATTRDEF, objid=oid, refclassid=CLASS, refobjid=table.oid, refobjsubid=number, deptype="a"
-        )  # fmt: skip
-        generated = table.columns[number - 1].generated
-        if generated is not None:
-            yield row(classid=ATTRDEF, objid=oid, refclassid=CLASS, refobjid=generated.sequence, deptype="n")

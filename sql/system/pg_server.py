@@ -9,13 +9,14 @@ from typing import Final
 
 from sql.catalog import access
 from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, Securable
-from sql.catalog.catalog import INTERNAL_SCHEMAS
+from sql.catalog.catalog import FIRST_USER_ID, INTERNAL_SCHEMAS
 from sql.catalog.roles import READ_ALL_STATS
-from sql.catalog.securables import TRUSTED, language
+from sql.catalog.securables import LANGUAGES, TRUSTED, language, securable
 from sql.catalog.system.definitions import Datums, Row
-from sql.system.acls import own_acl
+from sql.system.acls import initial_acl, own_acl
+from sql.system.builtin import COLLATIONS, descriptions
 from sql.system.pg_types import function_oids
-from sql.system.state import DATABASE, OWNER, SystemState
+from sql.system.state import DATABASE, OWNER, SystemState, all_relations
 from storage.passwords import hide_passwords
 from storage.types.calendar import SECOND
 from storage.types.type_names import type_oid
@@ -25,6 +26,7 @@ from storage.types.zones import zone
 
 _UTF8: Final = 6
 _TABLESPACE: Final = 1663
+_VALIDATORS: Final = {"internal": "fmgr_internal_validator", "c": "fmgr_c_validator", "sql": "fmgr_sql_validator"}
 
 
 def pg_namespace(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -32,6 +34,16 @@ def pg_namespace(state: SystemState, row: Row) -> Iterator[Datums]:
         what = Securable(NAMESPACE, oid, "n")
         owner = state.roles.access.owner(what)
         yield row(oid=oid, nspname=name, nspowner=owner, nspacl=own_acl(what, state.roles))
+
+
+def pg_init_privs(state: SystemState, row: Row) -> Iterator[Datums]:
+    """What is granted from the start on what came with the server: a dump leaves it out."""
+    for relation, _ in all_relations(state):
+        if relation.oid < FIRST_USER_ID and (acl := initial_acl(securable(relation), state.roles)) is not None:
+            yield row(objoid=relation.oid, classoid=access.CLASS, privtype="i", initprivs=acl)
+    for name, oid in state.schemas().items():
+        if oid < FIRST_USER_ID and (acl := initial_acl(Securable(NAMESPACE, oid, "n"), state.roles)) is not None:
+            yield row(objoid=oid, classoid=NAMESPACE, privtype="e" if name == "freshet" else "i", initprivs=acl)
 
 
 def pg_database(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -141,11 +153,8 @@ def pg_am(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_collation(state: SystemState, row: Row) -> Iterator[Datums]:
-    for oid, name, provider, locale in (
-        (100, "default", "d", None),
-        (950, "C", "c", "C"),
-        (951, "POSIX", "c", "POSIX"),
-    ):
+    for oid, name in COLLATIONS.items():
+        provider, locale = ("d", None) if name == "default" else ("c", name)
         yield row(
             oid=oid, collname=name, collnamespace=INTERNAL_SCHEMAS["pg_catalog"], collowner=OWNER,
             collprovider=provider, collisdeterministic=True, collencoding=-1, collcollate=locale, collctype=locale,
@@ -158,11 +167,14 @@ def pg_tablespace(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_language(state: SystemState, row: Row) -> Iterator[Datums]:
-    for name in ("internal", "sql", "python", "plpgsql"):
+    oids = function_oids()
+    for name in LANGUAGES:
         what = language(name)
         yield row(
             oid=what.oid, lanname=name, lanowner=OWNER, lanispl=name in ("python", "plpgsql"),
-            lanpltrusted=name in TRUSTED, lanacl=own_acl(what, state.roles),
+            lanpltrusted=name in TRUSTED, lanplcallfoid=oids.get(f"{name}_call_handler", 0),
+            laninline=oids.get(f"{name}_inline_handler", 0),
+            lanvalidator=oids.get(_VALIDATORS.get(name, f"{name}_validator"), 0), lanacl=own_acl(what, state.roles),
         )  # fmt: skip
 
 
@@ -182,6 +194,8 @@ def pg_timezone_abbrevs(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_description(state: SystemState, row: Row) -> Iterator[Datums]:
+    for (catalog, oid), text in descriptions().items():
+        yield row(objoid=oid, classoid=catalog, description=text)
     for (catalog, oid, number), text in state.comments().items():
         if catalog != access.DATABASE:
             yield row(objoid=oid, classoid=catalog, objsubid=number, description=text)

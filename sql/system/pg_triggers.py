@@ -68,7 +68,7 @@ def triggers(state: SystemState, row: Row) -> Iterator[Datums]:
                 event_object_schema=relation.schema_name, event_object_table=relation.name,
                 action_order=_place(relation, trigger, event),
                 action_condition=trigger_condition(state, relation, trigger, pretty=False),
-                action_statement=_call(state.routines(), trigger),
+                action_statement=_call(state.routines(), trigger, lambda f: f.schema_name in state.path.places),
                 action_orientation="ROW" if trigger.row else "STATEMENT", action_timing=trigger.timing.upper(),
                 action_reference_old_table=trigger.old_table, action_reference_new_table=trigger.new_table,
             )  # fmt: skip
@@ -82,9 +82,10 @@ def _place(relation: Relation, trigger: Trigger, event: str) -> int:
 
 
 def trigger_definition(
-    state: SystemState, oid: int, shown: Callable[[Relation], str], *, pretty: bool
+    state: SystemState, oid: int, shown: Callable[[Relation], str], visible: Callable[[Relation], bool], *, pretty: bool
 ) -> str | None:  # fmt: skip
-    """The statement that creates a trigger; None if there is none. ``shown``: a relation's name."""
+    """The statement that creates a trigger; None if there is none. ``shown``: a relation's name; ``visible``: whether
+    the search path finds a function."""
     found = next(((r, t) for r, t, _ in _all(state) if t.id == oid), None)
     if found is None:
         return None
@@ -104,7 +105,7 @@ def trigger_definition(
     parts.append(f"FOR EACH {'ROW' if trigger.row else 'STATEMENT'}")
     if trigger.condition is not None:
         parts.append(f"WHEN ({trigger_condition(state, relation, trigger, pretty=pretty)})")
-    parts.append(_call(state.routines(), trigger))
+    parts.append(_call(state.routines(), trigger, visible))
     return " ".join(parts)
 
 
@@ -113,8 +114,9 @@ def _event(trigger: Trigger, event: str) -> str:
     return event.upper() + columns
 
 
-def _call(routines: Iterable[Relation], trigger: Trigger) -> str:
+def _call(routines: Iterable[Relation], trigger: Trigger, visible: Callable[[Relation], bool]) -> str:
     function = next((r for r in routines if r.oid == trigger.function), None)
-    name = "?" if function is None or function.routine is None else function.routine.name
+    name = quoted("?" if function is None or function.routine is None else function.routine.name)
+    place = "" if function is None or visible(function) else f"{quoted(function.schema_name)}."
     arguments = ", ".join("'" + a.replace("'", "''") + "'" for a in trigger.arguments)
-    return f"EXECUTE FUNCTION {quoted(name)}({arguments})"
+    return f"EXECUTE FUNCTION {place}{name}({arguments})"

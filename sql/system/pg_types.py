@@ -15,36 +15,42 @@ from sql.catalog.system.definitions import Datums, Row, definition
 from sql.catalog.user_types import typed, types_of
 from sql.system import pg_routines
 from sql.system.acls import own_acl
-from sql.system.operator_data import OPERATOR_FUNCTIONS, ORDERED_SET_FUNCTIONS
+from sql.system.builtin import builtin_rows, by_oid
+from sql.system.operator_classes import BTREE, default_class
 from sql.system.pg_relations import collation_of
 from sql.system.state import OWNER, SystemState, owner_of
-from sql.system.type_data import FUNCTIONS, TYPES
+from sql.system.texts import domain_default
+from sql.system.type_data import TYPES
+from storage.types.range_values import multirange_of
 from storage.types.type_names import info, internal_name, type_category, type_length, type_oid, typmod
 
 _PG_CATALOG: Final = INTERNAL_SCHEMAS["pg_catalog"]
 _SUBSCRIPTS: Final = {"name": "raw_array_subscript_handler", "jsonb": "jsonb_subscript_handler"}
-_INTERNAL: Final = 12
 
 
 @cache
 def functions() -> MappingProxyType[int, str]:
-    """The names of functions that a regproc column can refer to, by oid."""
-    pairs = (
-        part.split(":") for part in (*FUNCTIONS.split(), *OPERATOR_FUNCTIONS.split(), *ORDERED_SET_FUNCTIONS.split())
-    )
-    return MappingProxyType({int(oid): name for oid, name in pairs})
+    """The names of the built-in functions, by oid."""
+    return MappingProxyType({oid: row["proname"] or "" for oid, row in by_oid("pg_proc").items()})
 
 
 @cache
 def function_oids() -> MappingProxyType[str, int]:
-    """The inverse of ``functions``."""
-    return MappingProxyType({name: oid for oid, name in functions().items()})
+    """The inverse of ``functions``; the first of several with one name."""
+    return MappingProxyType({name: oid for oid, name in reversed([*functions().items()])})
 
 
 @cache
 def type_names() -> MappingProxyType[int, str]:
     """pg_type.typname by oid."""
     return MappingProxyType({int(line.split()[0]): line.split()[1] for line in TYPES.strip().splitlines()})
+
+
+@cache
+def pseudo_types() -> MappingProxyType[str, int]:
+    """The oids of the types of functions' arguments alone, by name."""
+    lines = (line.split() for line in TYPES.strip().splitlines())
+    return MappingProxyType({name: int(oid) for oid, name, _, _, kind, *_ in lines if kind == "p"})
 
 
 @cache
@@ -84,7 +90,7 @@ def pg_type(state: SystemState, row: Row) -> Iterator[Datums]:
             "typisdefined": True, "typdelim": ",", "typtypmod": -1,
         }  # fmt: skip
         if relation.domain:
-            yield row(**_domain(relation), **shared | {"typtypmod": typmod(relation.columns[0].type)})
+            yield row(**_domain(state, relation), **shared | {"typtypmod": typmod(relation.columns[0].type)})
             yield row(
                 **_array(ROW_ARRAY_BASE + relation.oid, relation.name, relation.oid, "i"), **shared, **of("array")
             )
@@ -112,15 +118,17 @@ def _acl(state: SystemState, relation: Relation) -> tuple[str, ...] | None:
     return own_acl(securable(relation), state.roles) if relation.kind is RelationKind.TYPE else None
 
 
-def _domain(domain: Relation) -> dict[str, object]:
+def _domain(state: SystemState, domain: Relation) -> dict[str, object]:
     """The columns of pg_type that a domain has of its own."""
     (value,) = domain.columns
+    default = domain_default(state, domain)
     length = type_length(value.type)
     return {
         "oid": domain.oid, "typname": domain.name, "typarray": ROW_ARRAY_BASE + domain.oid, "typtype": "d",
         "typlen": length, "typbyval": length in (1, 2, 4, 8), "typalign": "i",
         "typcategory": type_category(value.type),
-        "typstorage": "p" if length > 0 else "x", "typnotnull": not value.nullable, "typdefault": value.default,
+        "typstorage": "p" if length > 0 else "x", "typnotnull": not value.nullable, "typdefault": default,
+        "typdefaultbin": default,
         "typbasetype": type_oid(value.type) if value.domain is None else value.domain.oid,
         "typcollation": collation_of(value.type),
     }  # fmt: skip
@@ -141,14 +149,26 @@ def pg_enum(state: SystemState, row: Row) -> Iterator[Datums]:
             yield row(oid=label.oid, enumtypid=type_.id, enumsortorder=float(i + 1), enumlabel=label.text)
 
 
-def pg_proc(state: SystemState, row: Row) -> Iterator[Datums]:
-    for oid, name in functions().items():
+def pg_range(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_range")
+    for relation in sorted((t for t in state.types() if t.multirange is not None), key=lambda r: r.oid):
+        own = relation.own_type
+        inside = relation.columns[0].type
         yield row(
-            oid=oid, proname=name, pronamespace=_PG_CATALOG, proowner=OWNER, prolang=_INTERNAL, procost=1.0,
-            prokind="f", proisstrict=True, provolatile="i", proparallel="s", prosrc=name,
+            rngtypid=type_oid(own), rngsubtype=type_oid(inside), rngmultitypid=type_oid(multirange_of(own)),
+            rngcollation=collation_of(inside), rngsubopc=default_class(BTREE, inside),
         )  # fmt: skip
+
+
+def pg_proc(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_proc")
     yield from pg_routines.rows(state, row)
 
 
 def pg_aggregate(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_aggregate")
     yield from pg_routines.aggregates(state, row, function_oids())
+
+
+def pg_cast(state: SystemState, row: Row) -> Iterator[Datums]:
+    yield from builtin_rows("pg_cast")

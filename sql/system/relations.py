@@ -13,11 +13,13 @@ from sql.catalog.catalog import Relation
 from sql.catalog.system.definitions import Datums, Row, definitions
 from sql.system import (
     information_schema,
+    pg_dependencies,
     pg_operators,
     pg_relations,
     pg_roles,
     pg_sequences,
     pg_server,
+    pg_text_search,
     pg_triggers,
     pg_types,
     privileges,
@@ -25,11 +27,13 @@ from sql.system import (
 from sql.system.state import SystemState
 
 _MODULES: Final = (
+    ("pg_catalog", pg_dependencies),
     ("pg_catalog", pg_operators),
     ("pg_catalog", pg_relations),
     ("pg_catalog", pg_sequences),
     ("pg_catalog", pg_roles),
     ("pg_catalog", pg_server),
+    ("pg_catalog", pg_text_search),
     ("pg_catalog", pg_triggers),
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),

@@ -46,6 +46,15 @@ def default_text(state: SystemState, table: Relation, column: TableColumn, *, pr
     return _next_value(state, column)
 
 
+def domain_default(state: SystemState, domain: Relation) -> str | None:
+    """A domain's DEFAULT, in the form of pg_get_expr."""
+    (value,) = domain.columns
+    if is_null(value.default) or value.default is None:
+        return None
+    definitions = Definitions(names_of(state), (), domain.name)
+    return _shown(lambda text: definitions.text(text, value.type), value.default)
+
+
 def _next_value(state: SystemState, column: TableColumn) -> str | None:
     assert column.generated is not None
     sequence = None if column.generated.identity else state.reader.by_id(column.generated.sequence)

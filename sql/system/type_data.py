@@ -1,4 +1,4 @@
-"""The types of pg_type and the functions that they refer to, with their oids, from PostgreSQL 15."""
+"""The types of pg_type, with their oids, from PostgreSQL 15."""
 
 from __future__ import annotations
 
@@ -68,41 +68,40 @@ _TYPES: Final = """
 3807 _jsonb -1 f b A f 3802 0 array_ - i x 0
 4089 regnamespace 4 t b N f 0 4090 regnamespace - i p 0
 4090 _regnamespace -1 f b A f 4089 0 array_ - i x 0
+269 table_am_handler 4 t p P f 0 0 table_am_handler_ - i p 0
+325 index_am_handler 4 t p P f 0 0 index_am_handler_ - i p 0
+1263 _cstring -1 f b A f 2275 0 array_ - i x 0
+2202 regprocedure 4 t b N f 0 2207 regprocedure - i p 0
+2203 regoper 4 t b N f 0 2208 regoper - i p 0
+2204 regoperator 4 t b N f 0 2209 regoperator - i p 0
+2207 _regprocedure -1 f b A f 2202 0 array_ - i x 0
+2208 _regoper -1 f b A f 2203 0 array_ - i x 0
+2209 _regoperator -1 f b A f 2204 0 array_ - i x 0
+2275 cstring -2 f p P f 0 1263 cstring_ - c p 0
+2279 trigger 4 t p P f 0 0 trigger_ - i p 0
+2280 language_handler 4 t p P f 0 0 language_handler_ - i p 0
+2281 internal 8 t p P f 0 0 internal_ - d p 0
+2776 anynonarray 4 t p P f 0 0 anynonarray_ - i p 0
+3115 fdw_handler 4 t p P f 0 0 fdw_handler_ - i p 0
+3310 tsm_handler 4 t p P f 0 0 tsm_handler_ - i p 0
+3500 anyenum 4 t p P f 0 0 anyenum_ - i p 0
+3831 anyrange -1 f p P f 0 0 anyrange_ - d x 0
+3838 event_trigger 4 t p P f 0 0 event_trigger_ - i p 0
+4096 regrole 4 t b N f 0 4097 regrole - i p 0
+4097 _regrole -1 f b A f 4096 0 array_ - i x 0
+4191 regcollation 4 t b N f 0 4192 regcollation - i p 0
+4192 _regcollation -1 f b A f 4191 0 array_ - i x 0
+4537 anymultirange -1 f p P f 0 0 anymultirange_ - d x 0
+4538 anycompatiblemultirange -1 f p P f 0 0 anycompatiblemultirange_ - d x 0
+5077 anycompatible 4 t p P f 0 0 anycompatible_ - i p 0
+5078 anycompatiblearray -1 f p P f 0 0 anycompatiblearray_ - d x 0
+5079 anycompatiblenonarray 4 t p P f 0 0 anycompatiblenonarray_ - i p 0
+5080 anycompatiblerange -1 f p P f 0 0 anycompatiblerange_ - d x 0
 """
 """One type a line: oid, typname, typlen, typbyval, typtype, typcategory, typispreferred, typelem, typarray, the prefix
 of its input and output functions' names (``bool``: boolin, boolout, boolrecv, boolsend), the same for its typmod
 functions, typalign, typstorage, typcollation. Types with a definition of their own (``storage.types.definitions``) are
 not listed here."""
-
-_FUNCTIONS: Final = """
-3:heap_tableam_handler 31:byteaout 33:charout 34:namein 35:nameout 38:int2in 39:int2out 40:int2vectorin
-41:int2vectorout 42:int4in 43:int4out 44:regprocin 45:regprocout 46:textin 47:textout 54:oidvectorin 55:oidvectorout
-109:unknownin 110:unknownout 200:float4in 201:float4out 214:float8in 215:float8out 321:json_in 322:json_out
-323:json_recv 324:json_send 330:bthandler 331:hashhandler 332:gisthandler
-333:ginhandler 334:spghandler 335:brinhandler 460:int8in 461:int8out 750:array_in 751:array_out
-1044:bpcharin 1045:bpcharout 1046:varcharin 1047:varcharout 1084:date_in 1085:date_out 1143:time_in 1144:time_out
-1150:timestamptz_in 1151:timestamptz_out 1160:interval_in 1161:interval_out 1242:boolin 1243:boolout 1244:byteain
-1245:charin 1312:timestamp_in 1313:timestamp_out 1701:numeric_in 1702:numeric_out 1798:oidin 1799:oidout
-2218:regclassin 2219:regclassout 2220:regtypein 2221:regtypeout 2290:record_in 2291:record_out 2294:any_in
-2295:any_out 2296:anyarray_in 2297:anyarray_out 2298:void_in 2299:void_out 2312:anyelement_in 2313:anyelement_out
-2400:array_recv 2401:array_send 2402:record_recv 2403:record_send 2404:int2recv 2405:int2send 2406:int4recv
-2407:int4send 2408:int8recv 2409:int8send 2410:int2vectorrecv 2411:int2vectorsend 2412:bytearecv 2413:byteasend
-2414:textrecv 2415:textsend 2416:unknownrecv 2417:unknownsend 2418:oidrecv 2419:oidsend 2420:oidvectorrecv
-2421:oidvectorsend 2422:namerecv 2423:namesend 2424:float4recv 2425:float4send 2426:float8recv 2427:float8send
-2430:bpcharrecv 2431:bpcharsend 2432:varcharrecv 2433:varcharsend 2434:charrecv 2435:charsend 2436:boolrecv
-2437:boolsend 2444:regprocrecv 2445:regprocsend 2452:regclassrecv 2453:regclasssend 2454:regtyperecv 2455:regtypesend
-2460:numeric_recv 2461:numeric_send 2468:date_recv 2469:date_send 2470:time_recv 2471:time_send 2474:timestamp_recv
-2475:timestamp_send 2476:timestamptz_recv 2477:timestamptz_send 2478:interval_recv 2479:interval_send
-2502:anyarray_recv 2503:anyarray_send 2903:intervaltypmodin 2904:intervaltypmodout 2905:timestamptypmodin
-2906:timestamptypmodout 2907:timestamptztypmodin 2908:timestamptztypmodout 2909:timetypmodin 2910:timetypmodout
-2913:bpchartypmodin 2914:bpchartypmodout 2915:varchartypmodin 2916:varchartypmodout 2917:numerictypmodin
-2918:numerictypmodout 3120:void_recv 3121:void_send
-3506:enum_in 3507:enum_out 3532:enum_recv 3533:enum_send 3803:jsonb_send 3804:jsonb_out 3805:jsonb_recv 3806:jsonb_in
-4084:regnamespacein 4085:regnamespaceout
-4087:regnamespacerecv 4088:regnamespacesend 6098:jsonb_subscript_handler 6179:array_subscript_handler
-6180:raw_array_subscript_handler
-"""
-"""Functions by oid: those that regproc columns of pg_type and pg_am refer to."""
 
 
 def _with_array(line: str) -> str:
@@ -116,4 +115,3 @@ def _with_array(line: str) -> str:
 TYPES: Final = _TYPES + "".join(
     _with_array(line) for own in DEFINITIONS.values() for line in own.catalog.strip().splitlines()
 )
-FUNCTIONS: Final = " ".join((_FUNCTIONS, *(own.functions for own in DEFINITIONS.values())))

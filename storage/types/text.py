@@ -14,7 +14,7 @@ import numpy as np
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Mask, Vector
-from ivm.words import Kind, SqlType, Storage
+from ivm.words import NAMED_OIDS, Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.arrays import Row
@@ -278,7 +278,7 @@ def _record_in(type_: SqlType, text: str, style: TextStyle) -> Row:
 
 
 _STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN)
-_REGS: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
+_REGS: Final = NAMED_OIDS
 
 _PARSERS: Final[dict[Kind, _Parser]] = {
     Kind.BOOL: lambda type_, text, style: parse_bool(text),

@@ -42,6 +42,11 @@ TYPE_INFOS: Final[tuple[TypeInfo, ...]] = (
     TypeInfo(Kind.VOID, 2278, 0, 4, "P", "void"),
     TypeInfo(Kind.JSONB, 3802, 3807, -1, "U", "jsonb"),
     TypeInfo(Kind.REGNAMESPACE, 4089, 4090, 4, "N", "regnamespace", True),
+    TypeInfo(Kind.REGPROCEDURE, 2202, 2207, 4, "N", "regprocedure", True),
+    TypeInfo(Kind.REGOPER, 2203, 2208, 4, "N", "regoper", True),
+    TypeInfo(Kind.REGOPERATOR, 2204, 2209, 4, "N", "regoperator", True),
+    TypeInfo(Kind.REGROLE, 4096, 4097, 4, "N", "regrole", True),
+    TypeInfo(Kind.REGCOLLATION, 4191, 4192, 4, "N", "regcollation", True),
 )
 
 _DEFINED: Final = tuple(d.info for d in DEFINITIONS.values() if not d.family)

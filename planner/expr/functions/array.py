@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import BOOL, INT4, TEXT, Kind, SqlType
+from ivm.words import BOOL, INT4, NAME, TEXT, Kind, SqlType
 from planner.expr.functions.table import (
     ANY,
     ANYARRAY,
@@ -70,6 +70,15 @@ def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     for place in places:
         item = item[place - 1]
     return item
+
+
+@per_value("name_subscript", (NAME, INT4), SqlType(Kind.CHAR1), internal=True)
+def name_subscript(name: str, place: int) -> str | None:
+    """A byte of a name, counted from 0; behind its end there are zeros, up to its 64 bytes."""
+    data = name.encode()
+    if not 0 <= place < 64:
+        return None
+    return data[place : place + 1].decode("latin-1")
 
 
 @per_value("array_slice", (ANYARRAY, INT4), ANYARRAY, variadic=True, needs_site=True)

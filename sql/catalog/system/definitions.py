@@ -114,6 +114,13 @@ def is_vector(table: int, attribute: int) -> bool:
 
 
 @cache
+def system_oid(name: str) -> int:
+    """The oid of a relation of pg_catalog; 0 if there is none."""
+    found = (d.relation for d in definitions().values() if d.relation.schema_name == "pg_catalog")
+    return next((r.id for r in found if r.name == name), 0)
+
+
+@cache
 def definition(schema: str, name: str) -> Definition:
     """A system relation by name."""
     return next(d for d in definitions().values() if (d.relation.schema_name, d.relation.name) == (schema, name))

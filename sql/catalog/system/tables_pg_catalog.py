@@ -99,6 +99,7 @@ TABLES: Final = """
     text[], fdwoptions text[]
 1418 pg_user_mapping r: oid oid!, umuser oid!, umserver oid!, umoptions text[]
 1213 pg_tablespace r: oid oid!, spcname name!, spcowner oid!, spcacl text[], spcoptions text[]
+6243 pg_parameter_acl r: oid oid!, parname text!, paracl text[]
 3501 pg_enum r: oid oid!, enumtypid oid!, enumsortorder float4!, enumlabel name!
 3541 pg_range r: rngtypid oid!, rngsubtype oid!, rngmultitypid oid!, rngcollation oid!, rngsubopc oid!, rngcanonical
     regproc!, rngsubdiff regproc!
@@ -123,6 +124,7 @@ TABLES: Final = """
 2995 pg_largeobject_metadata r: oid oid!, lomowner oid!, lomacl text[]
 2964 pg_db_role_setting r: setdatabase oid!, setrole oid!, setconfig text[]
 3602 pg_ts_config r: oid oid!, cfgname name!, cfgnamespace oid!, cfgowner oid!, cfgparser oid!
+3603 pg_ts_config_map r: mapcfg oid!, maptokentype int4!, mapseqno int4!, mapdict oid!
 3600 pg_ts_dict r: oid oid!, dictname name!, dictnamespace oid!, dictowner oid!, dicttemplate oid!, dictinitoption
     text
 3601 pg_ts_parser r: oid oid!, prsname name!, prsnamespace oid!, prsstart regproc!, prstoken regproc!, prsend

@@ -154,6 +154,14 @@ class VerifyStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class LockStatement:
+    """``mode``: in lower case, as in LOCK TABLE … IN mode MODE."""
+
+    names: tuple[TableName, ...]
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshStatement:
     table: TableName
 
@@ -189,7 +197,8 @@ class Utility:
 Statement = (
     Query | InsertStatement | UpdateStatement | DeleteStatement | MergeStatement | CreateTableStatement
     | CreateViewStatement | CreateIndexStatement | DropStatement | TruncateStatement | CopyStatement
-    | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | PrepareStatement | ExecuteStatement
+    | SubscribeStatement | ExplainStatement | VerifyStatement | RefreshStatement | LockStatement | PrepareStatement
+    | ExecuteStatement
     | DeclareStatement | AlterTableStatement | CallStatement | CommentStatement | CreateAggregateStatement
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
     | CreateDomainStatement | AlterDomainStatement | GrantStatement

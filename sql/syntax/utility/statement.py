@@ -40,7 +40,11 @@ _NOOPS = {
     "analyze": "ANALYZE", "analyse": "ANALYZE", "checkpoint": "CHECKPOINT",
     "cluster": "CLUSTER", "reindex": "REINDEX",
 }  # fmt: skip
-_UNSUPPORTED = ("lock", "security", "import", "load")
+_UNSUPPORTED = ("security", "import", "load")
+LOCK_MODES: Final = (
+    "access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive", "exclusive",
+    "access exclusive",
+)  # fmt: skip
 _OWN_GRAMMARS: Final[tuple[Callable[[DefinitionGrammar], bound.Statement | None], ...]] = (
     sink_statement, sequence_statement, connection_statement, role_statement, default_privileges,
 )  # fmt: skip
@@ -124,6 +128,8 @@ class StatementGrammar(AlterGrammar):
                 return self._declare()
             case "refresh":
                 return self._refresh()
+            case "lock":
+                return self._lock()
             case _:
                 return nodes_statements.Utility(self._utility(word))
 
@@ -483,3 +489,20 @@ class StatementGrammar(AlterGrammar):
         if not self.accept("with", "no", "data"):
             self.accept("with", "data")
         return nodes_statements.RefreshStatement(name)
+
+    def _lock(self) -> nodes_statements.Statement:
+        """LOCK [TABLE] name, … [IN mode MODE] [NOWAIT]."""
+        self.advance()
+        self.accept("table")
+        names = tuple(self.listed(lambda: self.only_table(self.accept("only"))))
+        mode = "access exclusive"
+        if self.accept("in"):
+            words = []
+            while not self.is_word("mode") and not self.at_end():
+                words.append(self.label())
+            self.expect("mode")
+            mode = " ".join(words)
+        if mode not in LOCK_MODES:
+            raise self.error()
+        self.accept("nowait")
+        return nodes_statements.LockStatement(names, mode)

@@ -182,3 +182,9 @@ def test_options_survive_a_restart(tmp_path_factory: pytest.TempPathFactory) -> 
         assert client.rows(options) == [("{security_barrier=true,check_option=cascaded}",)]
     finally:
         server.close()
+
+
+def test_a_check_option_in_another_schema(client: Client) -> None:
+    client.run("CREATE SCHEMA elsewhere; SET search_path = elsewhere; CREATE TABLE base (a int)")
+    client.run("CREATE VIEW positive AS SELECT a FROM base WHERE a > 0 WITH CHECK OPTION")
+    assert client.state("INSERT INTO positive VALUES (-1)") == "44000"

@@ -11,7 +11,7 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.formula import Register
 from ivm.rows import Mask, Words
-from ivm.words import FLOAT4, NUMERIC, Kind, SqlType, Storage
+from ivm.words import FLOAT4, NAMED_OIDS, NUMERIC, Kind, SqlType, Storage
 from planner.expr.comparison import Comparison
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.formula import BITS, Beyond, FormulaSite
@@ -36,9 +36,7 @@ from storage.types.text_number import fit_numeric
 
 INTEGERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
 FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
-REGS: Final = (
-    Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE, Kind.REGCONFIG, Kind.REGDICTIONARY,
-)  # fmt: skip
+REGS: Final = (*NAMED_OIDS, Kind.REGCONFIG, Kind.REGDICTIONARY)
 OIDS: Final = (Kind.OID, *REGS)
 _LEAST8: Final = -(2**63)
 _UNSIGNED: Final = np.int64(0xFFFFFFFF)
@@ -103,6 +101,10 @@ def from_oid(_site: CallSite, words: Words) -> Words:
     return (words << np.int64(32)) >> np.int64(32)
 
 
+@cast_vectorised((Kind.REGPROC,), (Kind.REGPROCEDURE,), total=True)
+@cast_vectorised((Kind.REGPROCEDURE,), (Kind.REGPROC,), total=True)
+@cast_vectorised((Kind.REGOPER,), (Kind.REGOPERATOR,), total=True)
+@cast_vectorised((Kind.REGOPERATOR,), (Kind.REGOPER,), total=True)
 @cast_vectorised((Kind.OID,), REGS, total=True)
 @cast_vectorised(REGS, (Kind.OID,), total=True)
 def same_oid(_site: CallSite, words: Words) -> Words:

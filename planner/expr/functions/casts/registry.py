@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeVar, Unpack
 
-from ivm.words import Kind, SqlType
+from ivm.words import NAMED_OIDS, Kind, SqlType
 from planner.expr.functions.table import ANY, CallingConvention, Facts, Function, Raises, register, type_key
 
 CastContext = Literal["implicit", "assignment", "explicit"]
@@ -31,7 +31,7 @@ RAISING_CASTS: Final = (CAST, ASSIGNMENT_CAST)
 _STRINGS: Final = frozenset({Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN})
 
 
-_REGS: Final = "regclass regtype regproc regnamespace regconfig regdictionary"
+_REGS: Final = " ".join(kind.value for kind in (*NAMED_OIDS, Kind.REGCONFIG, Kind.REGDICTIONARY))
 
 
 def _pairs(text: str) -> dict[Kind, frozenset[Kind]]:
@@ -56,6 +56,9 @@ _ASSIGNMENT: Final = _pairs(
     "float8: float4 int2 int4 int8 numeric; int4: int2; int8: int2 int4; interval: time; name: bpchar varchar;"
     "numeric: int2 int4 int8; oid: int4 int8; reg*: int4 int8;"
     "text: char; timestamp: date time; timestamptz: date time timestamp; varchar: char"
+)
+_SAME_OBJECT: Final = frozenset(
+    {frozenset({Kind.REGPROC, Kind.REGPROCEDURE}), frozenset({Kind.REGOPER, Kind.REGOPERATOR})}
 )
 _EXPLICIT: Final = _pairs("bool: int4; char: int4; int4: bool char; jsonb: bool float4 float8 int2 int4 int8 numeric")
 _NONE: Final[frozenset[Kind]] = frozenset()
@@ -82,6 +85,8 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
         return None
     if (declared := _DECLARED.get((a, b))) is not None:
         return declared
+    if {a, b} in _SAME_OBJECT:
+        return "implicit"
     if a is b or (a is Kind.UNKNOWN and b is not Kind.RECORD) or b in _IMPLICIT.get(a, _NONE):
         return "implicit"
     if b in _ASSIGNMENT.get(a, _NONE) or (b in _STRINGS and b is not Kind.UNKNOWN):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Vector, Words
-from ivm.words import Kind
+from ivm.words import NAMED_OIDS, Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.table import CallSite, Raises, Volatility
 from storage.types.codec import decode
@@ -35,7 +35,7 @@ _BY_SETTINGS: Final = (
     Kind.RECORD,
     *(kind for kind, own in DEFINITIONS.items() if own.by_settings),
 )
-_BY_CATALOG: Final = (Kind.REGCLASS, Kind.REGTYPE, Kind.REGPROC, Kind.REGNAMESPACE)
+_BY_CATALOG: Final = NAMED_OIDS
 
 
 def style_of(site: CallSite) -> TextStyle:

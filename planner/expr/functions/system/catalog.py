@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, INT4, NAME, OID, REGCLASS, REGNAMESPACE, REGPROC, REGTYPE, TEXT, Kind, SqlType
+from ivm.words import (
+    BOOL,
+    INT4,
+    NAME,
+    OID,
+    REGCLASS,
+    REGCOLLATION,
+    REGNAMESPACE,
+    REGOPER,
+    REGOPERATOR,
+    REGPROC,
+    REGPROCEDURE,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    Kind,
+    SqlType,
+)
 from planner.expr.functions.table import CallSite, per_value, session_of
 from storage.types.type_names import format_type, type_from_oid
 
@@ -29,6 +46,11 @@ def pg_get_userbyid(site: CallSite, oid: int) -> str:
 @per_value("to_regtype", (TEXT,), REGTYPE, volatility="stable", needs_site=True)
 @per_value("to_regproc", (TEXT,), REGPROC, volatility="stable", needs_site=True)
 @per_value("to_regnamespace", (TEXT,), REGNAMESPACE, volatility="stable", needs_site=True)
+@per_value("to_regprocedure", (TEXT,), REGPROCEDURE, volatility="stable", needs_site=True)
+@per_value("to_regoper", (TEXT,), REGOPER, volatility="stable", needs_site=True)
+@per_value("to_regoperator", (TEXT,), REGOPERATOR, volatility="stable", needs_site=True)
+@per_value("to_regrole", (TEXT,), REGROLE, volatility="stable", needs_site=True)
+@per_value("to_regcollation", (TEXT,), REGCOLLATION, volatility="stable", needs_site=True)
 def registered(site: CallSite, name: str) -> int | None:
     """NULL if there is none; numbers, which the types read as oids, are no names here."""
     if name == "-" or (name.isascii() and name.isdigit()):
@@ -38,7 +60,7 @@ def registered(site: CallSite, name: str) -> int | None:
     try:
         return session_of(site).reg_in(site.result, name)
     except SqlError as error:
-        if error.sqlstate in ("42P01", "42704", "42883", "3F000", "42602"):
+        if error.sqlstate in ("42P01", "42704", "42883", "42725", "3F000", "42602"):
             return None
         raise
 

@@ -33,6 +33,10 @@ def _listed(
     add(name, args, lambda _: types, made, nullable=True, names=tuple(columns), row=len(columns) > 1)
 
 
+def _cut(option: object) -> tuple[str, str, str]:
+    return str(option).partition("=")
+
+
 def _identity(session: SessionFunctions, catalog: int, oid: int, number: int) -> Sequence[tuple[Any, ...]]:
     found = session.described_object(catalog, oid, number)
     return [(found.kind, found.schema, found.name, found.identity)]
@@ -53,6 +57,11 @@ _listed(
 _listed(
     "pg_partition_tree", (REGCLASS,), {"relid": REGCLASS, "parentrelid": REGCLASS, "isleaf": BOOL, "level": INT4},
     lambda session, oid: session.partition_tree(oid),
+)  # fmt: skip
+_listed(
+    "pg_options_to_table", (_TEXTS,), {"option_name": TEXT, "option_value": TEXT},
+    lambda session, options: [(name, value if equals else None) for name, equals, value in map(_cut, options)],
+    nulls=False,
 )  # fmt: skip
 _listed("pg_listening_channels", (), {"pg_listening_channels": TEXT}, lambda s: [(c,) for c in s.listening_channels()])
 _listed(

@@ -85,7 +85,9 @@ def pg_size_bytes(text: str) -> int:
     return rounded
 
 
+@per_value("pg_tablespace_size", (NAME,), INT8, volatility="stable")
+@per_value("pg_tablespace_size", (OID,), INT8, volatility="stable")
 @per_value("pg_database_size", (NAME,), INT8, volatility="stable")
 @per_value("pg_database_size", (OID,), INT8, volatility="stable")
-def pg_database_size(database: str | int) -> None:
-    """The size of one database is unknown: the whole server shares the store."""
+def pg_database_size(name: str | int) -> None:
+    """The size of one database or tablespace is unknown: the whole server shares the store."""

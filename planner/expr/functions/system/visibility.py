@@ -26,13 +26,17 @@ def pg_type_is_visible(site: CallSite, oid: int) -> bool:
     return session_of(site).type_is_visible(oid)
 
 
-@per_value("pg_function_is_visible", (OID,), BOOL, volatility="stable")
-@per_value("pg_operator_is_visible", (OID,), BOOL, volatility="stable")
+@per_value("pg_function_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
+def pg_function_is_visible(site: CallSite, oid: int) -> bool | None:
+    return session_of(site).function_is_visible(oid)
+
+
+@per_value("pg_operator_is_visible", (OID,), BOOL, volatility="stable", needs_site=True)
+def pg_operator_is_visible(site: CallSite, oid: int) -> bool | None:
+    return session_of(site).operator_is_visible(oid)
+
+
 @per_value("pg_collation_is_visible", (OID,), BOOL, volatility="stable")
-def always_visible(oid: int) -> bool:
-    return True
-
-
 @per_value("pg_conversion_is_visible", (OID,), BOOL, volatility="stable")
 @per_value("pg_opclass_is_visible", (OID,), BOOL, volatility="stable")
 @per_value("pg_opfamily_is_visible", (OID,), BOOL, volatility="stable")
