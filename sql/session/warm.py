@@ -40,6 +40,7 @@ _STATEMENTS: Final = (
     "SELECT * FROM a ORDER BY g, x DESC",
     "SELECT a.g, sum(b.n) FROM a JOIN b ON a.g = b.g GROUP BY a.g ORDER BY 2",
     "COPY (SELECT * FROM a) TO STDOUT",
+    "SELECT 'ab' ~ '(a|a*)\\1c'",
     "VERIFY MATERIALIZED VIEW v",
     "VERIFY MATERIALIZED VIEW r",
 )

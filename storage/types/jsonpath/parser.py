@@ -10,7 +10,8 @@ from typing import Final
 from ivm.errors import SqlError, too_deep
 from storage.types.jsonpath.lexer import Token, TokenKind, syntax_error, tokens
 from storage.types.jsonpath.nodes import COMPARISONS, PREDICATES, UNBOUNDED, Item, Path, Step
-from storage.types.patterns import Regex, regex
+from storage.types.regex.expressions import regex
+from storage.types.regex.matching import Regex
 from storage.types.text_number import parse_integer, parse_numeric
 
 METHODS: Final = ("abs", "size", "type", "floor", "double", "ceiling", "keyvalue")

@@ -8,7 +8,10 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
-from storage.types.patterns import Regex, like_pattern, regex, similar_substring, similar_to_regex
+from storage.types.like import like_pattern
+from storage.types.regex.expressions import regex
+from storage.types.regex.matching import Regex
+from storage.types.regex.similar import similar_substring, similar_to_regex
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 """Patterns see the padding of character(n), which its cast to text removes."""
@@ -24,10 +27,7 @@ def like(value: str, pattern: str) -> bool:
 
 def matches_like(value: str, pattern: str, ignore_case: bool) -> bool:
     """Whether a text matches a LIKE pattern, whose escape is a backslash. Raises 22025."""
-    found = like_pattern(pattern, "\\", ignore_case).fullmatch(value)
-    if found is not None and "dangling" in found.re.groupindex:
-        raise SqlError("22025", "LIKE pattern must not end with escape character")
-    return found is not None
+    return like_pattern(pattern, "\\", ignore_case).matches(value)
 
 
 @per_value("!~~", (BPCHAR, TEXT), BOOL, makes_null=False)
@@ -104,7 +104,7 @@ def substring_regex(value: str, pattern: str) -> str | None:
     found = regex(pattern).find(value)
     if found is None:
         return None
-    return found[1] if found.re.groups else found[0]
+    return found[1] if found.group_count else found[0]
 
 
 @per_value("regexp_match", (TEXT, TEXT, TEXT), TEXTS)
@@ -139,8 +139,8 @@ def regexp_replace(value: str, pattern: str, new: str, flags: str = "") -> str:
     out: list[str] = []
     at = 0
     for found in compiled.find_all(value):
-        out += (value[at : found.start()], expanded(new, found.group(0), found.groups()))
-        at = found.end()
+        out += (value[at : found.start], expanded(new, found.whole, found.groups()))
+        at = found.end
         if not every:
             break
     return "".join(out) + value[at:]
@@ -179,10 +179,10 @@ def regexp_split(value: str, pattern: str, flags: str = "") -> list[str]:
     parts: list[str] = []
     at = 0
     for found in compiled.find_all(value):
-        if found.start() == found.end() and found.start() in (at if parts or at else 0, len(value)):
+        if found.start == found.end and found.start in (at if parts or at else 0, len(value)):
             continue
-        parts.append(value[at : found.start()])
-        at = found.end()
+        parts.append(value[at : found.start])
+        at = found.end
     parts.append(value[at:])
     return parts
 

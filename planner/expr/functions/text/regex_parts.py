@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
 from ivm.errors import SqlError
 from ivm.words import INT4, TEXT
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.regex import expanded
-from storage.types.patterns import regex
+from storage.types.regex.expressions import regex
+from storage.types.regex.matching import Match
 
 
 def _positive(name: str, number: int, least: int = 1) -> None:
@@ -17,7 +17,7 @@ def _positive(name: str, number: int, least: int = 1) -> None:
         raise SqlError("22023", f'invalid value for parameter "{name}": {number}')
 
 
-def _matches(value: str, pattern: str, start: int, flags: str, name: str) -> list[re.Match[str]]:
+def _matches(value: str, pattern: str, start: int, flags: str, name: str) -> list[Match]:
     """The matches from a start, counted from 1, on."""
     _positive("start", start)
     if "g" in flags:
@@ -48,7 +48,7 @@ def regexp_instr(
         raise SqlError("22023", f'invalid value for parameter "endoption": {endoption}')
     _positive("subexpr", group, 0)
     found = next(islice(_matches(value, pattern, start, flags, "regexp_instr()"), n - 1, None), None)
-    if found is None or group > found.re.groups:
+    if found is None or group > found.group_count:
         return 0
     return found.span(group)[endoption] + 1
 
@@ -63,7 +63,7 @@ def regexp_substr(value: str, pattern: str, start: int = 1, n: int = 1, flags: s
     _positive("n", n)
     _positive("subexpr", group, 0)
     found = next(islice(_matches(value, pattern, start, flags, "regexp_substr()"), n - 1, None), None)
-    return None if found is None or group > found.re.groups else found.group(group)
+    return None if found is None or group > found.group_count else found[group]
 
 
 @per_value("regexp_replace", (TEXT, TEXT, TEXT, INT4), TEXT)
@@ -79,6 +79,6 @@ def regexp_replace_from(value: str, pattern: str, new: str, start: int, n: int |
     out: list[str] = []
     at = 0
     for found in wanted:
-        out += (value[at : found.start()], expanded(new, found.group(0), found.groups()))
-        at = found.end()
+        out += (value[at : found.start], expanded(new, found.whole, found.groups()))
+        at = found.end
     return "".join(out) + value[at:]
