@@ -171,8 +171,8 @@ class SqlType:
     numeric, or of an interval its fields (``storage/types/interval_fields.py``); ``element`` of an array. None means
     unconstrained. ``fields``: names and types of a row (RECORD), empty for rows of any type; ``enum``: of an ENUM.
     ``subtype``: of a RANGE's bounds; of a MULTIRANGE, its range type. ``named``: which range, multirange or composite
-    type it is. ``domain``: the domain that its values belong to, as the catalog has it; types are the same with and
-    without it.
+    type it is. ``domain``: the domain that its values belong to, as the catalog has it; ``zero_based``: of int2vector
+    and oidvector, arrays whose subscripts begin at 0. Types are the same with and without these two.
     """
 
     kind: Kind
@@ -184,6 +184,7 @@ class SqlType:
     subtype: SqlType | None = None
     named: NamedType | None = None
     domain: Any = field(default=None, compare=False, repr=False)
+    zero_based: bool = field(default=False, compare=False, repr=False)
 
     @property
     def plain(self) -> SqlType:

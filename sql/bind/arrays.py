@@ -119,7 +119,7 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
         return Call(function.key, (base, *places), base.type.element, True)
     (function, *_) = overloads("array_slice")
     bounds = [bound for one in reversed(chain) for bound in _slice(b, one)]
-    return Call(function.key, (base, *bounds), replace(base.type, domain=None), True)
+    return Call(function.key, (base, *bounds), replace(base.type, domain=None, zero_based=False), True)
 
 
 def _slice(b: Binder, node: nodes.Subscript) -> tuple[Scalar, Scalar]:

@@ -45,6 +45,7 @@ def call(b: Binder, node: nodes.Apply) -> Scalar:
 
 
 def _call(b: Binder, node: nodes.Apply) -> Scalar:
+    node = parameters.without_void(b, node)
     found = routine_resolution.routine_overloads(b.env, node.name)
     if found and node.within:
         ordered = own_ordered_set(b, node, found)

@@ -73,7 +73,7 @@ def _rows(
 ) -> _Rows:
     """One function's rows; a row that is a value is its fields."""
     if isinstance(node, nodes.Apply):
-        node = table_functions.defining(binder, node, definitions)
+        node = table_functions.defining(binder, parameters.without_void(binder, node), definitions)
     found = _routine(binder, node, definitions, ref.at) if isinstance(node, nodes.Apply) else None
     returned: SqlType | None = None
     if found is not None:

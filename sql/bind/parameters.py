@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ivm.words import Kind
 from planner.expr.functions.parameters import PARAMETERS, REQUIRED, Default
 from sql.bind.environment import Binder
 from sql.bind.overloads import no_function
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constants import Param
 
 
 def positional(b: Binder, name: str, node: nodes.Apply) -> nodes.Apply:
@@ -29,6 +31,21 @@ def positional(b: Binder, name: str, node: nodes.Apply) -> nodes.Apply:
         raise no_function(name, [b.bind(a).type for a in node.args], node.at)
     args = tuple(found[n] if n in found else _default(known[n], node.at) for n in wanted)
     return replace(node, args=args, names=())
+
+
+def without_void(b: Binder, node: nodes.Apply) -> nodes.Apply:
+    """The call without parameters that the client declared as void: JDBC has one for what a function returns."""
+    declared = b.env.parameters.types
+
+    def is_void(arg: nodes.Expr) -> bool:
+        known = declared[arg.index - 1] if isinstance(arg, Param) and 0 < arg.index <= len(declared) else None
+        return known is not None and known.kind is Kind.VOID
+
+    if not any(map(is_void, node.args)):
+        return node
+    kept = [i for i, arg in enumerate(node.args) if not is_void(arg)]
+    names = tuple(node.names[i] for i in kept) if node.names else ()
+    return replace(node, args=tuple(node.args[i] for i in kept), names=names)
 
 
 def _default(value: Default, at: int) -> nodes.Expr:

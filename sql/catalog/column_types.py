@@ -89,7 +89,7 @@ def type_from_name(name: str, args: Sequence[int] = (), position: int | None = N
     if name.endswith("[]"):
         return array_of(type_from_name(name[:-2].rstrip(), args, position))
     if name in _VECTORS:
-        return array_of(SqlType(Kind.INT2 if name == "int2vector" else Kind.OID))
+        return SqlType(Kind.ARRAY, element=SqlType(Kind.INT2 if name == "int2vector" else Kind.OID), zero_based=True)
     if name.startswith("_") and (name[1:] in _ALIASES or name[1:] in _FAMILIES):
         return array_of(type_from_name("bpchar" if name == "_bpchar" else name[1:], args, position))
     if name == '"bit"':

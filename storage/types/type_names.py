@@ -60,6 +60,8 @@ _ARRAY_BY_OID: Final = {info.array_oid: SqlType(info.kind) for info in INFO.valu
 _FAMILY_CATEGORIES: Final = {Kind.RANGE: "R", Kind.MULTIRANGE: "R", Kind.RECORD: "C"}
 _TIMES: Final = (Kind.TIME, Kind.TIMETZ, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _COUNTED: Final = (Kind.BIT, Kind.VARBIT)
+VECTOR_OIDS: Final = {Kind.INT2: 22, Kind.OID: 30}
+"""int2vector and oidvector, by the type of their elements."""
 _FULL_RANGE: Final = 0x7FFF
 
 
@@ -75,6 +77,8 @@ def info(type_: SqlType) -> TypeInfo:
 
 def type_oid(type_: SqlType) -> int:
     """The OID of a type; 0 for an array whose element has no array type."""
+    if type_.zero_based and type_.element is not None:
+        return VECTOR_OIDS[type_.element.kind]
     if type_.kind is Kind.ARRAY:
         return info(type_.element).array_oid if type_.element is not None else 0
     return info(type_).oid
@@ -82,8 +86,9 @@ def type_oid(type_: SqlType) -> int:
 
 def type_from_oid(oid: int, typmod: int = -1) -> SqlType | None:
     """The type of an OID and typmod, None if it is not one of ours. int2vector and oidvector read as arrays."""
-    if oid in (22, 30):
-        return SqlType(Kind.ARRAY, element=SqlType(Kind.INT2 if oid == 22 else Kind.OID))
+    for kind, own in VECTOR_OIDS.items():
+        if own == oid:
+            return SqlType(Kind.ARRAY, element=SqlType(kind), zero_based=True)
     if (plain := _BY_OID.get(oid)) is not None:
         return with_typmod(plain, typmod)
     element = _ARRAY_BY_OID.get(oid)

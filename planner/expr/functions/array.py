@@ -64,6 +64,8 @@ def make_array(site: CallSite, *items: Any) -> Array:
 @per_value("array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True)
 def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     lengths = _shape(array, site.args[0])
+    if site.args[0].zero_based:
+        places = tuple(place + 1 for place in places)
     if len(lengths) != len(places) or not all(1 <= p <= n for p, n in zip(places, lengths, strict=True)):
         return None
     item: Any = array
@@ -87,6 +89,8 @@ def array_slice(site: CallSite, array: Array, *bounds: int) -> Array:
     lengths = _shape(array, site.args[0])
     if len(bounds) > 2 * len(lengths):
         return ()
+    if site.args[0].zero_based:
+        bounds = tuple(min(bound, 2**31 - 2) + 1 for bound in bounds)
     pairs = zip(bounds[::2], bounds[1::2], strict=True)
     cut = [(max(low, 1) - 1, min(high, n)) for (low, high), n in zip(pairs, lengths, strict=False)]
     return () if any(first >= end for first, end in cut) else _cut(array, cut)
@@ -180,8 +184,13 @@ def _filled(array: Array, cut: Sequence[tuple[int, int]], items: Iterator[Any]) 
     return (*longer[:first], *(_filled(inner or (), cut[1:], items) for inner in longer[first:end]), *longer[end:])
 
 
-@per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
+def array_upper(site: CallSite, array: Array, dimension: int) -> int | None:
+    length = array_length(site, array, dimension)
+    return length if length is None else length - site.args[0].zero_based
+
+
+@per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
     lengths = _shape(array, site.args[0])
     return lengths[dimension - 1] if 1 <= dimension <= len(lengths) else None
@@ -189,7 +198,7 @@ def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
 
 @per_value("array_lower", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_lower(site: CallSite, array: Array, dimension: int) -> int | None:
-    return None if array_length(site, array, dimension) is None else 1
+    return None if array_length(site, array, dimension) is None else 1 - site.args[0].zero_based
 
 
 @per_value("array_ndims", (ANYARRAY,), INT4, needs_site=True)
@@ -199,7 +208,8 @@ def array_ndims(site: CallSite, array: Array) -> int | None:
 
 @per_value("array_dims", (ANYARRAY,), TEXT, needs_site=True)
 def array_dims(site: CallSite, array: Array) -> str | None:
-    return "".join(f"[1:{n}]" for n in _shape(array, site.args[0])) or None
+    first = 1 - site.args[0].zero_based
+    return "".join(f"[{first}:{n - 1 + first}]" for n in _shape(array, site.args[0])) or None
 
 
 @per_value("cardinality", (ANYARRAY,), INT4, needs_site=True)
@@ -267,7 +277,8 @@ def _positions(site: CallSite, array: Array, item: Any) -> list[int]:
     if len(_shape(array, site.args[0])) > 1:
         raise unsupported("searching for elements in multidimensional arrays")
     wanted = _class(element, item)
-    return [place for place, other in enumerate(array, 1) if _class(element, other) == wanted]
+    first = 1 - site.args[0].zero_based
+    return [place for place, other in enumerate(array, first) if _class(element, other) == wanted]
 
 
 @per_value("array_remove", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)

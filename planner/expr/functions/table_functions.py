@@ -190,10 +190,20 @@ def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: in
 
     def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool = False) -> Sequence[int]:
         lengths = shape(array, of_intervals)
-        numbers = range(1, lengths[dimension - 1] + 1) if 1 <= dimension <= len(lengths) else range(0)
+        first = 1 - types[0].zero_based
+        numbers = range(first, lengths[dimension - 1] + first) if 1 <= dimension <= len(lengths) else range(0)
         return numbers[::-1] if back else numbers
 
     return each(INT4, compute)(vectors, types, count, context)
+
+
+def _expanded(context: Context, types: tuple[SqlType, ...], array: tuple[Any, ...]) -> Sequence[tuple[Any, int]]:
+    """Each element with its number, from 1."""
+    return [(element, number) for number, element in enumerate(array, 1)]
+
+
+def _numbered(types: Sequence[SqlType]) -> Sequence[SqlType]:
+    return (*_elements(types), INT4)
 
 
 def _string_to_table(
@@ -220,6 +230,10 @@ def _register() -> None:
     add("unnest", (ANYMULTIRANGE,), _elements, _unnest_ranges, nullable=True)
     add("generate_subscripts", (ANYARRAY, INT4), INT4, _subscripts)
     add("generate_subscripts", (ANYARRAY, INT4, SqlType(Kind.BOOL)), INT4, _subscripts)
+    add(
+        "_pg_expandarray", (ANYARRAY,), _numbered, each_row(_numbered, _expanded), nullable=True, names=("x", "n"),
+        row=True,
+    )  # fmt: skip
     for count in (2, 3):
         add("regexp_split_to_table", (TEXT,) * count, TEXT, each(TEXT, lambda c, *args: regexp_split(*args)))
     add("pg_partition_ancestors", (REGCLASS,), REGCLASS, each(REGCLASS, _partition_ancestors), names=("relid",))

@@ -47,7 +47,7 @@ class Definition:
 
 def _type(text: str) -> SqlType:
     if text in VECTORS:
-        return SqlType(Kind.ARRAY, element=_type(VECTORS[text]))
+        return SqlType(Kind.ARRAY, element=_type(VECTORS[text]), zero_based=True)
     if text.endswith("[]"):
         return SqlType(Kind.ARRAY, element=_type(text[:-2]))
     return SqlType(Kind(text))

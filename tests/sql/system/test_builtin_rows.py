@@ -105,3 +105,21 @@ def test_tableoid_of_a_padded_table(client: Client) -> None:
     assert client.rows(
         "SELECT (SELECT p.tableoid::regclass::text FROM (VALUES (1)) w(y) WHERE y = 1) FROM padded p"
     ) == [("padded",)]
+
+
+def test_vectors_count_from_zero(client: Client) -> None:
+    client.run("CREATE TABLE vectors (a int, b int, c int, PRIMARY KEY (c, a))")
+    of = "FROM pg_index i WHERE indrelid = 'vectors'::regclass"
+    parts = "indkey[0], indkey[1], indkey[2], (indkey[0:0])[1], array_lower(indkey, 1), array_upper(indkey, 1)"
+    assert client.rows(f"SELECT {parts} {of}") == [("3", "1", None, "3", "0", "1")]
+    assert client.rows(f"SELECT array_position(indkey, 1::int2), pg_typeof(indkey)::text, indkey {of}") == [
+        ("1", "int2vector", "3 1")
+    ]
+    keys = f"SELECT indexrelid, generate_subscripts(indkey, 1) AS k {of}"
+    assert client.rows(f"SELECT k, pg_get_indexdef(indexrelid, k + 1, true) FROM ({keys}) s ORDER BY k") == [
+        ("0", "c"),
+        ("1", "a"),
+    ]
+    expanded = "SELECT (information_schema._pg_expandarray(indkey)).n, (information_schema._pg_expandarray(indkey)).x"
+    assert client.rows(f"{expanded} {of}") == [("1", "3"), ("2", "1")]
+    assert client.rows("SELECT ('{7,8}'::int2[])[1], array_lower('{7,8}'::int2[], 1)") == [("7", "1")]
