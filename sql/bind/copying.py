@@ -15,6 +15,7 @@ from sql.bind.environment import Environment
 from sql.bind.lookup import lookup_in_schema
 from sql.bind.namespace import Visible, one_table
 from sql.bind.query import bind_top
+from sql.bind.row_security import refuse_restricted
 from sql.bind.scope import NameScope
 from sql.bind.subscribe import subscribe
 from sql.bind.target import column_default, column_positions, copy_target
@@ -40,6 +41,8 @@ def _copy_from(env: Environment, node: nodes_statements.CopyStatement) -> CopyFr
     use = env.use(table)
     if use is not None:
         use.need("a", (i + 1 for i in columns))
+    message, hint = "COPY FROM not supported with row-level security", "Use INSERT statements instead."
+    refuse_restricted(env, table, use, message, hint)
     names = [table.columns[i].name for i in columns]
     options = copy_options(node, [c.name for c in table.columns], names)
     check_from_stdin(node)

@@ -23,7 +23,8 @@ from sql.bind.partitions import check_partitioning
 from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
 from sql.bind.view_targets import check_updatable
-from sql.catalog.catalog import Generated, Relation, RelationKind, RelationReference, TableColumn, is_temporary
+from sql.catalog.catalog import Generated, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.references import RelationReference
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
 from sql.statements.definitions import ColumnSequence, CreateTable, CreateView, Drop, DropIndex
@@ -243,6 +244,10 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
         what = "materialized views must not use" if node.materialized else "views must not contain"
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
     query = bind_stored(env, node.query)
+    if node.materialized and env.asking is not None and env.asking.secured:
+        hint = "Let a role own the view that owns the table or has BYPASSRLS, and grant SELECT on it."
+        what = f'row-level security of table "{env.asking.secured[0].name}" in a materialized view'
+        raise unsupported(f"{what} of a role that it restricts", hint)
     if node.materialized and env.interpreted:
         hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
         raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)

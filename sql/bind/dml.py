@@ -37,6 +37,7 @@ from sql.bind.namespace import Namespace, Range, Visible
 from sql.bind.positions import column_at
 from sql.bind.query import bind_query
 from sql.bind.returning import check_steady, returning, target_rows
+from sql.bind.row_security import refuse_restricted, row_checks
 from sql.bind.scope import NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target, layer_exprs, view_range
@@ -90,7 +91,9 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         rel, finishing = _insert_query(env, target, positions, source, node)
     exprs, columns = returning(env, node.returning, _inserted_names(env, target, node.table))
     conflict = None if node.conflict is None else _on_conflict(env, target, node.table.alias, node.conflict)
-    return Insert(table, rel, exprs, columns, conflict, finishing, env.oids, target.layers)
+    reads = node.returning is not None or conflict is not None
+    layers = (*row_checks(env, table, target.base, "a", reads=reads), *target.layers)
+    return Insert(table, rel, exprs, columns, conflict, finishing, env.oids, layers)
 
 
 def _inserted_names(env: Environment, target: Target, name: nodes.TableName) -> Namespace:
@@ -117,6 +120,8 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     if node.assignments is None:
         return OnConflict(arbiters)
     table, relation = target.table, target.relation
+    message, hint = "ON CONFLICT DO UPDATE is not supported with row-level security", "Use INSERT and UPDATE instead."
+    refuse_restricted(env, table, target.base, message, hint)
     width = len(table.columns)
     if target.layers:
         last = 2 * width + len(layer_exprs(target)) - len(target.layers[-1].exprs)
@@ -358,9 +363,10 @@ def _changed(
     target: Target,
     node: nodes.UpdateStatement | nodes.DeleteStatement,
     others: Sequence[nodes.TableRef],
+    command: str,
 ) -> tuple[Rel, Namespace, tuple[Branch, ...], int]:
     """The rows to change joined with FROM or USING, their names, and the branches and width of the table's rows."""
-    rel, namespace, branches, width = target_rows(env, target, node.table)
+    rel, namespace, branches, width = target_rows(env, target, node.table, f"r{command}")
     rel, namespace = with_others(env, (rel, namespace), others, None, namespace.ranges[0])
     if node.where is not None:
         scope = NameScope(namespace, clause="WHERE")
@@ -373,14 +379,15 @@ def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     target = bind_target(env, node.table, "update")
-    rel, namespace, branches, width = _changed(env, target, node, node.from_)
+    rel, namespace, branches, width = _changed(env, target, node, node.from_, "w")
     new = new_values(ExpressionBinder(env, NameScope(namespace, clause="UPDATE"), "UPDATE"), target, node.assignments)
     old = rel_columns(rel)
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
     exprs, columns = returning(env, node.returning, namespace)
     assigned = frozenset(target.table.columns[i].name for i in new if i < len(target.table.columns))
-    return Update(target.table, source, exprs, columns, branches, width if branches else 0, target.layers, assigned)
+    layers = (*row_checks(env, target.table, target.base, "w", reads=True), *target.layers)
+    return Update(target.table, source, exprs, columns, branches, width if branches else 0, layers, assigned)
 
 
 def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
@@ -389,6 +396,6 @@ def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
         env = cte.with_ctes(env, node.with_, None)
     target = bind_target(env, node.table, "delete")
     target.need("d")
-    rel, namespace, branches, width = _changed(env, target, node, node.using)
+    rel, namespace, branches, width = _changed(env, target, node, node.using, "d")
     exprs, columns = returning(env, node.returning, namespace)
     return Delete(target.table, rel, exprs, columns, branches, width if branches else 0)

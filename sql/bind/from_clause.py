@@ -25,6 +25,7 @@ from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, 
 from sql.bind.json_tables import json_table
 from sql.bind.lookup import lookup
 from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
+from sql.bind.row_security import readable
 from sql.bind.sampling import check_sampled, sampled
 from sql.bind.scope import NameScope
 from sql.bind.subquery import bind_ordered
@@ -60,7 +61,7 @@ def changed_rows(env: Environment, table: Relation, ref: nodes.TableName, use: U
         oid = replace(oid_column(rel, table), use=use)
         assert isinstance(oid.expr, Column)
         return rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
-    return _marked(env, stored(env, table, ref, use))
+    return _marked(env, stored(env, table, ref, use, commands=""))
 
 
 def changes_tree(env: Environment, table: Relation, *, only: bool) -> bool:
@@ -177,8 +178,10 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
     return stored(env, relation, ref, use)
 
 
-def stored(env: Environment, relation: Relation, ref: nodes.TableName, use: Use | None) -> FromItem:
-    """A relation of the catalog; a view is replaced by its definition."""
+def stored(
+    env: Environment, relation: Relation, ref: nodes.TableName, use: Use | None, commands: str = "r"
+) -> FromItem:
+    """A relation of the catalog; a view is replaced by its definition. ``commands``: whose policies are applied."""
     order: tuple[SortKey, ...] = ()
     if relation.kind is RelationKind.VIEW:
         rel, order = _view(env, relation)
@@ -186,6 +189,7 @@ def stored(env: Environment, relation: Relation, ref: nodes.TableName, use: Use 
         rel = inherited_rows(env, relation, only=ref.only)
     else:
         rel = Get(relation.id, relation.schema)
+    rel = readable(env, relation, rel, use, commands)
     namespace = replace(named(_relation_columns(rel, relation, use), ref, relation), order=order)
     if env.oids and relation.kind in HAVE_OIDS:
         oid = replace(oid_column(rel, relation), use=use)

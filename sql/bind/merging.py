@@ -35,6 +35,7 @@ from sql.bind.joins import TRUE, join
 from sql.bind.namespace import Namespace, Range, Visible, shift
 from sql.bind.operators import negate, operator
 from sql.bind.returning import check_steady, returning, target_rows
+from sql.bind.row_security import refuse_restricted
 from sql.bind.scope import MERGE_ACTION, NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target
@@ -76,7 +77,9 @@ def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
         bind_target(env, node.table, f"{event} merge")
     if "delete" in events:
         target.need("d")
-    rel, names, branches, width = target_rows(env, target, node.table)
+    message = "MERGE is not supported with row-level security"
+    refuse_restricted(env, target.table, target.base, message, "Use INSERT, UPDATE and DELETE instead.")
+    rel, names, branches, width = target_rows(env, target, node.table, "")
     source = bind_merged(env, names, node.source)
     _check_names(names, source[1], node)
     joined = _joined(env, node, (rel, names), source, width)

@@ -16,6 +16,7 @@ from sql.bind.environment import Environment
 from sql.bind.from_clause import changed_rows, changes_tree
 from sql.bind.inheritance_tree import wide_rows
 from sql.bind.namespace import Namespace
+from sql.bind.row_security import readable
 from sql.bind.scope import NameScope
 from sql.bind.selection import bind_targets
 from sql.bind.target import Target
@@ -47,13 +48,14 @@ def check_steady(expr: Scalar, clause: str, at: int) -> None:
 
 
 def target_rows(
-    env: Environment, target: Target, name: nodes.TableName
+    env: Environment, target: Target, name: nodes.TableName, commands: str
 ) -> tuple[Rel, Namespace, tuple[Branch, ...], int]:
     """The rows that a statement changes: the table's (wide) row, then the layers' columns; their names, and the
-    branches and width of wide rows."""
+    branches and width of wide rows. ``commands``: whose policies show them."""
     own = target.relation is target.table
     ref = replace(name, columns=()) if own else nodes.TableName(None, target.table.name, name.at, only=target.only)
     rel, namespace = changed_rows(env, target.table, ref, target.use if own else None)
+    rel = readable(env, target.table, rel, target.base, commands)
     branches: tuple[Branch, ...] = ()
     width = len(target.table.columns)
     if changes_tree(env, target.table, only=target.only):

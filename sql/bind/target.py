@@ -31,6 +31,8 @@ class Target:
     only: bool
     layers: tuple[ViewLayer, ...] = ()
     use: Use | None = field(default=None, compare=False)
+    base: Use | None = field(default=None, compare=False)
+    """The use of the table, below the views."""
 
     def need(self, privilege: str, positions: Iterable[int] = ()) -> None:
         """Note a privilege that the change needs, on these columns of the relation."""
@@ -71,7 +73,7 @@ class Target:
 
 def table_target(table: Relation, use: Use | None, *, only: bool = False) -> Target:
     """A table as a target."""
-    return Target(table, table, tuple(range(len(table.columns))), only, use=use)
+    return Target(table, table, tuple(range(len(table.columns))), only, use=use, base=use)
 
 
 def copy_target(env: Environment, name: nodes.TableName) -> Relation:

@@ -60,6 +60,8 @@ class Asking:
     role: int
     uses: list[Use] = field(default_factory=list)
     calls: list[Relation] = field(default_factory=list)
+    secured: list[Relation] = field(default_factory=list)
+    """The tables whose policies took part."""
 
     def use(self, relation: Relation, above: Use | None = None) -> Use:
         """A new use of a relation."""

@@ -103,7 +103,8 @@ def _opened(env: Environment, view: Relation, what: str, use: Use | None, *, che
     layer = replace(_layer(env, view, inner, width, select, namespace, what), checked=checked)
     if all(place is None for place in layer.places):
         raise _refused(view, what, "Views that have no updatable columns are not automatically updatable.")
-    return _Opened(Target(view, inner.table, layer.places, inner.only, (*inner.layers, layer), use), width)
+    layers = (*inner.layers, layer)
+    return _Opened(Target(view, inner.table, layer.places, inner.only, layers, use, inner.base), width)
 
 
 def row_columns(target: Target, width: int) -> tuple[Visible, ...]:

@@ -18,6 +18,8 @@ from sql.catalog.enumeration import Enumeration
 from sql.catalog.keys import INDEX_BASE, Check, ForeignKey, Index, object_name
 from sql.catalog.operators import Operator
 from sql.catalog.partitioning import PartitionBound, Partitioning
+from sql.catalog.policies import NO_SECURITY, RowSecurity
+from sql.catalog.references import RelationReference
 from sql.catalog.routine import Routine
 from sql.catalog.triggers import Trigger
 from storage.types.range_values import multirange_of
@@ -142,22 +144,6 @@ OnCommit = Literal["preserve", "drop", "delete"]
 
 
 @dataclass(frozen=True, slots=True)
-class RelationReference:
-    """What a name in a view's definition referred to when the view was created. ``places``: its offsets in the
-    definition.
-
-    ``columns``: the relation's column names in the definition, by position, if they have changed since; empty for a
-    column added later. () if the current names apply.
-    """
-
-    schema_name: str | None
-    name: str
-    relation: int
-    places: tuple[int, ...] = ()
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Relation:
     """A table, view or other object, with an ``id`` from 16384 up (system relations have Postgres's oids).
 
@@ -212,6 +198,7 @@ class Relation:
     domain: bool = False
     empties: bool = False
     operator: Operator | None = None
+    security: RowSecurity = NO_SECURITY
 
     @property
     def signed(self) -> bool:

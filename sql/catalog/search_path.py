@@ -20,8 +20,8 @@ from sql.catalog.catalog import (
     Operators,
     Relation,
     RelationKind,
-    RelationReference,
 )
+from sql.catalog.references import RelationReference
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import check_create, check_use, may_use
 

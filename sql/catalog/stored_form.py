@@ -12,23 +12,15 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.options import Joins, Late, Planning
 from sql.catalog.access_form import access_from_json, access_to_json
-from sql.catalog.catalog import (
-    PUBLIC,
-    PUBLIC_ID,
-    Catalog,
-    Generated,
-    Relation,
-    RelationKind,
-    RelationReference,
-    Sequence,
-    TableColumn,
-)
+from sql.catalog.catalog import PUBLIC, PUBLIC_ID, Catalog, Generated, Relation, RelationKind, Sequence, TableColumn
 from sql.catalog.composite import StoredTypes
 from sql.catalog.connection import Connection
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.operators import operator_from_json, operator_to_json
 from sql.catalog.partitioning import PartitionBound, Partitioning
+from sql.catalog.policies import NO_SECURITY, Guard, Policy, RowSecurity
+from sql.catalog.references import RelationReference
 from sql.catalog.routine import Types, routine_from_json, routine_to_json, type_from_json, type_to_json
 from sql.catalog.triggers import Trigger
 
@@ -97,6 +89,7 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         "checks": [astuple(c) for c in relation.checks],
         "foreign_keys": [astuple(k) for k in relation.foreign_keys],
         "triggers": [astuple(t) for t in relation.triggers],
+        "security": None if relation.security == NO_SECURITY else asdict(relation.security),
         "joins": None if relation.planning.joins is Joins.AUTO else relation.planning.joins.value,
         "undemanding": not relation.planning.demanding,
         "late": None if relation.planning.late is Late.AUTO else relation.planning.late.value,
@@ -113,6 +106,17 @@ def _relation_to_json(relation: Relation) -> dict[str, object]:
         **{name: getattr(relation, name) for name in _PLAIN},
         **{name: value for name, value in newer.items() if value},
     }
+
+
+def _security_from_json(data: Mapping[str, Any]) -> RowSecurity:
+    def guard(found: Mapping[str, Any] | None) -> Guard | None:
+        if found is None:
+            return None
+        references = tuple(RelationReference(**r) for r in found["references"])
+        return Guard(found["text"], references, found["dependencies"])
+
+    policies = (Policy(**{**p, "using": guard(p["using"]), "check": guard(p["check"])}) for p in data["policies"])
+    return RowSecurity(data["enabled"], data["forced"], tuple(policies))
 
 
 def _relation_from_json(
@@ -132,6 +136,7 @@ def _relation_from_json(
         checks=tuple(Check(*c) for c in data.get("checks", ())),
         foreign_keys=tuple(ForeignKey(*k) for k in data.get("foreign_keys", ())),
         triggers=tuple(Trigger(*t) for t in data.get("triggers", ())),
+        security=_security_from_json(data["security"]) if "security" in data else NO_SECURITY,
         routine=routine_from_json(data["routine"], types) if "routine" in data else None,
         operator=operator_from_json(data["operator"], types) if "operator" in data else None,
         enum=enums.get(data["id"]),

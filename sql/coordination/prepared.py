@@ -28,6 +28,7 @@ from sql.engine.snapshot import Published, StoredIndexes
 from sql.parse import StatementText
 from sql.settings.settings import Settings
 from sql.statements.definitions import AlterTable, CreateTable, CreateView, Definition
+from sql.statements.policies import AlterPolicy, CreatePolicy
 from sql.statements.statements import BoundStatement, Explain, Statement
 from storage.types.text_style import TextStyle
 
@@ -64,6 +65,8 @@ class Prepared:
     """The variables that its last parameters stand for, in a routine's statement."""
     runs: int = 0
     planning: Planning = DEFAULT
+    secured: str | None = None
+    """A table whose policies took part in binding it."""
     denied: SqlError | None = None
     """Why the role that it was bound for may not run it."""
     access: Access | None = None
@@ -136,6 +139,7 @@ class Statements:
         found = self._known.get(key)
         if found is not None:
             self._known.move_to_end(key)
+            _check_secured(found, settings)
             return found
         recorder = Recorder(SearchPathReader(catalog, path))
         # one who may do everything is asked too: a view may belong to another
@@ -144,13 +148,15 @@ class Statements:
             bound = bind_statement(
                 StatementText(text, 0, statement.tokens, statement.tree), recorder, types, variables, asking
             )
-        if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable):
+        if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable | CreatePolicy | AlterPolicy):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
         found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
         found.names = () if variables is None else tuple(variables.used)
         if asking is not None and runs(bound.statement) and (asking.uses or asking.calls):
             found.denied, found.access = asking.denied(), catalog.access
+            found.secured = asking.secured[0].name if asking.secured else None
+            _check_secured(found, settings)
         if variables is not None and variables.tables:
             return found
         self._known[key] = found
@@ -158,6 +164,13 @@ class Statements:
         while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
             self._characters -= len(self._known.popitem(last=False)[1].text)
         return found
+
+
+def _check_secured(prepared: Prepared, settings: Settings) -> None:
+    """Raises 42501 for one who would rather have an error than the rows that policies leave (pg_dump)."""
+    if prepared.secured is not None and not settings.boolean("row_security"):
+        message = f'query would be affected by row-level security policy for table "{prepared.secured}"'
+        raise SqlError("42501", message)
 
 
 def runs(statement: Statement) -> bool:

@@ -36,6 +36,7 @@ from sql.ddl.family_changes import family_changes
 from sql.ddl.foreign_keys import check_keys_stay, with_foreign_key
 from sql.ddl.indexes import check_duplicates, check_exclusion, named_check, named_checks, named_index
 from sql.ddl.partitions import check_keys
+from sql.ddl.policies import without_policies
 from sql.ddl.triggers import without_users
 from sql.dml.changes import Changer
 from sql.dml.constraints import check_conditions
@@ -277,6 +278,8 @@ class Alterer:
         i = draft.find(change.name)
         self._drop_generated(draft, change)
         draft.table = without_users(draft.table, change, self.notify)
+        names = SearchPathReader(self.writer.catalog)
+        draft.table = without_policies(names, draft.table, change, self.notify)
         i = draft.find(change.name)
         owner = draft.table.oid, change.name
         owned = self.writer.catalog.owned([draft.table.id])

@@ -7,11 +7,12 @@ from dataclasses import fields, is_dataclass
 from sql.admission import audit
 from sql.catalog.catalog import Relation
 from sql.ddl.acting import Actor
+from sql.statements.policies import PolicyStatement
 from sql.statements.role_spec import RoleSpec
 from sql.statements.roles import RoleStatement
 
 
-def note(actor: Actor, tag: str, statement: RoleStatement) -> None:
+def note(actor: Actor, tag: str, statement: RoleStatement | PolicyStatement) -> None:
     """Note a statement that was run."""
     names = actor.roles
     audit.changed(names.name(actor.session), names.name(actor.role), tag, _plain(statement))

@@ -61,6 +61,12 @@ def dependency_lines(names: SearchPathReader, role: int) -> list[str]:
                 for i, column in enumerate(relation.columns)
                 if role in access.mentioned(what.at(i + 1))
             ]
+    for relation in sorted(catalog.relations.values(), key=lambda r: r.oid):
+        lines += [
+            f"target of policy {policy.name} on table {names.shown(relation)}"
+            for policy in relation.security.policies
+            if role in policy.roles
+        ]
     for (creator, schema, kind), acl in access.defaults.items():
         if schema and schema not in catalog.schemas.values():
             continue

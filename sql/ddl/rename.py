@@ -22,6 +22,7 @@ from sql.catalog.triggers import Trigger
 from sql.ddl.acting import Actor
 from sql.ddl.indexes import index_named, taken_names
 from sql.ddl.owners import set_owner
+from sql.ddl.policies import renamed_policies
 from sql.ddl.view_names import called, names_in, seen_by, settled
 from sql.engine.writer import Writer
 from sql.statements.rename import Named, Rename, Renaming, SetOwner, SetSchema, Swap
@@ -195,6 +196,8 @@ class Renamer:
         columns = tuple(replace(c, name=new) if c.name == old else c for c in relation.columns)
         changed = replace(relation, columns=tuple(renamed_generation(relation, c, old, new) for c in columns))
         changed = replace(changed, triggers=tuple(_renamed_trigger(t, old, new) for t in relation.triggers))
+        security = replace(relation.security, policies=renamed_policies(relation, old, new))
+        changed = replace(changed, security=security)
         checks = tuple(renamed_check(relation, changed, c, old, new) for c in relation.checks)
         key = relation.partitioning
         if key is not None and old in key.columns:

@@ -18,6 +18,7 @@ from sql.statements import definitions, types
 from sql.statements.comments import Comment
 from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
+from sql.statements.policies import AlterPolicy, CreatePolicy, DropPolicy, RenamePolicy, SetRowSecurity
 from sql.statements.rename import Rename, SetSchema, Swap
 from sql.statements.routines import AlterFunction, AlterOperator, CreateFunction, DropFunction
 from sql.statements.sinks import AlterSink, CreateSink
@@ -76,6 +77,10 @@ class Rights:
                 self._own_named(*statement.child)
             case Comment():
                 self._check_comment(statement)
+            case CreatePolicy() | AlterPolicy():
+                self._own(statement.table)
+            case DropPolicy() | RenamePolicy() | SetRowSecurity():
+                self._own_named(*statement.table)
             case CreateTrigger() | DropTrigger() | RenameTrigger() | EnableTrigger():
                 self._check_trigger(statement)
             case types.AddLabel() | types.RenameLabel() | types.RenameType() | types.AlterDomain():

@@ -7,7 +7,8 @@ from dataclasses import replace
 from ivm.errors import SqlError
 from planner.logical.nodes import Rel
 from sql.bind.statement import bind_statement
-from sql.catalog.catalog import Catalog, Relation, RelationReference
+from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.references import RelationReference
 from sql.catalog.search_path import Pinned, Recorder, SearchPathReader
 from sql.engine.definition import definition_rel
 from sql.parse import StatementText

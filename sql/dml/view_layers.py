@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +33,8 @@ def through(
             (met,) = values((layer.condition,), rows)
             failed = met.words == 0 if met.nulls is None else (met.words == 0) | met.nulls
             if failed.any():
+                if layer.refusal is not None:
+                    raise replace(layer.refusal)
                 place = int(np.flatnonzero(failed)[0])
                 raise SqlError(
                     "44000", f'new row violates check option for view "{layer.view.name}"',

@@ -22,6 +22,7 @@ from sql.ddl.connections import create_source, set_paused
 from sql.ddl.create import Definer
 from sql.ddl.indexes import create_index, drop_indexes
 from sql.ddl.operators import alter_operator, create_operator
+from sql.ddl.policies import PolicyDefiner
 from sql.ddl.rename import Renamer
 from sql.ddl.rights import Rights
 from sql.ddl.role_statements import run_role_statement
@@ -46,6 +47,7 @@ from sql.statements import definitions
 from sql.statements.comments import Comment
 from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
+from sql.statements.policies import PolicyStatement
 from sql.statements.rename import Renaming
 from sql.statements.results import CommandResult, Notice, Notify, Result
 from sql.statements.roles import RoleStatement
@@ -140,6 +142,8 @@ class Definitions:
             return TypeDefiner(writer, notify, definer.names, alone, alter, contexts).run(statement)
         if isinstance(statement, RoutineStatement):
             return self._define_routine(definer, statement, actor)
+        if isinstance(statement, PolicyStatement):
+            return PolicyDefiner(writer, notify, definer.names, actor).run(statement)
         if isinstance(statement, TriggerStatement):
             return TriggerDefiner(writer, notify, definer.names).run(statement)
         if isinstance(statement, SinkStatement):

@@ -58,6 +58,8 @@ def hidden(session: SessionState, error: SqlError) -> SqlError:
     table = session.catalog.find(subject.schema, subject.table)
     if table is None:
         return error
+    if table.security.enabled and (table.security.forced or not access.owns(role, securable(table))):
+        return replace(error, detail=None)
     key = next((i.columns for i in table.all_indexes if i.name == subject.constraint), None)
     columns = range(len(table.columns)) if key is None else key
     if access.has_on_columns(role, securable(table), "r", [i + 1 for i in columns]):

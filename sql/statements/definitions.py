@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from ivm.words import SqlType
 from planner.distributed.hydration_choice import Hydrate
 from planner.expr.scalar import Scalar
-from sql.catalog.catalog import OnCommit, Relation, RelationKind, RelationReference, TableColumn
+from sql.catalog.catalog import OnCommit, Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.catalog.references import RelationReference
 from sql.catalog.sequence_options import SequenceOptions
 from sql.statements.comments import Comment
 from sql.statements.connections import ConnectionStatement
 from sql.statements.partitions import Attachment
+from sql.statements.policies import PolicyStatement
 from sql.statements.queries import Query
 from sql.statements.rename import Renaming
 from sql.statements.role_spec import RoleSpec
@@ -383,6 +385,13 @@ RelationStatement = (
     | AlterTable | AlterSequence | Drop | DropIndex | DropSchema | Attachment | ConnectionStatement
 )  # fmt: skip
 Definition = (
-    RelationStatement | RoutineStatement | Renaming | TypeStatement | SinkStatement | TriggerStatement | RoleStatement
+    RelationStatement
+    | RoutineStatement
+    | Renaming
+    | TypeStatement
+    | SinkStatement
+    | TriggerStatement
+    | PolicyStatement
+    | RoleStatement
 )
 """A statement that changes the catalog."""

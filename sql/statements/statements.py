@@ -39,6 +39,8 @@ class ViewLayer:
     exprs: tuple[Scalar, ...]
     condition: Scalar | None
     checked: bool
+    refusal: SqlError | None = None
+    """What a new row that does not meet it raises; None: 44000."""
 
 
 @dataclass(frozen=True, slots=True)

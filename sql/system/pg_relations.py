@@ -65,6 +65,7 @@ def pg_class(state: SystemState, row: Row) -> Iterator[Datums]:
             relkind=kind, relnatts=len(relation.columns), relchecks=len(relation.checks),
             relhassubclass=bool(relation.children),
             relhastriggers=relation.oid in referred or bool(relation.foreign_keys or relation.triggers),
+            relrowsecurity=relation.security.enabled, relforcerowsecurity=relation.security.forced,
             relispopulated=True, relreplident="d" if kind in "rmp" else "n", relispartition=bound is not None,
             reloptions=list(relation.options) or None,
             relpartbound=None if bound is None else bound_text(tables[relation.parents[0]], bound),
@@ -351,7 +352,8 @@ def pg_tables(state: SystemState, row: Row) -> Iterator[Datums]:
         if kind in "rp":
             yield row(
                 schemaname=relation.schema_name, tablename=relation.name, tableowner=owner_name(state, relation),
-                hasindexes=bool(relation.all_indexes), hasrules=False, hastriggers=False, rowsecurity=False,
+                hasindexes=bool(relation.all_indexes), hasrules=False, hastriggers=False,
+                rowsecurity=relation.security.enabled,
             )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from sql.system import (
     information_schema,
     pg_dependencies,
     pg_operators,
+    pg_policies,
     pg_relations,
     pg_roles,
     pg_sequences,
@@ -29,6 +30,7 @@ from sql.system.state import SystemState
 _MODULES: Final = (
     ("pg_catalog", pg_dependencies),
     ("pg_catalog", pg_operators),
+    ("pg_catalog", pg_policies),
     ("pg_catalog", pg_relations),
     ("pg_catalog", pg_sequences),
     ("pg_catalog", pg_roles),

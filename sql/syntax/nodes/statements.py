@@ -12,6 +12,7 @@ from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
 from sql.syntax.nodes.domains import AlterDomainStatement, CreateDomainStatement
 from sql.syntax.nodes.grants import GrantStatement
 from sql.syntax.nodes.operators import AlterOperatorStatement, CreateOperatorStatement, DropOperatorStatement
+from sql.syntax.nodes.policies import AlterPolicyStatement, CreatePolicyStatement
 from sql.syntax.nodes.queries import (
     Change,
     DeleteStatement,
@@ -203,5 +204,6 @@ Statement = (
     | CreateFunctionStatement | DropFunctionStatement | CreateFromStatement | CreateCompositeStatement
     | CreateDomainStatement | AlterDomainStatement | GrantStatement
     | AlterCompositeStatement | AlterRoutineStatement | CreateRangeStatement | CreateTriggerStatement
+    | CreatePolicyStatement | AlterPolicyStatement
     | CreateOperatorStatement | AlterOperatorStatement | DropOperatorStatement | Utility
 )  # fmt: skip

@@ -21,6 +21,7 @@ from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import alter as nodes_alter
 from sql.syntax.nodes.queries import TableName
 from sql.syntax.nodes.statements import Utility
+from sql.syntax.utility.policies import row_security
 from sql.syntax.utility.renaming import renaming
 from sql.syntax.utility.schemas import SchemaGrammar
 from sql.syntax.utility.triggers import enabling
@@ -64,6 +65,8 @@ class AlterGrammar(SchemaGrammar):
             return Utility(attached)
         if (enabled := enabling(self, table, if_exists)) is not None:
             return Utility(enabled)
+        if kind == "table" and (security := row_security(self, table, if_exists)) is not None:
+            return Utility(security)
         return nodes_alter.AlterTableStatement(table, if_exists, self.listed(self._change), at, table.only)
 
     def _view_change(self) -> nodes_alter.Change:

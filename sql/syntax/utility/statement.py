@@ -22,6 +22,7 @@ from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.domains import domain_statement
 from sql.syntax.utility.grants import default_privileges, grant_statement
 from sql.syntax.utility.operators import operator_statement
+from sql.syntax.utility.policies import policy_statement
 from sql.syntax.utility.roles import role_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
@@ -88,7 +89,7 @@ class StatementGrammar(AlterGrammar):
         routine = routine_statement(self) or routine_change(self)
         if routine is not None:
             return routine
-        own = operator_statement(self) or trigger_statement(self)
+        own = operator_statement(self) or trigger_statement(self) or policy_statement(self)
         if own is not None:
             return own
         typed = type_statement(self) or domain_statement(self)
