@@ -157,6 +157,10 @@ class SessionFunctions(Protocol):
         """pg_has_role."""
         ...
 
+    def row_security_active(self, table: object) -> bool:
+        """row_security_active, of a table by its oid or name."""
+        ...
+
     def role_name(self, oid: int) -> str:
         """pg_get_userbyid."""
         ...

@@ -243,7 +243,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if changes_data(node.query):
         what = "materialized views must not use" if node.materialized else "views must not contain"
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
-    query = bind_stored(env, node.query)
+    query = bind_stored(env if node.materialized else replace(env, asking=None), node.query)
     if node.materialized and env.asking is not None and env.asking.secured:
         hint = "Let a role own the view that owns the table or has BYPASSRLS, and grant SELECT on it."
         what = f'row-level security of table "{env.asking.secured[0].name}" in a materialized view'

@@ -37,7 +37,7 @@ from sql.bind.namespace import Namespace, Range, Visible
 from sql.bind.positions import column_at
 from sql.bind.query import bind_query
 from sql.bind.returning import check_steady, returning, target_rows
-from sql.bind.row_security import refuse_restricted, row_checks
+from sql.bind.row_security import reads, refuse_restricted, row_checks
 from sql.bind.scope import NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target, layer_exprs, view_range
@@ -91,8 +91,8 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         rel, finishing = _insert_query(env, target, positions, source, node)
     exprs, columns = returning(env, node.returning, _inserted_names(env, target, node.table))
     conflict = None if node.conflict is None else _on_conflict(env, target, node.table.alias, node.conflict)
-    reads = node.returning is not None or conflict is not None
-    layers = (*row_checks(env, table, target.base, "a", reads=reads), *target.layers)
+    read = node.returning is not None or conflict is not None
+    layers = (*row_checks(env, table, target.base, "a", reads=read), *target.layers)
     return Insert(table, rel, exprs, columns, conflict, finishing, env.oids, layers)
 
 
@@ -366,7 +366,7 @@ def _changed(
     command: str,
 ) -> tuple[Rel, Namespace, tuple[Branch, ...], int]:
     """The rows to change joined with FROM or USING, their names, and the branches and width of the table's rows."""
-    rel, namespace, branches, width = target_rows(env, target, node.table, f"r{command}")
+    rel, namespace, branches, width = target_rows(env, target, node.table, command)
     rel, namespace = with_others(env, (rel, namespace), others, None, namespace.ranges[0])
     if node.where is not None:
         scope = NameScope(namespace, clause="WHERE")
@@ -379,14 +379,15 @@ def update(env: Environment, node: nodes.UpdateStatement) -> Update:
     if node.with_ is not None:
         env = cte.with_ctes(env, node.with_, None)
     target = bind_target(env, node.table, "update")
-    rel, namespace, branches, width = _changed(env, target, node, node.from_, "w")
+    read = reads((node.from_, node.where, node.returning, node.assignments)) or bool(node.from_)
+    rel, namespace, branches, width = _changed(env, target, node, node.from_, "rw" if read else "w")
     new = new_values(ExpressionBinder(env, NameScope(namespace, clause="UPDATE"), "UPDATE"), target, node.assignments)
     old = rel_columns(rel)
     changed = tuple(new.get(i, old[i]) for i in range(width))
     source = Project(rel, (*old[:width], *changed, *old[width:]))
     exprs, columns = returning(env, node.returning, namespace)
     assigned = frozenset(target.table.columns[i].name for i in new if i < len(target.table.columns))
-    layers = (*row_checks(env, target.table, target.base, "w", reads=True), *target.layers)
+    layers = (*row_checks(env, target.table, target.base, "w", reads=read), *target.layers)
     return Update(target.table, source, exprs, columns, branches, width if branches else 0, layers, assigned)
 
 
@@ -396,6 +397,7 @@ def delete(env: Environment, node: nodes.DeleteStatement) -> Delete:
         env = cte.with_ctes(env, node.with_, None)
     target = bind_target(env, node.table, "delete")
     target.need("d")
-    rel, namespace, branches, width = _changed(env, target, node, node.using, "d")
+    read = reads((node.where, node.returning)) or bool(node.using)
+    rel, namespace, branches, width = _changed(env, target, node, node.using, "rd" if read else "d")
     exprs, columns = returning(env, node.returning, namespace)
     return Delete(target.table, rel, exprs, columns, branches, width if branches else 0)

@@ -16,6 +16,11 @@ from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes.policies import AlterPolicyStatement, Condition, CreatePolicyStatement
 
 
+def define_policy(env: Environment, node: CreatePolicyStatement | AlterPolicyStatement) -> CreatePolicy | AlterPolicy:
+    """A policy as it is to be. Raises what the two below raise."""
+    return create_policy(env, node) if isinstance(node, CreatePolicyStatement) else alter_policy(env, node)
+
+
 def create_policy(env: Environment, node: CreatePolicyStatement) -> CreatePolicy:
     """Raises 42P01, 42809, and what is wrong with a condition."""
     table = _table(env, node.table)

@@ -8,7 +8,7 @@ evaluated with an error for a row that a policy hides: a false condition below i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -23,7 +23,7 @@ from sql.bind.uses import Use
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.policies import Guard, Policy
 from sql.catalog.search_path import pinned
-from sql.catalog.securables import securable
+from sql.catalog.securables import restricted
 from sql.parse import parse_expression
 from sql.statements.statements import ViewLayer
 from sql.syntax.nodes import queries as nodes
@@ -33,14 +33,7 @@ CLAUSE: Final = "policy expressions"
 
 def restricts(env: Environment, table: Relation, use: Use | None) -> bool:
     """Whether policies decide what this use of a table sees."""
-    security = table.security
-    if use is None or env.asking is None or not security.enabled or table.kind is not RelationKind.TABLE:
-        return False
-    access = env.asking.access
-    role = access.roles.get(use.role)
-    if role is None or role.superuser or role.bypassrls:
-        return False
-    return security.forced or not access.owns(use.role, securable(table))
+    return use is not None and env.asking is not None and restricted(env.asking.access, use.role, table)
 
 
 def readable(env: Environment, table: Relation, rel: Rel, use: Use | None, commands: str = "r") -> Rel:
@@ -73,9 +66,20 @@ def row_checks(
 
 
 def refuse_restricted(env: Environment, table: Relation, use: Use | None, message: str, hint: str) -> None:
-    """Raises 0A000 where policies apply."""
+    """0A000 where policies apply, for whoever has the privileges."""
     if restricts(env, table, use):
-        raise SqlError("0A000", message, hint=hint)
+        assert env.asking is not None
+        env.asking.secured.append(table)
+        env.asking.refusals.append(SqlError("0A000", message, hint=hint))
+
+
+def reads(tree: object) -> bool:
+    """Whether a part of a statement's tree may name a column."""
+    if isinstance(tree, nodes.Name | nodes.Star | nodes.Query):
+        return True
+    if isinstance(tree, tuple | list):
+        return any(map(reads, tree))
+    return is_dataclass(tree) and any(reads(getattr(tree, f.name)) for f in fields(tree))
 
 
 def _violated(table: Relation, policy: Policy | None) -> SqlError:
@@ -100,7 +104,8 @@ def _conditions(
     bound = list(_bound(env, table, use, own, new=new))
     permissive = [condition for policy, condition in bound if policy.permissive]
     anything = reduce(lambda a, b: Or((a, b)), permissive) if permissive else Literal(False, BOOL)
-    return (None, anything), tuple((p, condition) for p, condition in bound if not p.permissive)
+    restrictive = sorted((p.name, i) for i, (p, _) in enumerate(bound) if not p.permissive)
+    return (None, anything), tuple(bound[i] for _, i in restrictive)
 
 
 def _bound(

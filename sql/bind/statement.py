@@ -40,7 +40,7 @@ from sql.bind.environment import CteBinding, Environment, Parameters
 from sql.bind.expression import ExpressionBinder
 from sql.bind.lookup import lookup
 from sql.bind.notes import Notes
-from sql.bind.policies import alter_policy, create_policy
+from sql.bind.policies import define_policy
 from sql.bind.query import bind_top
 from sql.bind.rows import MarkerNeeded
 from sql.bind.scope import NameScope, OidNeeded
@@ -174,10 +174,8 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
             return routine_definitions.grant(env, tree)
         case CreateTriggerStatement():
             return create_trigger(env, tree)
-        case CreatePolicyStatement():
-            return create_policy(env, tree)
-        case AlterPolicyStatement():
-            return alter_policy(env, tree)
+        case CreatePolicyStatement() | AlterPolicyStatement():
+            return define_policy(env, tree)
         case nodes_operators.CreateOperatorStatement():
             return operator_definitions.create_operator(env, tree)
         case nodes_operators.AlterOperatorStatement():

@@ -62,6 +62,8 @@ class Asking:
     calls: list[Relation] = field(default_factory=list)
     secured: list[Relation] = field(default_factory=list)
     """The tables whose policies took part."""
+    refusals: list[SqlError] = field(default_factory=list)
+    """Why the statement may not run although every privilege is there."""
 
     def use(self, relation: Relation, above: Use | None = None) -> Use:
         """A new use of a relation."""
@@ -90,7 +92,7 @@ class Asking:
         for routine in self.calls:
             if not self.access.has(self.caller, securable(routine), "X"):
                 return permission_denied(routine)
-        return None
+        return self.refusals[0] if self.refusals else None
 
     def _allowed(self, use: Use) -> bool:
         what, access = securable(use.relation), self.access

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.catalog.access import NAMESPACE, Securable
+from sql.catalog.access import NAMESPACE, Access, Securable
 from sql.catalog.catalog import FIRST_USER_ID, INTERNAL_SCHEMAS, LABELS, Catalog, Relation, RelationKind, is_temporary
 from sql.catalog.comments import own_catalog
 
@@ -70,3 +70,13 @@ def check_create(catalog: Catalog, role: int, schema: str) -> None:
 
 def schema_denied(schema: str) -> SqlError:
     return SqlError("42501", f"permission denied for schema {schema}")
+
+
+def restricted(access: Access, role: int, table: Relation) -> bool:
+    """Whether policies decide which rows of a table a role sees."""
+    security, known = table.security, access.roles.get(role)
+    if not security.enabled or table.kind is not RelationKind.TABLE or known is None:
+        return False
+    if known.superuser or known.bypassrls:
+        return False
+    return security.forced or not access.owns(role, securable(table))

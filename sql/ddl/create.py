@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
@@ -27,6 +27,7 @@ from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.foreign_keys import link_text, needed_by, with_copies, with_foreign_key
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
+from sql.ddl.policies import drop_policies
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.dml.row_changes import RowChanger
 from sql.engine.definition import view_rel
@@ -120,6 +121,7 @@ class Definer:
         dependents = self.writer.catalog.dependents(ids)
         if dependents and not statement.cascade:
             raise self._needed(list(statement.functions), dependents)
+        self._drop_policies(statement.functions, {*ids, *(r.id for r in dependents)}, statement.cascade)
         tell_cascade(self.notify, [*map(self._described, dependents)])
         if ids:
             self.writer.drop(ids | {r.id for r in dependents})
@@ -217,6 +219,7 @@ class Definer:
             raise unsupported("dropping a partition that foreign keys refer to with CASCADE", hint=hint)
         if dependents and not statement.cascade:
             raise self._needed(found, dependents)
+        self._drop_policies(found, {*ids, *(r.id for r in dependents)}, statement.cascade)
         sequences = [r for r in (*found, *owned) if r.sequence is not None]
         cascaded = release(self.writer, self.names, sequences, ids, statement.cascade)
         tell_cascade(self.notify, [*cascaded, *map(link_text, referring), *map(self._described, dependents)])
@@ -224,6 +227,10 @@ class Definer:
             above = [r for i in ids for r in self.writer.catalog.above(self.writer.catalog.relations[i])]
             self.writer.drop(ids | {r.id for r in dependents})
             rebuild_views(self.writer, above)
+
+    def _drop_policies(self, found: Sequence[Relation], ids: set[int], cascade: bool) -> None:
+        what = self._described(found[0]) if len(found) == 1 else "desired object(s)"
+        drop_policies(self.writer, self.names, ids, what, self.notify, cascade=cascade)
 
     def _referring(self, ids: set[int]) -> list[Link]:
         """The foreign keys of other tables that refer to these."""
@@ -258,6 +265,7 @@ class Definer:
         self._check_types(inside, {r.id for r in (*inside, *outside)})
         gone = sorted((*inside, *outside), key=lambda r: r.oid)
         ids, cascaded = closed(self.writer, self.names, gone)
+        drop_policies(self.writer, self.names, ids, "schema", self.notify, cascade=True)
         with_tables = {r.id for r in self.writer.catalog.owned(ids)}
         described = [self._described(r) for r in gone if r.id not in with_tables]
         tell_cascade(self.notify, [*described, *map(link_text, self._referring(ids)), *cascaded])

@@ -13,6 +13,7 @@ from sql.ddl.alter_views import rebuild_views
 from sql.ddl.create import closed
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.owned import described
+from sql.ddl.policies import drop_policies, without_roles
 from sql.engine.writer import Writer
 from sql.statements.results import Notify
 from sql.statements.roles import DropOwned
@@ -25,6 +26,7 @@ def drop_owned(writer: Writer, names: SearchPathReader, notify: Notify, actor: A
         if not actor.access.may_act_as(actor.role, role):
             raise SqlError("42501", "permission denied to drop objects")
     writer.set_access(_without(writer.catalog.access, roles))
+    without_roles(writer, roles)
     catalog, access = writer.catalog, writer.catalog.access
     schemas = [name for name in catalog.schemas if access.owner(schema_object(catalog, name)) in roles]
     inside = {r.id for r in catalog.inside(schemas)}
@@ -35,6 +37,8 @@ def drop_owned(writer: Writer, names: SearchPathReader, notify: Notify, actor: A
     if left and not statement.cascade:
         lines = [_line(names, schemas, r, owned) for r in left]
         raise dependents_error("desired object(s)", lines, several=True)
+    going = {*owned, *(r.id for r in left)}
+    drop_policies(writer, names, going, "desired object(s)", notify, cascade=statement.cascade)
     tell_cascade(notify, [described(r, names) for r in left])
     gone = sorted((*owned.values(), *left), key=lambda r: r.oid)
     ids, _ = closed(writer, names, gone)

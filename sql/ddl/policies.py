@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
@@ -129,6 +130,37 @@ class PolicyDefiner:
         enabled = old.enabled if statement.enabled is None else statement.enabled
         forced = old.forced if statement.forced is None else statement.forced
         self.writer.redefine(replace(table, security=replace(old, enabled=enabled, forced=forced)))
+
+
+def drop_policies(
+    writer: Writer, names: SearchPathReader, ids: Set[int], what: str, notify: Notify, *, cascade: bool
+) -> None:
+    """Drop the policies of other tables that need any of these relations and functions. 2BP01 without ``cascade``.
+    ``what``: the object that is dropped."""
+    used = [
+        (table, policy)
+        for table in writer.catalog.relations.values()
+        if table.id not in ids
+        for policy in table.security.policies
+        if any(guard is not None and not ids.isdisjoint(guard.dependencies) for guard in (policy.using, policy.check))
+    ]
+    shown = [f"policy {policy.name} on table {names.shown(table)}" for table, policy in used]
+    if used and not cascade:
+        raise dependents_error(what, [f"{policy} depends on {what}" for policy in shown])
+    tell_cascade(notify, shown)
+    for table, policy in used:
+        now = writer.catalog.relations[table.id]
+        kept = tuple(p for p in now.security.policies if p.id != policy.id)
+        writer.redefine(replace(now, security=replace(now.security, policies=kept)))
+
+
+def without_roles(writer: Writer, roles: Set[int]) -> None:
+    """Take roles out of all policies; one that is for nobody any more is dropped."""
+    for table in list(writer.catalog.relations.values()):
+        kept = (replace(p, roles=tuple(r for r in p.roles if r not in roles)) for p in table.security.policies)
+        policies = tuple(p for p in kept if p.roles)
+        if policies != table.security.policies:
+            writer.redefine(replace(table, security=replace(table.security, policies=policies)))
 
 
 def without_policies(names: SearchPathReader, table: Relation, change: DropColumn, notify: Notify) -> Relation:

@@ -21,7 +21,7 @@ from sql.dml.row_changes import RowChanger
 from sql.dml.triggered import check_present, deletes, inserted, moved, row_by_row, updated
 from sql.dml.triggers import firing
 from sql.dml.view_layers import through
-from sql.statements.statements import Branch, Delete, Insert, Truncate, Update
+from sql.statements.statements import Branch, Delete, Insert, Truncate, Update, ViewLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class Changer(RowChanger):
     def _insert(self, statement: Insert, source: RowSet) -> Changed:
         table, conflict = statement.table, statement.conflict
         rows = fit(table, source, self.context)
+        self._check_policies(table, statement.layers, rows)
         oids: Words | None = None
         if table.partitioning is not None:
             if conflict is None:
@@ -148,6 +149,7 @@ class Changer(RowChanger):
         if len(kept) < len(old):
             source, old = RowSet(source.rows[kept], source.schema), old[kept]
         new = fit(table, source, self.context, first=width)
+        self._check_policies(table, statement.layers, new)
         self.replace_rows(table, old, new, new)
         if statement.returning is None and not statement.layers:
             return Changed(len(new))
@@ -242,6 +244,13 @@ class Changer(RowChanger):
                     )  # fmt: skip
                 tables.append(link.child)
         return tables
+
+    def _check_policies(self, table: Relation, layers: Sequence[ViewLayer], rows: Words) -> None:
+        """42501 for a row that a policy forbids, before constraints could tell what other rows are there."""
+        policies = [layer for layer in layers if layer.refusal is not None]
+        if policies:
+            new = RowSet(rows, table.row_schema)
+            through(table, policies, new, self.row_values(), self.context.dictionary, check=True)
 
     def _through(self, statement: Insert | Update, rows: RowSet) -> RowSet:
         """New (wide) rows with the columns of the views that they go through. 44000."""

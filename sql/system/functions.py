@@ -110,6 +110,9 @@ class SystemFunctions:
     def has_role(self, role: object, other: object, privileges: str) -> bool:
         return self._privileges.has_role(role, other, privileges)
 
+    def row_security_active(self, table: object) -> bool:
+        return self._privileges.row_security_active(table)
+
     def default_acl(self, kind: str, owner: int) -> tuple[str, ...]:
         return default_text(kind, owner, self._state.roles)
 

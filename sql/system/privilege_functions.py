@@ -12,7 +12,7 @@ from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, RoleNames, Securable
 from sql.catalog.acl import PUBLIC_ROLE
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import no_schema
-from sql.catalog.securables import LANGUAGE, LANGUAGES, language, securable
+from sql.catalog.securables import LANGUAGE, LANGUAGES, language, restricted, securable
 from sql.system.acls import any_granted, role_privilege
 from sql.system.state import SystemState
 
@@ -45,6 +45,13 @@ class Privileges:
     def has_role(self, role: object, other: object, privileges: str) -> bool:
         """pg_has_role. Raises 22023, 42704."""
         return role_privilege(self.names, self._role(role), self._role(other), privileges)
+
+    def row_security_active(self, table: object) -> bool:
+        """row_security_active. Raises 42P01."""
+        found = self._relation(table)
+        if found is None:
+            raise SqlError("42P01", f"relation with OID {table} does not exist")
+        return restricted(self.names.access, self.state.role, found)
 
     def _role(self, role: object, *, public: bool = False) -> int:
         if role is None:

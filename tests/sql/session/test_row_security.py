@@ -313,3 +313,70 @@ def test_rows_of_a_family_are_seen_by_the_policies_of_the_table_that_is_named(cl
     assert client.run("UPDATE p SET a = a + 1") == "UPDATE 2"
     assert client.run("DELETE FROM p WHERE a > 0") == "DELETE 2"
     client.run("RESET ROLE; DROP TABLE p")
+
+
+def test_policies_come_before_constraints_and_in_order(client: Client) -> None:
+    """A constraint's error would tell of a row that the policies hide."""
+    enable(
+        client, OWN, *(f"CREATE POLICY {name} ON t AS RESTRICTIVE USING (x > {x})" for name, x in (("b", 0), ("a", 1)))
+    )
+    client.run("SET ROLE ann")
+    for statement in ("INSERT INTO t VALUES (2, 'bob', 5)", "UPDATE t SET id = 2, own = 'bob' WHERE id = 1"):
+        assert client.error(statement).message == 'new row violates row-level security policy for table "t"'
+    assert client.error("INSERT INTO t VALUES (2, 'ann', 0)").message == (
+        'new row violates row-level security policy "a" for table "t"'
+    )
+    assert client.state("INSERT INTO t VALUES (2, 'ann', 5)") == "23505"
+    client.run("RESET ROLE")
+
+
+def test_a_statement_that_reads_nothing_needs_no_policy_for_select(client: Client) -> None:
+    enable(
+        client, "CREATE POLICY s ON t FOR SELECT USING (x = 10)", "CREATE POLICY u ON t FOR UPDATE USING (own = 'ann')",
+        "CREATE POLICY d ON t FOR DELETE USING (own = 'bob')",
+    )  # fmt: skip
+    client.run("SET ROLE ann")
+    assert client.state("UPDATE t SET x = 11 WHERE id > 0") == "42501"
+    assert client.run("UPDATE t SET x = x") == "UPDATE 1"
+    assert client.run("UPDATE t SET x = 12") == "UPDATE 2"
+    assert client.run("DELETE FROM t WHERE id > 0") == "DELETE 0"
+    assert client.run("DELETE FROM t") == "DELETE 1"
+    client.run("RESET ROLE")
+    assert client.sorted("SELECT id, x FROM t") == [("1", "12"), ("3", "12"), ("4", "0")]
+
+
+def test_what_policies_need_is_kept(client: Client) -> None:
+    client.run("CREATE FUNCTION yes(int) RETURNS bool LANGUAGE sql AS 'SELECT $1 > 0'")
+    enable(
+        client, "CREATE POLICY p ON t USING (id IN (SELECT id FROM allowed))", "CREATE POLICY q ON t USING (yes(id))"
+    )
+    error = client.error("DROP TABLE allowed")
+    assert (error.sqlstate, error.detail) == ("2BP01", "policy p on table t depends on table allowed")
+    assert client.state("DROP FUNCTION yes") == "2BP01"
+    assert client.rows("SELECT count(*) FROM pg_policy") == [("2",)]
+    client.run("DROP FUNCTION yes CASCADE; DROP TABLE allowed CASCADE")
+    assert client.rows("SELECT count(*) FROM pg_policy") == [("0",)]
+    client.run("CREATE TABLE allowed (); CREATE POLICY p ON t TO ann USING (true)")
+    client.run("CREATE POLICY q ON t TO ann, bob USING (true); DROP OWNED BY ann")
+    assert client.rows("SELECT policyname, roles FROM pg_policies") == [("q", "{bob}")]
+
+
+def test_row_security_active(client: Client) -> None:
+    query = "SELECT row_security_active('t')::int"
+    assert seen(client, "ann", query) == [0]
+    enable(client)
+    assert seen(client, "ann", query) == [1]
+    assert seen(client, "boss", query) == seen(client, "free", query) == seen(client, "postgres", query) == [0]
+    assert seen(client, "ann", "SELECT row_security_active('t'::regclass::oid)::int") == [1]
+
+
+def test_privileges_come_before_what_is_refused(client: Client) -> None:
+    enable(client, OWN)
+    client.run("REVOKE ALL ON t FROM PUBLIC")
+    for statement in ("COPY t FROM STDIN", "SELECT * FROM t"):
+        assert state(client, "ann", statement) == "42501"
+    client.run("SET ROLE ann; SET row_security = off")
+    assert client.error("SELECT * FROM t").message == "permission denied for table t"
+    client.run("RESET ROLE; GRANT ALL ON t TO PUBLIC")
+    client.run("CREATE POLICY loop ON t USING (id IN (SELECT id FROM t)); SET ROLE ann")
+    client.run("CREATE TEMP VIEW later AS SELECT * FROM t; RESET ROLE")

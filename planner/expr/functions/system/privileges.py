@@ -43,6 +43,10 @@ def _my_role(site: CallSite, other: object, privileges: str) -> bool:
     return session_of(site).has_role(None, other, privileges)
 
 
+def _restricted(site: CallSite, table: object) -> bool:
+    return session_of(site).row_security_active(table)
+
+
 def _role(site: CallSite, role: object, other: object, privileges: str) -> bool:
     return session_of(site).has_role(role, other, privileges)
 
@@ -58,4 +62,4 @@ for _of, _other in product(_ROLES, (NAME, OID)):
         _role if _of else _my_role
     )
 for _table in (TEXT, OID):
-    per_value("row_security_active", (_table,), BOOL, volatility="stable")(lambda table: False)
+    per_value("row_security_active", (_table,), BOOL, volatility="stable", needs_site=True)(_restricted)
