@@ -78,7 +78,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     files = tuple(path.resolve() for path in options.files)
     coordinator = await Coordinator.open(
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
-        tuple(options.sinks),
+        tuple(options.sinks), options.safe_mode,
     )  # fmt: skip
     gate = await open_gate(coordinator, options, password, lambda text: say(f"freshet: {text}"))
     Sources(coordinator)

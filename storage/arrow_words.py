@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.rows import Words
-from storage.record import Entries
+from storage.record import NO_ENTRIES, Entries
 
 
 def table_of(columns: Mapping[str, Words | pa.Array]) -> pa.Table:
@@ -38,3 +38,16 @@ def binary_of(entries: Entries) -> pa.Array:
     data = np.ascontiguousarray(entries.data)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(entries.ids), buffers)
+
+
+def entries_of(table: pa.Table) -> Entries:
+    """Dictionary entries from the columns ``id`` and ``value``."""
+    if table.num_rows == 0:
+        return NO_ENTRIES
+    values = table.column("value").cast(pa.large_binary()).combine_chunks()
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks)
+    _, offsets, data = values.buffers()
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return Entries(column_words(table, "id"), content[ends[0] : ends[-1]], ends - ends[0])

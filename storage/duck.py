@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +30,13 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import row_width
 from storage import undo
-from storage.arrow_words import binary_of, column_words, matrix_words, table_of
+from storage.arrow_words import binary_of, column_words, entries_of, matrix_words, table_of
 from storage.files import FatalStorageError
 from storage.readable import readable_view
-from storage.record import NO_ENTRIES, Entries, SequenceMark
+from storage.record import Entries, SequenceMark
 from storage.row_file import slices
-from storage.stored import NO_WORDS, History, StoredRelation, WriteBatch, errors_of
+from storage.store_tables import SETTINGS, TABLES, grouped_by, not_kept, outside, separated, word_names
+from storage.stored import NO_WORDS, History, Lag, StoredRelation, WriteBatch, errors_of, owner_of
 
 __all__ = ["History", "Store", "StoredRelation", "WriteBatch"]
 
@@ -47,28 +48,6 @@ _FOLD_AT_LEAST: Final = 100_000
 _PART: Final = 1 << 16
 _UNCLEAR: Final = (duckdb.FatalException, duckdb.InternalException, duckdb.IOException)
 """After one of these errors it is unknown whether the commit happened."""
-_SETTINGS: Final = (
-    "enable_external_access=false",
-    "autoinstall_known_extensions=false",
-    "autoload_known_extensions=false",
-    "allow_community_extensions=false",
-    "python_enable_replacements=false",
-    "preserve_insertion_order=false",
-    "checkpoint_threshold='1TB'",  # only checkpoint() checkpoints, so that stalls happen at a known place
-    "lock_configuration=true",
-)
-_TABLES: Final = (
-    "CREATE TABLE IF NOT EXISTS state"
-    " (format BIGINT, secret BLOB, high_water BIGINT, log_sequence BIGINT, catalog BLOB)",
-    "CREATE TABLE IF NOT EXISTS relations (id BIGINT, width BIGINT, since BIGINT, folded BIGINT)",
-    "CREATE TABLE IF NOT EXISTS dictionary (id BIGINT, value BLOB)",
-    "CREATE TABLE IF NOT EXISTS loads (load VARCHAR, epoch BIGINT)",
-    "CREATE TABLE IF NOT EXISTS sequences (storage BIGINT, value BIGINT, called BOOLEAN)",
-    "CREATE SCHEMA IF NOT EXISTS readable",
-    'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
-)
-
-
 APPLIED_ROWS: Final = 1 << 20
 """Rows copied to DuckDB at a time."""
 
@@ -95,6 +74,7 @@ class Store:
         self._gate = threading.Condition()
         self._readers = 0
         self.format = FORMAT
+        self._lagging: Mapping[int, Lag] = {}
         self._connect()
 
     @classmethod
@@ -148,6 +128,45 @@ class Store:
         with self._reading() as cursor:
             return {int(epoch): str(load) for load, epoch in cursor.execute("SELECT load, epoch FROM loads").fetchall()}
 
+    def lags(self, view: int) -> bool:
+        """Whether a view lags, as a new reader sees it."""
+        with self._reading() as cursor:
+            return cursor.execute("SELECT 1 FROM lagging WHERE id = ?", [view]).fetchone() is not None
+
+    @property
+    def lagging(self) -> Mapping[int, Lag]:
+        """The views whose contents have not caught up with the high water, by id."""
+        return self._lagging
+
+    def begin_lag(self, views: Iterable[int]) -> None:
+        """These views lag from now on, if they do not yet."""
+
+        def work() -> None:
+            for view in views:
+                self._lag(view, self._high_water)
+
+        self._transact(work)
+
+    def lag_is_slow(self, view: int) -> None:
+        """Note that filling a view takes long."""
+
+        def work() -> None:
+            self._connection.execute("UPDATE lagging SET slow = true WHERE id = ?", [view])
+            if view in self._lagging:
+                self._lagging = {**self._lagging, view: Lag(self._lagging[view].epoch, True)}
+
+        self._transact(work)
+
+    def _lag(self, view: int, epoch: int) -> None:
+        if view not in self._lagging:
+            self._connection.execute("INSERT INTO lagging VALUES (?, ?, false)", [view, epoch])
+            self._lagging = {**self._lagging, view: Lag(epoch)}
+
+    def _end_lag(self, view: int) -> None:
+        if view in self._lagging:
+            self._connection.execute("DELETE FROM lagging WHERE id = ?", [view])
+            self._lagging = {i: lag for i, lag in self._lagging.items() if i != view}
+
     def sequences(self) -> tuple[SequenceMark, ...]:
         """The position of every sequence as of the high water."""
         with self._reading() as cursor:
@@ -158,15 +177,7 @@ class Store:
         """All dictionary entries."""
         with self._reading() as cursor:
             table = cursor.sql("SELECT id, value FROM dictionary").to_arrow_table()
-        if table.num_rows == 0:
-            return NO_ENTRIES
-        values = table.column("value").cast(pa.large_binary()).combine_chunks()
-        if isinstance(values, pa.ChunkedArray):
-            values = pa.concat_arrays(values.chunks)
-        _, offsets, data = values.buffers()
-        ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
-        content = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        return Entries(column_words(table, "id"), content[ends[0] : ends[-1]], ends - ends[0])
+        return entries_of(table)
 
     def rows(self, relation: int, epoch: int | None = None) -> tuple[Words, Words]:
         """The rows at an epoch (by default the high water): int64[n, width], distinct, unordered; diffs int64[n] != 0.
@@ -178,12 +189,12 @@ class Store:
 
     def _rows(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[Words, Words]:
         kept, epoch = self._readable(cursor, relation, epoch)
-        words = _words(kept.width)
+        words = word_names(kept.width)
         table = cursor.sql(
-            f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM "
+            f"SELECT {separated(words)} sum(diff)::BIGINT AS diff FROM "
             f"(SELECT * FROM base_{relation} UNION ALL "
-            f"SELECT {_columns(words)} diff FROM updates_{relation} WHERE epoch <= ?) "
-            f"{_grouped(words)} HAVING sum(diff) <> 0",
+            f"SELECT {separated(words)} diff FROM updates_{relation} WHERE epoch <= ?) "
+            f"{grouped_by(words)} HAVING sum(diff) <> 0",
             params=[epoch],
         ).to_arrow_table()
         return matrix_words(table, words), column_words(table, "diff")
@@ -192,7 +203,7 @@ class Store:
         """All stored words of a relation, history included, in chunks; nothing if it is not kept."""
         with self._reading() as cursor:
             found = cursor.execute("SELECT width FROM relations WHERE id = ?", [relation]).fetchall()
-            names = _words(int(found[0][0])) if found else []
+            names = word_names(int(found[0][0])) if found else []
             if not names:
                 return
             columns = ", ".join(names)
@@ -209,7 +220,7 @@ class Store:
         with self._reading() as cursor:
             kept, _ = self._readable(cursor, relation, after)
             self._readable(cursor, relation, upto)
-            words = _words(kept.width)
+            words = word_names(kept.width)
             table = cursor.sql(
                 f"SELECT * FROM updates_{relation} WHERE epoch > ? AND epoch <= ? ORDER BY epoch", params=[after, upto]
             ).to_arrow_table()
@@ -224,7 +235,7 @@ class Store:
         """
         with self._reading() as cursor:
             kept, _ = self._readable(cursor, relation, upto)
-            words = _words(kept.width)
+            words = word_names(kept.width)
             listed = ", ".join(words)
             summed, sorting = "sum(diff)::BIGINT AS diff", ", ".join(["epoch", *order, "diff"])
             if after is None:
@@ -302,7 +313,7 @@ class Store:
             if kept is None:
                 return
             if before > self._high_water:
-                raise _outside(relation, before, kept.since, self._high_water)
+                raise outside(relation, before, kept.since, self._high_water)
             if before > kept.since or (whole and kept.folded):
                 self._transact(lambda: self._fold(relation, max(before, kept.since), whole))
 
@@ -346,9 +357,9 @@ class Store:
             self._connection = duckdb.connect(str(self._path), config=config)
             self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             self._connection.execute("PRAGMA disable_checkpoint_on_shutdown")  # a torn one could not be undone
-            for setting in _SETTINGS:
+            for setting in SETTINGS:
                 self._connection.execute(f"SET {setting}")
-            for table in _TABLES:
+            for table in TABLES:
                 self._connection.execute(table)
             if _one(self._connection, "SELECT count(*) FROM state")[0] == 0:
                 self._connection.execute("INSERT INTO state VALUES (?, ?, 0, 0, NULL)", [FORMAT, os.urandom(16)])
@@ -367,6 +378,8 @@ class Store:
         self._log_sequence: int = int(sequence)
         rows = self._connection.execute("SELECT id, width, since, folded FROM relations").fetchall()
         self._relations = {int(row[0]): _Kept(*map(int, row[1:])) for row in rows}
+        lags = self._connection.execute("SELECT id, epoch, slow FROM lagging").fetchall()
+        self._lagging = {int(view): Lag(int(epoch), bool(slow)) for view, epoch, slow in lags}
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:
@@ -390,24 +403,24 @@ class Store:
         """The relation in the cursor's snapshot, and the epoch to read at, validated."""
         rows = cursor.execute("SELECT width, since, folded FROM relations WHERE id = ?", [relation]).fetchall()
         if not rows:
-            raise _not_kept(relation)
+            raise not_kept(relation)
         high_water = int(_one(cursor, "SELECT high_water FROM state")[0])
         kept = _Kept(*rows[0])
         if epoch is not None and not kept.since <= epoch <= high_water:
-            raise _outside(relation, epoch, kept.since, high_water)
+            raise outside(relation, epoch, kept.since, high_water)
         return kept, high_water if epoch is None else epoch
 
     def _kept(self, relation: int) -> _Kept:
         kept = self._relations.get(relation)
         if kept is None:
-            raise _not_kept(relation)
+            raise not_kept(relation)
         return kept
 
     def _transact(self, work: Callable[[], None], target: int | None = None) -> None:
         """Runs ``work`` in a transaction. ``target``: the high water that shows whether a commit of unknown outcome
         happened."""
         with self._writing, _translated():
-            before = dict(self._relations), self._high_water, self._log_sequence
+            before = dict(self._relations), self._high_water, self._log_sequence, self._lagging
             try:
                 self._connection.execute("BEGIN")
                 work()
@@ -417,7 +430,7 @@ class Store:
                 if target is None or self._high_water < target:
                     raise
             except BaseException:
-                self._relations, self._high_water, self._log_sequence = before
+                self._relations, self._high_water, self._log_sequence, self._lagging = before
                 self._connection.execute("ROLLBACK")
                 raise
 
@@ -436,14 +449,19 @@ class Store:
             self._drop(relation.id)
             self._create(relation.id, row_width(relation.schema))
             self._label(relation)
+        known = {i: self._lagging[i].epoch for i in batch.caught_up if i in self._lagging}
         for id_, history in batch.relations.items():
             if id_ not in batch.dropped:
                 self._create(id_, history.rows.shape[1])
-                self._insert_updates(id_, history)
+                self._insert_updates(id_, history, known.get(owner_of(id_), self._high_water))
         for id_, epoch in batch.emptied:
-            self._empty(id_, epoch)
+            self._empty(id_, epoch, known.get(owner_of(id_), self._high_water))
         for id_ in batch.dropped:
             self._drop(id_)
+        for id_ in batch.lagging:
+            self._lag(id_, 0)
+        for id_ in (*batch.caught_up, *batch.dropped):
+            self._end_lag(id_)
         if len(batch.leaving):
             self._connection.register("leaving", table_of({"id": batch.leaving}))
             self._connection.execute("DELETE FROM dictionary WHERE id IN (SELECT id FROM leaving)")
@@ -452,9 +470,9 @@ class Store:
             self._insert("dictionary", {"id": batch.entries.ids, "value": binary_of(batch.entries)})
         if batch.loads:
             self._connection.executemany("DELETE FROM loads WHERE epoch = ?", [[epoch] for epoch in batch.loads])
-            known = [[text, epoch] for epoch, text in batch.loads.items() if text is not None]
-            if known:
-                self._connection.executemany("INSERT INTO loads VALUES (?, ?)", known)
+            told = [[text, epoch] for epoch, text in batch.loads.items() if text is not None]
+            if told:
+                self._connection.executemany("INSERT INTO loads VALUES (?, ?)", told)
         if batch.sequences:
             self._connection.executemany("DELETE FROM sequences WHERE storage = ?", [[m[0]] for m in batch.sequences])
             self._connection.executemany("INSERT INTO sequences VALUES (?, ?, ?)", [list(m) for m in batch.sequences])
@@ -464,12 +482,13 @@ class Store:
         self._connection.execute("UPDATE state SET high_water = ?, log_sequence = ?", ends)
         self._high_water, self._log_sequence = batch.high_water, batch.log_sequence
 
-    def _insert_updates(self, relation: int, history: History) -> None:
+    def _insert_updates(self, relation: int, history: History, after: int) -> None:
+        """Insert the updates of epochs ``after`` the given one."""
         rows, epochs, diffs = history
         assert rows.shape == (len(epochs), self._relations[relation].width), "rows as wide as the relation"
         assert len(diffs) == len(epochs), "one diff for each row"
-        if len(epochs) and int(epochs.min()) <= self._high_water:
-            new = epochs > self._high_water
+        if len(epochs) and int(epochs.min()) <= after:
+            new = epochs > after
             rows, epochs, diffs = rows[new], epochs[new], diffs[new]
         if len(epochs):
             for part in slices(len(epochs), APPLIED_ROWS):
@@ -477,16 +496,16 @@ class Store:
                 columns = {f"w{i}": some[:, i] for i in range(some.shape[1])}
                 self._insert(f"updates_{relation}", columns | {"epoch": epochs[part], "diff": diffs[part]})
 
-    def _empty(self, relation: int, epoch: int) -> None:
-        """Retracts, at an epoch, what a relation had before it."""
-        if relation not in self._relations or epoch <= self._high_water:
+    def _empty(self, relation: int, epoch: int, after: int) -> None:
+        """Retracts, at an epoch ``after`` the given one, what a relation had before it."""
+        if relation not in self._relations or epoch <= after:
             return
-        words = _words(self._relations[relation].width)
-        listed = _columns(words)
+        words = word_names(self._relations[relation].width)
+        listed = separated(words)
         self._connection.execute(
             f"INSERT INTO updates_{relation} SELECT {listed} ?::BIGINT AS epoch, (-sum(diff))::BIGINT AS diff FROM "
             f"(SELECT * FROM base_{relation} UNION ALL "
-            f"SELECT {listed} diff FROM updates_{relation} WHERE epoch < ?) {_grouped(words)} HAVING sum(diff) <> 0",
+            f"SELECT {listed} diff FROM updates_{relation} WHERE epoch < ?) {grouped_by(words)} HAVING sum(diff) <> 0",
             [epoch, epoch],
         )
 
@@ -498,7 +517,7 @@ class Store:
     def _create(self, relation: int, width: int) -> None:
         if relation in self._relations:
             return
-        words = _columns([f"{word} BIGINT" for word in _words(width)])
+        words = separated([f"{word} BIGINT" for word in word_names(width)])
         self._connection.execute(f"CREATE TABLE base_{relation} ({words} diff BIGINT)")
         self._connection.execute(f"CREATE TABLE updates_{relation} ({words} epoch BIGINT, diff BIGINT)")
         self._connection.execute("INSERT INTO relations VALUES (?, ?, 0, 0)", [relation, width])
@@ -524,9 +543,9 @@ class Store:
 
     def _fold(self, relation: int, before: int, whole: bool) -> None:
         kept = self._relations[relation]
-        words = _words(kept.width)
-        summed = f"SELECT {_columns(words)} sum(diff)::BIGINT AS diff FROM"
-        grouped = f"{_grouped(words)} HAVING sum(diff) <> 0"
+        words = word_names(kept.width)
+        summed = f"SELECT {separated(words)} sum(diff)::BIGINT AS diff FROM"
+        grouped = f"{grouped_by(words)} HAVING sum(diff) <> 0"
         execute = self._connection.execute
         insert = f"INSERT INTO base_{relation} {summed} updates_{relation} WHERE epoch <= ? {grouped}"
         inserted = int(execute(insert, [before]).fetchall()[0][0])
@@ -572,28 +591,6 @@ def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
-def _not_kept(relation: int) -> SqlError:
-    return SqlError("42P01", f"the store does not keep relation {relation}")
-
-
-def _outside(relation: int, epoch: int, since: int, high_water: int) -> SqlError:
-    return SqlError("22023", f"no history of relation {relation} at {epoch}",
-                    detail=f"It can be read from {since} to {high_water}.")  # fmt: skip
-
-
 def _one(cursor: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     (row,) = cursor.execute(query).fetchall()  # read to the end: DuckDB 2 refuses sql() while a result is open
     return tuple(row)
-
-
-def _words(width: int) -> list[str]:
-    return [f"w{i}" for i in range(width)]
-
-
-def _columns(names: Sequence[str]) -> str:
-    """Names with a trailing separator for a column list; a relation may have no columns at all."""
-    return "".join(f"{name}, " for name in names)
-
-
-def _grouped(words: Sequence[str]) -> str:
-    return f"GROUP BY {', '.join(words)}" if words else ""

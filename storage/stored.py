@@ -68,7 +68,8 @@ class WriteBatch:
     ``entries`` are added; no update of this batch or an earlier one names them, unless they come again. ``files``: row
     files that are no longer needed once this is in the store. ``filed``: the number of updates in them. ``emptied``:
     (relation, epoch), by epoch: what the relation had before that epoch leaves it then, before its updates of that
-    epoch.
+    epoch. ``lagging``: views, created in this batch, whose contents come later. ``caught_up``: views that lagged; their
+    updates may be older than the high water.
     """
 
     high_water: int
@@ -84,6 +85,8 @@ class WriteBatch:
     files: tuple[Path, ...] = ()
     filed: int = 0
     emptied: tuple[tuple[int, int], ...] = ()
+    lagging: tuple[int, ...] = ()
+    caught_up: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -122,6 +125,8 @@ def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:
         tuple(file for batch in batches for file in batch.files),
         sum(batch.filed for batch in batches),
         tuple(emptied for batch in batches for emptied in batch.emptied),
+        tuple(view for batch in batches for view in batch.lagging),
+        tuple(view for batch in batches for view in batch.caught_up),
     )
 
 
@@ -145,3 +150,12 @@ def _concatenate(parts: Sequence[History]) -> History:
         np.concatenate([part.epochs for part in parts]),
         np.concatenate([part.diffs for part in parts]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Of a view that the store has as of ``epoch``, while everything else is newer (0: it has nothing of it). ``slow``:
+    filling it took long."""
+
+    epoch: int
+    slow: bool = False

@@ -232,13 +232,12 @@ def _execute(env: Environment, tree: nodes_statements.ExecuteStatement) -> bound
     return bound.Execute(tree.name, arguments)
 
 
-def _refresh(env: Environment, tree: nodes_statements.RefreshStatement) -> bound.NoOperation:
+def _refresh(env: Environment, tree: nodes_statements.RefreshStatement) -> bound.RefreshView:
     """REFRESH MATERIALIZED VIEW. Raises 42501 for another than the owner."""
     view = _materialized(env, tree.table)
     if env.asking is not None and not env.asking.access.owns(env.asking.caller, securable(view)):
         raise SqlError("42501", f"must be owner of {object_name(view)}")
-    notice = "materialized views are always up to date; REFRESH does nothing"
-    return bound.NoOperation("REFRESH MATERIALIZED VIEW", notice)
+    return bound.RefreshView(view)
 
 
 def _lock(env: Environment, tree: nodes_statements.LockStatement) -> bound.Lock:

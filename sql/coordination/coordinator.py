@@ -96,20 +96,23 @@ class Coordinator:
         python: bool = False,
         spark: SparkSettings | None = None,
         places: tuple[str, ...] = (),
+        safe: bool = False,
     ) -> Coordinator:
         """Open (or create) a data folder and restore its state. SqlError 55006, XX001.
 
         ``memory``: the bytes that the store may use, and the same again for intermediate results. None: 1 GiB for the
-        store, and half of the machine's memory for intermediate results.
+        store, and half of the machine's memory for intermediate results. ``safe``: views are left down.
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.set_threshold(*COLLECT)
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
         budget = Budget(memory or _half_of_memory())
-        engine = await asyncio.to_thread(restore, persistence, clock, progress, budget)
+        engine = await asyncio.to_thread(restore, persistence, clock, progress, budget, safe)
         await asyncio.to_thread(remove_scratch, engine, spark)
-        return cls(engine, files, budget, python, spark, places)
+        coordinator = cls(engine, files, budget, python, spark, places)
+        coordinator.refills.start(progress)
+        return coordinator
 
     async def read(self, work: Callable[[], T], cancel: threading.Event) -> T:
         """Run a read on a reader thread. ``cancel`` is set when the caller is cancelled."""

@@ -1,8 +1,12 @@
 """Recovery at startup: the store's state, then the log (write-ahead log) after it, then the views.
 
-Tables are restored from the store as of its high water. Views are computed anew over them; the store already has their
-contents, so these first changes are discarded. Then the log's records are replayed as the commits that they were.
-Views that were down stay so until then, as they did in these commits; at the end each is tried again.
+Tables are restored from the store as of its high water. Then the log's records are replayed as the commits that they
+were. Views are filled afterwards, beside the engine (``Failing.await_filling``), so a start waits for none of them.
+Views that were down stay so until then.
+
+The exceptions are views whose joins with PROCTIME() have found what is primary data, views that are replaced in the
+log, and what these read: they are computed first, and take part in the replay. The store already has their contents, so
+these first changes are discarded.
 """
 
 from __future__ import annotations
@@ -30,9 +34,11 @@ ReportProgress = Callable[[str], None]
 
 
 def restore(
-    persistence: Persistence, clock: EpochClock, progress: ReportProgress, budget: Budget = NO_BUDGET
-) -> Engine:
-    """The engine as of the newest durable commit. XX001 if the folder is damaged. ``budget``: as in ``Dataflow``."""
+    persistence: Persistence, clock: EpochClock, progress: ReportProgress, budget: Budget = NO_BUDGET,
+    safe: bool = False,
+) -> Engine:  # fmt: skip
+    """The engine as of the newest durable commit. XX001 if the folder is damaged. ``budget``: as in ``Dataflow``.
+    ``safe``: leave all views down."""
     found = persistence.recovered
     dictionary = Dictionary(persistence.store.secret)
     dictionary.load(*found.entries)
@@ -48,7 +54,8 @@ def restore(
     engine.since = engine.timeline.append(base)
     engine.dataflow.set_moment(engine.since, base)
     engine.sequences.load(found.sequences)
-    _restore_stored(engine, persistence, progress)
+    exchanged = _exchanged(catalog, found)
+    _restore_stored(engine, persistence, progress, exchanged, safe)
     persistence.start()
     for sequence, record in found.tail:
         if sequence == persistence.log.last_group:  # only of that one the store may not know which views it took down
@@ -56,21 +63,28 @@ def restore(
         clock.restore(record.epoch)
         engine.entries.load(record.entries)
         engine.load_marks(record.sequences)
-        _replay(engine, sequence, replace(record, updates=tuple(map(opened, record.updates))))
+        _replay(engine, sequence, replace(record, updates=tuple(map(opened, record.updates))), exchanged)
     if found.tail:
         engine.flush_replayed(found.tail[-1][0])
     engine.loads.restore(found.loads, {relation.oid for relation in engine.catalog.relations.values()})
     engine.republish()
     engine.next_moment = engine.dataflow.next_moment
-    _retry_views(engine)
+    _settle_views(engine, safe)
     _drop_temporary(engine)
     return engine
 
 
-def _retry_views(engine: Engine) -> None:
-    """Try views again that were down; what has changed since the last commit is a commit of its own."""
-    engine.failing.revive_all()
-    if engine.failing.history.differs:
+def _settle_views(engine: Engine, safe: bool) -> None:
+    """Decide which views are to be filled; what the store does not know of that is a commit of its own."""
+    failing = engine.failing
+    if safe:
+        failing.leave_all()
+    else:
+        failing.fill_restored()
+    for relation in list(failing.filling):
+        failing.catch_up(relation)
+    engine.published = engine.root()
+    if failing.history.differs or failing.history.changes:
         engine.admit(CommitRecord(engine.clock.advance(engine.dataflow.moment)), engine.catalog, [])
         engine.flush()
 
@@ -92,14 +106,22 @@ def _base_epoch(found: Recovered, clock: EpochClock) -> int:
     return found.tail[0][1].epoch - 1 if found.tail else clock.advance()
 
 
-def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportProgress) -> None:
+def _restore_stored(
+    engine: Engine, persistence: Persistence, progress: ReportProgress, exchanged: set[int], safe: bool
+) -> None:
     stored = engine.catalog.stored()
     tables = [r for r in stored if r.kind in FED]
     engine.failures |= engine.failing.history.restore(persistence.store)
+    first = _first(engine.catalog, exchanged, persistence.store.format == WITHOUT_ERRORS) - engine.failures.keys()
+    first -= persistence.store.lagging.keys()
+    if safe:
+        first.clear()
+    views = [r for r in stored if r.kind not in FED]
+    engine.failing.await_filling([r for r in views if r.id not in first and r.id not in engine.failures])
     for relation in stored:
         if relation.kind in FED:
             engine.add_table(relation)
-        else:
+        elif relation.id in first:
             install_view(engine, engine.catalog, relation, waiting=True)
     engine.hydrate()
     for table in tables:
@@ -108,11 +130,11 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportPr
             progress(f"{table.name}: {len(rows):,} rows")
             engine.feed(table.id, rows, diffs, engine.timeline.last)
             engine.count(table.id, diffs)
-    if len(stored) > len(tables):
-        progress(f"hydrating {len(stored) - len(tables)} views")
+    if first:
+        progress(f"hydrating {len(first)} views first")
     engine.settle_watched()
     for view in stored:
-        if view.id in engine.failures:
+        if view.locks and view.id in engine.failures:
             engine.locks.hold_stored(view, persistence.recovered.rows)
         elif view.locks:  # in the order of creation: a view may read an earlier one
             engine.locks.load(view, persistence.recovered.rows)
@@ -122,6 +144,27 @@ def _restore_stored(engine: Engine, persistence: Persistence, progress: ReportPr
         persistence.store.upgrade({view: _error_ids(engine, view) for view in engine.error_outputs})
     engine.drain()
     engine.republish()
+
+
+def _first(catalog: Catalog, exchanged: set[int], everything: bool) -> set[int]:
+    """The views that are hydrated before the log is replayed."""
+    views = [r for r in catalog.stored() if r.kind not in FED]
+    if everything:
+        return {r.id for r in views}
+    found = {r.id for r in views if r.locks or r.id in exchanged}
+    return found | {r.id for r in views if found and any(d.id in found for d in catalog.dependents([r.id]))}
+
+
+def _exchanged(catalog: Catalog, recovered: Recovered) -> set[int]:
+    """The views that get another definition in the log, those over them, and what all these read."""
+    found: set[int] = set()
+    for _, record in recovered.tail:
+        if record.catalog is not None:
+            after = catalog_from_json(catalog, record.catalog)
+            again = {r.id for r in after.stored() if _redefined(catalog.relations.get(r.id), r)}
+            found |= again | {r.id for r in after.dependents(again)}
+            catalog = after
+    return _first(catalog, found, False) if found else found
 
 
 def _error_ids(engine: Engine, view: int) -> Words:
@@ -137,7 +180,7 @@ def install_view(engine: Engine, catalog: Catalog, view: Relation, waiting: bool
     engine.add_indexes(view)
 
 
-def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
+def _replay(engine: Engine, sequence: int, record: CommitRecord, exchanged: set[int]) -> None:
     """Replay one record of the log as the commit that it was."""
     ordinal = engine.timeline.last + 1
     before, after = engine.catalog, engine.catalog
@@ -156,8 +199,11 @@ def _replay(engine: Engine, sequence: int, record: CommitRecord) -> None:
     if views:
         engine.settle()
     for view in views:
-        install_view(engine, after, view)
-        engine.hydrate()
+        if view.locks or view.id in exchanged:
+            install_view(engine, after, view)
+            engine.hydrate()
+        else:
+            engine.failing.await_new(view)
     altered = [
         r for i, r in after.relations.items() if i in before.relations and _arranged_otherwise(before.relations[i], r)
     ]
@@ -189,6 +235,8 @@ def _meaning(view: Relation) -> object:
 def _rebuild(engine: Engine, catalog: Catalog, redefined: list[int]) -> None:
     """Hydrate replaced views, and those over them, from their definitions, and replace what the store has of them."""
     over = {r.id for r in catalog.dependents(redefined)} | set(redefined)
+    for view in over & engine.failing.filling.keys():  # it was down before
+        engine.failing.lagging.was_away(view)
     views = [r for r in catalog.stored() if r.id in over and r.id not in engine.failures]
     engine.failing.rebuild(views, catalog)
 

@@ -8,6 +8,7 @@ such rows, and those that share operators with them or read them, are taken down
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -31,11 +32,15 @@ from sql.engine.writer import Writer
 from storage.record import CommitRecord
 
 T = TypeVar("T")
+log = logging.getLogger("freshet.views")
 AT_ONCE: Final = 2
 """The most views filled at the same time, not counting those that take long."""
 LONG_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.1
 """How often it is checked whether what is being filled is still wanted."""
+START_SECONDS: Final = 3600.0
+"""How long filling a view may take after a start, or by REFRESH. Memory keeps all history meanwhile."""
+SLOW_SECONDS: Final = 60.0
 FIRST_SECONDS: Final = 1.0
 """A view of whose inputs rows are removed while it is filled begins again after this time, then after twice as
 long, and so on: these may have been the rows with which it does not end."""
@@ -53,7 +58,17 @@ class Refills:
         self._ended = self._loop.create_future()
         """Replaced whenever a view is no longer being filled."""
         self._closing = False
+        self._progress: Callable[[str], None] = lambda _: None
         jobs.engine.failing.fill = self._wake
+        self._since_start = set(jobs.engine.failing.filling)
+        """The views not filled yet since the start."""
+        self._began = monotonic()
+
+    def start(self, progress: Callable[[str], None]) -> None:
+        """Begin with the views that a start has left to be filled."""
+        self._progress = progress
+        if self._since_start:
+            progress(f"filling {len(self._since_start)} views")
         self._begin()
 
     # -- views that are parked ----------------------------------------------------------------------------------
@@ -62,10 +77,15 @@ class Refills:
         self._loop.call_soon_threadsafe(self._begin)
 
     async def ready(self, relations: Set[int]) -> None:
-        """Wait while one of these is being filled."""
+        """Wait while one of these is being filled, until what was made of it is published."""
         filling = self._jobs.engine.failing.filling
-        while not relations.isdisjoint(filling):
+        while not (relations.isdisjoint(filling) and relations.isdisjoint(self._tasks)):
             await asyncio.shield(self._ended)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any view is being filled."""
+        return bool(self._tasks or self._jobs.engine.failing.filling)
 
     def _begin(self) -> None:
         """Begin to fill the views that are not being filled yet."""
@@ -77,7 +97,7 @@ class Refills:
         failing = self._jobs.engine.failing
         try:
             limit = FIRST_SECONDS
-            while relation in failing.filling:
+            while relation in failing.filling and not self._closing:
                 below = failing.below(relation)
                 waits = [i for i in below if i in failing.filling]
                 if waits:
@@ -90,10 +110,18 @@ class Refills:
                         limit = await self._attempt(relation, limit)
         finally:
             self._tasks.pop(relation, None)
+            self._note_progress(relation)
             ended, self._ended = self._ended, self._loop.create_future()
             ended.set_result(None)
             if relation in failing.filling:  # again, since the last attempt
                 self._begin()
+
+    def _note_progress(self, relation: int) -> None:
+        if relation not in self._since_start or self._closing:
+            return
+        self._since_start.discard(relation)
+        if not self._since_start:
+            self._progress(f"all views are filled, or down, after {monotonic() - self._began:.1f} s")
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -114,6 +142,10 @@ class Refills:
         if refill.needs_engine:
             await self._published(partial(engine.failing.retry, relation))
             return limit
+        if await self._published(partial(engine.failing.catch_up, relation)):
+            refill.present, refill.whole = False, True
+        if self._closing:  # a cancel that came too late for the job
+            return limit
         watching = asyncio.ensure_future(self._watch(refill, relation, limit))
         try:
             if not await self._hydrators.fill(refill):
@@ -121,8 +153,10 @@ class Refills:
         except StaleError:
             await asyncio.sleep(LOOK_SECONDS)  # it has changed: begin again with what it is now
         except SqlError as error:
-            if not refill.again:
-                why = refill.late if refill.late is not None else error
+            why = refill.late if refill.late is not None else error
+            if refill.whole and not refill.again:
+                await self._published(partial(engine.failing.history.give_up, relation))
+            if not refill.again and (refill.late is not None or not refill.whole):
                 await self._published(partial(engine.failing.not_filled, relation, why))
         finally:
             watching.cancel()
@@ -130,17 +164,44 @@ class Refills:
 
     async def _watch(self, refill: Refill, relation: int, limit: float) -> None:
         """Stop a refill that nobody wants any more, or that takes too long."""
-        engine, began = self._jobs.engine, monotonic()
+        engine, began, slow = self._jobs.engine, monotonic(), False
         removed = engine.failing.filling.get(relation)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now, lasted = engine.failing.filling.get(relation), monotonic() - began
-            if lasted > engine.watch.seconds:
+            if lasted > self._patience(relation, refill):
                 refill.late = SqlError("54001", "the view could not be filled in time")
-            refill.again = now is None or (now != removed and lasted > limit)
+            if refill.whole and not slow and lasted > SLOW_SECONDS:
+                slow = True
+                self._note_slow(relation, refill)
+            refill.again = now is None or (not refill.whole and now != removed and lasted > limit)
             if refill.again or refill.late is not None:
                 refill.cancel.set()
                 return
+
+    def _patience(self, relation: int, refill: Refill) -> float:
+        """How many seconds filling a view may take."""
+        engine = self._jobs.engine
+        long = refill.whole or relation in engine.failing.unhurried
+        return max(engine.watch.seconds, START_SECONDS) if long else engine.watch.seconds
+
+    def _note_slow(self, relation: int, refill: Refill) -> None:
+        """A view that is not filled when the server is killed stays down at the next start, if that took long."""
+        assert refill.view is not None
+        log.warning("view %s has been filling for %d s", refill.view.name, SLOW_SECONDS)
+        persistence = self._jobs.engine.persistence
+        if persistence is not None:
+            self._loop.run_in_executor(None, persistence.store.lag_is_slow, relation)
+
+    async def refresh(self, relation: int) -> None:
+        """Fill a view that is down, and wait for it. Raises its error if that fails."""
+        engine = self._jobs.engine
+        if relation in engine.failures:
+            await self._published(partial(engine.failing.refresh, relation))
+        await self.ready({relation})
+        failure = engine.failures.get(relation)
+        if failure is not None:
+            raise failure
 
     # -- views with wrong rows ----------------------------------------------------------------------------------
 
@@ -197,14 +258,15 @@ def views_with_negative_counts(published: Published) -> list[int]:
 
 
 class Refill(Filling):
-    """A view that is down, on its way back. ``wrong``: what the store has of it is wrong too. ``late``: why it was
-    stopped. ``again``: it was stopped to begin again."""
+    """A view that is down, on its way back. ``wrong``: what the store has of it is wrong too. ``whole``: it comes back
+    with its history since the start. ``late``: why it was stopped. ``again``: it was stopped to begin again."""
 
     def __init__(self, engine: Engine, relation: int, wrong: bool = False) -> None:
         super().__init__(engine, present=not wrong)
         self.view = self._view = engine.catalog.relations.get(relation)
         self.wrong = wrong
         self.started = timestamp_now()
+        self.whole = False
         self.late: SqlError | None = None
         self.again = False
 
@@ -230,9 +292,13 @@ class Refill(Filling):
     def finish(self) -> None:
         engine, flow, view = self.engine, self._caught_up(), self._known()
         assert self._renderer is not None
+        if self.whole and not engine.failing.catch_up(view.id):
+            raise StaleError
         flow.attach()
         if self.wrong:
             self._replace(view)
+        elif self.whole:
+            self._catch_up_store(view)
         else:
             self._return(view)
         engine.failing.let_go()
@@ -249,6 +315,19 @@ class Refill(Filling):
         engine.add_indexes(view)
         engine.hydrate()
         writer.commit()
+
+    def _catch_up_store(self, view: Relation) -> None:
+        """Bring the view back in a commit of its own, which has all that the store lacks of it."""
+        engine = self.engine
+        assert self._renderer is not None
+        contents, known = engine.failing.lagging.whole(view.id, self._contents)
+        engine.adopt(self._renderer, view.id, contents)
+        engine.failing.caught_up(view.id)
+        engine.add_indexes(view)
+        engine.hydrate()
+        engine.counts.add_one(view.id, known, engine.timeline.last)
+        engine.admit(CommitRecord(engine.clock.advance(engine.dataflow.moment)), engine.catalog, [])
+        engine.flush()
 
     def _return(self, view: Relation) -> None:
         """Bring the view back in a commit of its own. Memory has nothing of it from before."""

@@ -12,6 +12,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.words import Schema
 from sql.coordination.scattered_view import ScatteredView
+from sql.engine.guard import ParkedError
 from sql.engine.served import Served
 from sql.engine.snapshot import Published, first_of
 from storage.dictionary import Dictionary
@@ -56,6 +57,8 @@ class StoredSource:
     def error(self, dictionary: Dictionary) -> SqlError | None:
         if self.relation in self.published.failures:
             return self.published.failures[self.relation]
+        if self.store.lags(self.relation):
+            return ParkedError("The server has been started.")
         return first_of(self.published.errors(self.relation), self.published.ordinal, dictionary)
 
     def read(self, after: int | None, upto: int, layout: SinkLayout) -> Iterator[History]:

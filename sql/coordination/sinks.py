@@ -25,6 +25,7 @@ from sql.coordination.spark import SharedSpark
 from sql.ddl.sinks import check_source, layout_of
 from sql.engine.engine import Engine
 from sql.engine.group import Delta
+from sql.engine.guard import LeftError, ParkedError
 from sql.engine.retries import pause_after
 from sql.engine.snapshot import Published
 from storage.duck import Store
@@ -185,6 +186,8 @@ class _Run:
             return
         upto = changes.upto
         if (error := changes.error(engine.dictionary)) is not None:
+            if isinstance(error, ParkedError) and not isinstance(error, LeftError):
+                return  # it is back soon
             self.status = replace(self.status, state="waiting", error=_waits(error, source))
             return
         round_ = _Round(engine, relation, sink, source, changes, target, self._stop)

@@ -17,6 +17,7 @@ from ivm.graph import NodeId
 from ivm.rows import Words
 from planner.expr.row_errors import encode_failure, failure_among
 from sql.catalog.catalog import RelationKind
+from sql.engine.lagging import Lagging
 from sql.engine.state import EngineState
 from storage.duck import Store
 from storage.stored import History, StoredRelation, errors_of
@@ -40,6 +41,10 @@ class DownHistory:
     created: tuple[StoredRelation, ...] = ()
     returned: dict[int, Mapping[int, History]] = field(default_factory=dict)
     """By view that is back: its contents, and those of its error rows, where they were made beside the engine."""
+    lagging: Lagging = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lagging = Lagging(self.engine)
 
     def restore(self, store: Store) -> dict[int, SqlError]:
         """The views that were down at the store's high water, each with the error of reading it."""
@@ -68,6 +73,16 @@ class DownHistory:
                 at = max(epoch, known[view].created)
                 self._replace(errors_of(view), at, np.array([[word]], np.int64))
                 self.down[view] = word, at
+
+    def give_up(self, view: int) -> None:
+        """A view that lagged counts as one that has been down since the store had it."""
+        upto = self.lagging.end(view)
+        if upto is None:
+            return
+        epoch = max(upto + 1, self.engine.catalog.relations[view].created)
+        word = self._failed()[view]
+        self._replace(errors_of(view), epoch, np.array([[word]], np.int64))
+        self.down[view] = word, epoch
 
     def came_back(self, epoch: int) -> None:
         """Note the views that are down no more, with their present contents."""
@@ -100,9 +115,10 @@ class DownHistory:
         return taken
 
     def _failed(self) -> dict[int, int]:
-        """The ids of the error rows of the views that are down."""
+        """The ids of the error rows of the views that are down, as far as the store is to know that."""
         engine = self.engine
-        failures = {i: e for i, e in engine.failures.items() if i in engine.catalog.relations}
+        lagging = self.lagging.upto
+        failures = {i: e for i, e in engine.failures.items() if i in engine.catalog.relations and i not in lagging}
         if not failures:
             return {}
         ids = engine.dictionary.intern([encode_failure(error) for error in failures.values()])
@@ -120,7 +136,8 @@ class DownHistory:
     def _replace(self, relation: int, epoch: int, rows: Words, diffs: Words | None = None) -> None:
         """Replace what a relation has by these rows. Those that it got at the same epoch are not known to the store
         yet."""
-        self.emptied.append((relation, epoch))
+        if (relation, epoch) not in self.emptied:  # once: what it had is retracted
+            self.emptied.append((relation, epoch))
         earlier = self.changes.pop(relation, None)
         diffs = np.ones(len(rows), np.int64) if diffs is None else diffs
         found = History(rows, np.full(len(rows), epoch, np.int64), diffs)

@@ -259,6 +259,7 @@ class Engine(EngineState):
         changed |= bool(anew)
         self.failing.anew.clear()
         noted, emptied, again = self.failing.history.take()
+        lagging, caught_up = self.failing.lagging.take()
         stored |= noted
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
         batch = WriteBatch(
@@ -267,7 +268,7 @@ class Engine(EngineState):
             dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
             loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
             leaving=leaving, files=tuple(file.path for file in files), filed=sum(file.size for file in files),
-            emptied=emptied,
+            emptied=emptied, lagging=lagging, caught_up=caught_up,
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)

@@ -14,10 +14,10 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.logical.traversal import gets
-from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.engine.definition import definition_rel
 from sql.engine.down_history import DownHistory
-from sql.engine.guard import MOST_PATIENCE, Bound, ParkedError
+from sql.engine.guard import MOST_PATIENCE, Bound, LaggingError, LeftError, ParkedError
 from sql.engine.state import EngineState
 from storage.stored import History
 
@@ -32,6 +32,8 @@ REVIVE_ROWS: Final = 100_000
 """The most rows that the inputs of such a view may have."""
 HELD_SECONDS: Final = 5.0
 """The time limit of a view that cannot be filled beside the engine."""
+_MAY_BE_GONE: Final = ("53200", "55000", "XX001")
+"""Why a view was down that is filled again at a start: memory, filling that had not ended, wrong rows."""
 _COMES_BACK: Final = "It comes back by itself when rows are removed with which the step ends."
 
 log = logging.getLogger("freshet.views")
@@ -48,8 +50,13 @@ class Failing:
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
         self.history = DownHistory(engine)
+        self.lagging = self.history.lagging
         self.anew: list[int] = []
         self.filling: dict[int, int] = {}
+        self.safe = False
+        """Whether only views that somebody asks for are filled."""
+        self.unhurried: set[int] = set()
+        """The views to be filled that have more time than others."""
         self.fill: Callable[[], None] = lambda: None
         self._patience: dict[int, float] = {}
         """By view: the patience with its loops, if it has been parked."""
@@ -103,9 +110,66 @@ class Failing:
         self.filling.setdefault(relation, 0)
         self._engine.failures[relation] = ParkedError(why.detail or "")
 
+    def await_filling(self, views: Collection[Relation]) -> None:
+        """At a start: these views are filled beside the engine, from the present on. Those that took long at the last
+        start, and had not ended when the server did, stay down."""
+        engine = self._engine
+        assert engine.persistence is not None
+        slow = {view for view, lag in engine.persistence.store.lagging.items() if lag.slow}
+        self.lagging.start([v.id for v in views])
+        for view in views:
+            upto = self.lagging.upto[view.id]
+            engine.failures[view.id] = LaggingError("The server has been started.", upto)
+            if view.id in slow:
+                self.leave(view, "Filling it took long and had not ended when the server did.")
+            else:
+                self.filling[view.id] = 0
+
+    def await_new(self, view: Relation) -> None:
+        """The same of a view that is created while the log is replayed."""
+        self.lagging.add(view.id)
+        self._engine.failures[view.id] = LaggingError("The server has been started.", 0)
+        self.filling[view.id] = 0
+
+    def leave(self, view: Relation, why: str) -> None:
+        """A view that has not been filled stays down until somebody asks for it, and so do those over it."""
+        engine = self._engine
+        for each in (view, *engine.catalog.dependents([view.id])):
+            known = engine.failures.get(each.id)
+            if isinstance(known, LaggingError):
+                engine.failures[each.id] = LeftError(view.name, why, known.upto)
+                self.filling.pop(each.id, None)
+                self.lagging.leave(each.id)
+                log.warning("view %s is left down: %s", each.name, why)
+
+    def refresh(self, relation: int) -> None:
+        """Fill a view that is down, and those that it reads."""
+        for below in self.below(relation):
+            self.refresh(below)
+        if relation in self._engine.failures and relation not in self.filling:
+            self._park(relation, ParkedError("It is refreshed."))
+            self.unhurried.add(relation)
+            self.fill()
+        engine = self._engine
+        engine.published = engine.root()
+
+    def catch_up(self, relation: int) -> bool:
+        """Whether a view that is to be filled comes back with its history since the start. If not, it counts as down
+        since then."""
+        if self.lagging.is_whole(relation, self._above(relation)):
+            return True
+        self.history.give_up(relation)
+        return False
+
+    def caught_up(self, relation: int) -> None:
+        """A view is back with its history; the next commit tells the store of its changes."""
+        self.lagging.end(relation)
+        self.forget(relation, parked=True)
+        self._over_came_back({relation})
+
     def below(self, relation: int) -> list[int]:
         """The views that a view reads and that are down."""
-        return sorted(self._reads(relation) & self._engine.failures.keys())
+        return sorted(self._above(relation) & self._engine.failures.keys())
 
     def patience_of(self, relation: int) -> float:
         """How patient others are with a view's loops: twice as much each time that it was parked."""
@@ -116,6 +180,7 @@ class Failing:
         self.forget(relation, parked=True)
         engine = self._engine
         engine.counts.forget(relation)
+        self.lagging.was_away(relation)
         self.history.returned[relation] = contents
         engine.dataflow.give_patience(engine.renderer.stored[relation].nodes, self.patience_of(relation))
         self._over_came_back({relation})
@@ -125,16 +190,17 @@ class Failing:
         engine = self._engine
         if self.filling.pop(relation, None) is None:
             return
+        self.history.give_up(relation)
         engine.failures[relation] = _down(error)
         for over in list(self.filling):
-            if relation in self._reads(over):
+            if relation in self._above(over):
                 self.not_filled(over, error)
         engine.published = engine.root()
 
     def _over_came_back(self, back: Collection[int]) -> None:
         """Fill the views that were down because of others that are back."""
         for relation in self._engine.failures.keys() - self.filling.keys():
-            if not self._reads(relation).isdisjoint(back):
+            if not self._above(relation).isdisjoint(back):
                 self._park(relation, ParkedError("What it reads was down."))
 
     # -- views with wrong rows -------------------------------------------------------------------------------------
@@ -222,17 +288,30 @@ class Failing:
             if self._revive(gone):
                 self._engine.published = self._engine.root()
 
-    def revive_all(self) -> None:
-        """After a start: retry the views that were down before it, with the time of a commit's step for each."""
-        self._revive(None, self._engine.watch.seconds, Bound.ALONE)
+    def leave_all(self) -> None:
+        """After a start in safe mode."""
+        self.safe = True
+        for view in self._engine.catalog.stored():
+            if view.id in self._engine.failures:
+                self.leave(view, "The server runs in safe mode.")
+
+    def fill_restored(self) -> None:
+        """After a start: fill the views that were down before it for a reason that may be gone."""
+        engine = self._engine
+        for view in engine.catalog.stored():
+            failure = engine.failures.get(view.id)
+            if failure is not None and not isinstance(failure, ParkedError) and failure.sqlstate in _MAY_BE_GONE:
+                self._park(view.id, ParkedError("The server has been started."))
 
     def forget(self, relation: int, parked: bool = False) -> None:
         """A view has been dropped, or is back (``parked``)."""
         self._engine.failures.pop(relation, None)
         self._inputs.pop(relation, None)
         self.filling.pop(relation, None)
+        self.unhurried.discard(relation)
         if not parked:
             self._patience.pop(relation, None)
+            self.lagging.end(relation)
 
     def _revive(
         self, gone: Collection[int] | None, seconds: float = REVIVE_SECONDS, bound: Bound = Bound.BESIDE
@@ -254,6 +333,8 @@ class Failing:
                 continue
             if relation in self.filling:
                 self.filling[relation] += 1
+            elif self.safe or isinstance(engine.failures[relation], LeftError):
+                continue  # it is left down
             elif bound is Bound.BESIDE and self._is_long(relation):
                 self._park(relation, ParkedError("Rows are gone with which it failed."))
             elif self._revive_one(relation, seconds, bound):
@@ -263,11 +344,27 @@ class Failing:
         return bool(back)
 
     def _is_long(self, relation: int) -> bool:
-        """Whether rebuilding a view may take long, so that it is not tried while commits wait."""
-        view = self._engine.catalog.relations[relation]
-        versions = (self._engine.published.version(i) for i in self._reads(relation))
+        """Whether rebuilding a view may take long, or would enter history that something holds, so that it is not
+        tried while commits wait."""
+        engine = self._engine
+        versions = (engine.published.version(i) for i in self._reads(relation))
         rows = sum(v.count for v in versions if v is not None)
-        return not view.locks and (relation in self._patience or rows > REVIVE_ROWS)
+        long = engine.dataflow.held or relation in self._patience or rows > REVIVE_ROWS
+        return long and not engine.catalog.relations[relation].locks
+
+    def _above(self, relation: int) -> frozenset[int]:
+        """What a view may read, without binding it: what its definition names, also inside plain views and
+        functions."""
+        known = self._engine.catalog.relations
+        found: set[int] = set()
+        todo = list(known[relation].dependencies) if relation in known else []
+        while todo:
+            id_ = todo.pop()
+            if id_ in known and id_ not in found:
+                found.add(id_)
+                if known[id_].kind is not RelationKind.MATERIALIZED_VIEW:
+                    todo += known[id_].dependencies
+        return frozenset(found)
 
     def _reads(self, relation: int) -> frozenset[int]:
         found = self._inputs.get(relation)
@@ -283,6 +380,8 @@ class Failing:
         engine.forget_before(engine.timeline.last)
         failure = self._make_anew(engine.catalog.relations[relation], engine.catalog, seconds, bound)
         if failure is None:
+            self.history.give_up(relation)
+            self.lagging.was_away(relation)
             self.forget(relation)
             engine.counts.forget(relation)
             return True
@@ -297,6 +396,7 @@ class Failing:
         self._free(list(views))
         for view in views:
             self.history.renew(view.id)
+            self.lagging.was_away(view.id)
             failure = None if self.down(view, catalog) else self._make_anew(view, catalog, engine.watch.seconds)
             engine.counts.forget(view.id)  # what the view was filled with is not counted
             if failure is not None:

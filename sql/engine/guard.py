@@ -36,6 +36,23 @@ class ParkedError(SqlError):
         super().__init__("55000", "the materialized view is being filled", why, hint)
 
 
+class LaggingError(ParkedError):
+    """The same of a view that the store has as of epoch ``upto`` only."""
+
+    def __init__(self, why: str, upto: int) -> None:
+        super().__init__(why)
+        self.upto = upto
+
+
+class LeftError(LaggingError):
+    """The same of a view that is not filled before somebody asks for it."""
+
+    def __init__(self, name: str, why: str, upto: int) -> None:
+        super().__init__(why, upto)
+        self.message = "the materialized view has not been filled"
+        self.hint = f"REFRESH MATERIALIZED VIEW {name} fills it."
+
+
 class Bound(Enum):
     """What bounds the loops of a step."""
 

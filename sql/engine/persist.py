@@ -59,6 +59,9 @@ class Persistence:
     _sinks: tuple[Catalog | None, dict[int, list[tuple[int, int]]]] = field(default_factory=lambda: (None, {}))
     needed: Mapping[int, int] = field(default_factory=dict)
     """By relation id: the epoch from which on its updates are still needed."""
+    returned: int = 0
+    """The epoch of the newest batch with views that lagged. Until it is applied, the store is not complete at earlier
+    epochs either."""
     _applier: Applier | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -109,6 +112,8 @@ class Persistence:
         """Hand a published group to the applier; blocks while its backlog is too large."""
         assert self._applier is not None, "started"
         self.catalog = catalog
+        if batch.caught_up:
+            self.returned = batch.high_water
         self._applier.submit(batch)
         if self.refusal is None:
             self._applier.wait_for_room(60.0)

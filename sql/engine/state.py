@@ -273,7 +273,8 @@ class EngineState:
         if ordinal > self.since:
             self.since = ordinal
             self.dataflow.allow_compaction(ordinal)
-            self.timeline.forget(ordinal)
+            if not self.dataflow.held:
+                self.timeline.forget(ordinal)
 
     def stored(self) -> dict[int, Stored]:
         """Each relation's nodes in the dataflow, as a copy that does not change."""

@@ -26,6 +26,7 @@ from sql.session.modes import check_modes
 from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
+from sql.session.refreshing import refresh
 from sql.session.request import Request
 from sql.session.rights import check_rights, hidden
 from sql.session.routines.calling import Calls
@@ -78,7 +79,7 @@ class Executor:
         prepared.check_allowed()
         check_rights(session, statement)
         check_modes(session, statement, prepared.text)
-        if session.coordinator.engine.failing.filling:
+        if session.coordinator.refills.busy:
             await self._until_filled(prepared)
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
@@ -128,6 +129,8 @@ class Executor:
                 return await verify_view(session, reads, statement, request)
             case bound.VerifyDictionary():
                 return await verify_dictionary(session, request)
+            case bound.RefreshView():
+                return await refresh(session, statement)
             case Vacuum():
                 return await vacuum(session, statement)
             case bound.Discard():
@@ -139,9 +142,15 @@ class Executor:
 
     async def _until_filled(self, prepared: Prepared) -> None:
         """Wait for the views that a statement reads while they are filled, if its snapshot is not taken yet."""
-        if self._session.running.has_read or not isinstance(prepared.bound.statement, _READING):
+        statement = prepared.bound.statement
+        if self._session.running.has_read or not isinstance(statement, _READING):
             return
-        await self._session.coordinator.refills.ready(prepared.seen | prepared.inputs)
+        wanted, catalog = prepared.seen | prepared.inputs, self._session.running.catalog
+        if isinstance(statement, CreateView):  # it may replace a view, for whose readers the difference is computed
+            place = statement.schema_name, statement.name
+            named = frozenset(r.id for r in catalog.relations.values() if (r.schema_name, r.name) == place)
+            wanted |= named | {r.id for r in catalog.dependents(named)}
+        await self._session.coordinator.refills.ready(wanted)
 
     async def _inline(self, statement: bound.Do) -> Result:
         control = self._calls.control()

@@ -19,6 +19,7 @@ from planner.physical.nodes import Map, Node, Plan
 from planner.physical.row_programs import MapFilter
 from sql.catalog.catalog import RelationKind
 from sql.engine.counts import count_row
+from sql.engine.guard import LaggingError
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.persist import Persistence
 from sql.engine.served import Served, ServedHistory, ServedSnapshot
@@ -91,6 +92,9 @@ class Reading:
 
     def _broken_then(self, relation: int) -> BrokenView | None:
         store = store_at(self.read_point.epoch, self.persistence)
+        lagging = self.read_point.published.failures.get(relation)
+        if isinstance(lagging, LaggingError) and self.read_point.epoch > lagging.upto:
+            return BrokenView(relation, lagging, down=True)
         known = self.read_point.published.catalog.by_id(relation)
         if known is None or known.kind is not RelationKind.MATERIALIZED_VIEW:
             return None

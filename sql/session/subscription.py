@@ -116,6 +116,8 @@ class Subscription:
         self._families = families(engine.catalog, self._inputs)
         if isinstance(rel, Get):
             self._relation = rel.relation
+            if self._relation in engine.failures:
+                raise in_view(engine.failures[self._relation], engine.catalog, self._relation)
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()

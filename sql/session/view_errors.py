@@ -55,7 +55,7 @@ def errors_then(store: Store, epoch: int, view: Relation, dictionary: Dictionary
 def store_at(epoch: int, persistence: Persistence | None) -> Store:
     """The store, once it has an epoch that memory does not distinguish any more. Blocks."""
     assert persistence is not None, "history is kept in the store"
-    if epoch > persistence.applied_epoch:
+    if max(epoch, persistence.returned) > persistence.applied_epoch:
         persistence.flush()
     return persistence.store
 

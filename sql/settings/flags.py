@@ -41,6 +41,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--workers", type=parse_workers, default=1,
                         help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
     parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")
+    parser.add_argument("--safe-mode", action="store_true", help="start without materialized views: they are down")
     parser.add_argument("--spark", default="local[*]", metavar="URL",
                         help="local[*], spark://HOST:PORT or sc://HOST:PORT (default: %(default)s)")  # fmt: skip
     parser.add_argument("--spark-shared", type=Path, metavar="DIR",

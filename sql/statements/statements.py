@@ -444,11 +444,18 @@ class NoOperation:
     notice: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RefreshView:
+    """REFRESH MATERIALIZED VIEW: fills a view that is down."""
+
+    view: Relation
+
+
 Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
     | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | Vacuum | SetConstraints | Do | CallProcedure | Lock
+    | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure | Lock
 )  # fmt: skip
 
 

@@ -29,7 +29,14 @@ from tests.support.crash_load import ACCOUNTS, OWNED, SETUP, VIEWS, Client, Conn
 from tests.support.paths import ROOT
 
 KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
-QUIET: Final = ("ready on", "freshet: starting", "freshet: hydrating", "freshet: compiling")
+QUIET: Final = (
+    "ready on",
+    "freshet: starting",
+    "freshet: hydrating",
+    "freshet: filling",
+    "freshet: all views",
+    "freshet: compiling",
+)
 CLIENTS: Final = 4
 KEPT_READS: Final = 60
 FIRST_ANSWER: Final = 60.0  # seconds; the first commits are slow while kernels are compiled

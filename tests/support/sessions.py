@@ -40,9 +40,11 @@ class Server:
         spark: SparkSettings | None = None,
         lent: SparkSession | None = None,
         patience: float = 240,
+        safe: bool = False,
     ) -> None:
         self.folder, self.files, self.python, self.memory = folder, files, python, memory
         self.places, self.tuning, self.lent, self.patience = places, tuning, lent, patience
+        self.safe = safe
         self.spark = spark if lent is None else replace(lent.settings, shared=None)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -58,6 +60,7 @@ class Server:
             places=self.places,
             tuning=self.tuning,
             spark=self.spark,
+            safe=self.safe,
         )
         if self.lent is not None:
             coordinator.spark._session = cast("SparkSession", Lent(self.lent, coordinator.spark.settings()))

@@ -42,6 +42,7 @@ from sql.session.information import text_style
 from sql.session.modes import check_modes, set_modes, set_variable
 from sql.session.portal import PortalRows
 from sql.session.reads import Reads
+from sql.session.refreshing import refresh_here
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import end_within
@@ -219,6 +220,8 @@ class Nested:
                 | bound.Listen() | bound.Notify() | bound.NoOperation()
             ):  # fmt: skip
                 return self._outcome(run_control(self._session, statement))
+            case bound.RefreshView():
+                return self._outcome(refresh_here(self._session, statement))
             case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
                 raise SqlError("0A000", f"{_command(prepared.text)} is not allowed in an SQL function")
             case _:
