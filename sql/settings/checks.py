@@ -41,6 +41,16 @@ def only(*values: str) -> Callable[[str, str], str]:
     return check
 
 
+def encoding(name: str, value: str) -> str:
+    """UTF8, or SQL_ASCII: the same bytes, of which the client makes what it likes. Raises 22023, 0A000."""
+    plain = re.sub(r"[^a-z0-9]", "", value.lower())
+    if plain in ("utf8", "unicode"):
+        return "UTF8"
+    if plain == "sqlascii":
+        return "SQL_ASCII"
+    raise SqlError("0A000", f'{name} "{value}" is not supported', hint="Only UTF8 and SQL_ASCII are.")
+
+
 def boolean(name: str, value: str) -> str:
     """on or off; also written as 1 or 0, or as the beginning of on, off, true, false, yes or no."""
     word = value.strip().lower()

@@ -421,7 +421,7 @@ class SystemFunctions:
 
     def _own_type(self, name: str, schema: str | None = None) -> Relation | None:
         known = typed((*self._state.relations(), *self._state.types()))
-        types = {t.schema_name: t for t in known if t.name == name}
+        types = {t.schema_name: t for t in known if name in (t.name, t.multirange)}
         places = self._state.path.places if schema is None else (schema,)
         return next((types[place] for place in places if place in types), None)
 
@@ -441,7 +441,7 @@ class SystemFunctions:
             return None
         if found.domain:
             return ROW_ARRAY_BASE + found.oid if base != text.strip() or found is element else found.oid
-        own = info(found.own_type)
+        own = info(found.type_named(name[1:] if found is element else name))
         return own.array_oid if base != text.strip() or found is element else own.oid
 
     def _relation_oid(self, schema: str | None, name: str, text: str) -> int:

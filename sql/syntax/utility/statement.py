@@ -20,6 +20,7 @@ from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.domains import domain_statement
+from sql.syntax.utility.extensions import extension_statement
 from sql.syntax.utility.grants import default_privileges, grant_statement
 from sql.syntax.utility.operators import operator_statement
 from sql.syntax.utility.policies import policy_statement
@@ -47,7 +48,7 @@ LOCK_MODES: Final = (
     "access exclusive",
 )  # fmt: skip
 _OWN_GRAMMARS: Final[tuple[Callable[[DefinitionGrammar], bound.Statement | None], ...]] = (
-    sink_statement, sequence_statement, connection_statement, role_statement, default_privileges,
+    sink_statement, sequence_statement, connection_statement, role_statement, default_privileges, extension_statement,
 )  # fmt: skip
 """Those that give None if the next statement is another one."""
 
@@ -184,7 +185,10 @@ class StatementGrammar(AlterGrammar):
                 self.advance()
                 return bound.Discard(self.label())
             case _:
-                if word in _UNSUPPORTED or self.is_word("prepare", "transaction"):
+                if self.is_word("prepare", "transaction"):
+                    hint = "Set max_prepared_transactions to a nonzero value."
+                    raise SqlError("55000", "prepared transactions are disabled", hint=hint)
+                if word in _UNSUPPORTED:
                     raise unsupported(word.upper(), position=start.start + 1)
                 raise self.error()
 

@@ -426,3 +426,18 @@ def test_extra_float_digits_rounds_what_clients_read(client: Client) -> None:
     message = '4 is outside the valid range for parameter "extra_float_digits" (-15 .. 3)'
     assert (error.sqlstate, error.message) == ("22023", message)
     client.run("RESET extra_float_digits")
+
+
+def test_client_encodings(client: Client) -> None:
+    client.run("SET client_encoding = 'sql-ascii'")
+    assert client.rows("SELECT pg_client_encoding(), current_setting('client_encoding')") == [("SQL_ASCII",) * 2]
+    client.run("SET NAMES 'unicode'")
+    assert client.rows("SELECT pg_client_encoding()") == [("UTF8",)]
+    assert client.state("SET client_encoding = latin1") == "0A000"
+
+
+def test_prepared_transactions_are_disabled(client: Client) -> None:
+    assert client.rows("SHOW max_prepared_transactions") == [("0",)]
+    client.run("BEGIN")
+    assert client.state("PREPARE TRANSACTION 'x'") == "55000"
+    client.run("ROLLBACK")

@@ -123,3 +123,12 @@ def test_vectors_count_from_zero(client: Client) -> None:
     expanded = "SELECT (information_schema._pg_expandarray(indkey)).n, (information_schema._pg_expandarray(indkey)).x"
     assert client.rows(f"{expanded} {of}") == [("1", "3"), ("2", "1")]
     assert client.rows("SELECT ('{7,8}'::int2[])[1], array_lower('{7,8}'::int2[], 1)") == [("7", "1")]
+
+
+def test_a_multirange_type_by_its_name(client: Client) -> None:
+    client.run("CREATE TYPE own_range AS RANGE (subtype = text)")
+    query = "SELECT rngtypid::regtype::text FROM pg_range WHERE rngmultitypid = 'own_multirange'::regtype"
+    assert client.rows(query) == [("own_range",)]
+    assert client.rows("SELECT typelem::regtype::text FROM pg_type WHERE oid = '_own_multirange'::regtype") == [
+        ("own_multirange",)
+    ]

@@ -74,3 +74,11 @@ def test_lock_table(client: Client) -> None:
     assert client.state("LOCK nothing IN ACCESS SHARE MODE NOWAIT") == "42P01"
     client.run("ROLLBACK")
     assert client.state("LOCK locked IN NO SUCH MODE") == "42601"
+
+
+def test_extensions(client: Client) -> None:
+    assert client.rows("SELECT extname FROM pg_extension ORDER BY 1") == [("freshet",), ("plpgsql",)]
+    assert client.run("CREATE EXTENSION IF NOT EXISTS plpgsql WITH SCHEMA pg_catalog") == "CREATE EXTENSION"
+    assert client.state("CREATE EXTENSION plpgsql") == "42710"
+    assert client.error("CREATE EXTENSION IF NOT EXISTS citext").message == 'extension "citext" is not available'
+    assert client.state("CREATE EXTENSION citext IN nothing") == "42601"

@@ -21,7 +21,6 @@ def pg_is_in_recovery() -> bool:
 
 
 @per_value("getdatabaseencoding", (), NAME, volatility="stable")
-@per_value("pg_client_encoding", (), NAME, volatility="stable")
 def encoding() -> str:
     return "UTF8"
 

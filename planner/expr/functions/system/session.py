@@ -73,6 +73,11 @@ def set_config(site: CallSite, name: str | None, value: str | None, local: bool 
     return session.set_setting(name, value, bool(local))
 
 
+@per_value("pg_client_encoding", (), NAME, volatility="stable", needs_site=True)
+def pg_client_encoding(site: CallSite) -> str:
+    return current_setting(site, "client_encoding")
+
+
 @per_value("txid_current", (), INT8, volatility="stable", needs_site=True)
 def txid_current(site: CallSite) -> int:
     return site.context.epoch
