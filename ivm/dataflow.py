@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from ivm.runtime.replay import replay_into
 from ivm.runtime.root import Root
 from ivm.runtime.scheduler import run_pass
 from ivm.runtime.steps import FlowRun
+from ivm.stops import Stop
 from ivm.time import check_ordinal
 from ivm.trace.batch import Batch, Block
 from ivm.trace.spine import Spine
@@ -121,6 +123,21 @@ class Dataflow(Network):
         """Limits memory. Exceeding it raises 53200 during hydration; in a step, an operator or loop that exceeds it
         fails with 53200, as does everything downstream."""
         self._context.share = Share(budget)
+
+    @property
+    def budget(self) -> Budget:
+        """What its memory is taken from."""
+        return self._context.share.budget
+
+    @contextmanager
+    def ended_by(self, stop: Stop) -> Iterator[None]:
+        """In this context, operators outside of loops end in the middle of their work by ``stop``, not by a cancel."""
+        context = self._context
+        context.stop = stop
+        try:
+            yield
+        finally:
+            context.stop = context.cancel
 
     @property
     def counters(self) -> Counters:
@@ -253,10 +270,11 @@ class Dataflow(Network):
     def _run(self) -> None:
         context = self._context
         context.newest = self._fed
-        if context.mode is not Mode.MAINTAINED:  # not worth compiling for one run
-            run_pass(self._root, 0)
-        else:
-            self._steps.run()
+        with context.stopping():
+            if context.mode is not Mode.MAINTAINED:  # not worth compiling for one run
+                run_pass(self._root, 0)
+            else:
+                self._steps.run()
         if not context.paused:
             context.running = context.abandoned = None
         if not context.paused:

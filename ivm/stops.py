@@ -12,9 +12,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from typing import Protocol
 
 from ivm.budget import NO_BUDGET, Budget, Share, out_of_memory
 from ivm.errors import SqlError
+
+
+class Stop(Protocol):
+    """What a ``threading.Event`` is to those who only ask."""
+
+    def is_set(self) -> bool: ...
 
 
 class Stopped(Exception):
@@ -28,7 +35,7 @@ class Stopped(Exception):
 class _Limits(threading.local):
     """``elsewhere``: what to raise after ``until``, a time of ``perf_counter``, if the work may still move."""
 
-    cancel: threading.Event | None = None
+    cancel: Stop | None = None
     budget: Budget = NO_BUDGET
     until: float = math.inf
     elsewhere: Callable[[], Exception | None] | None = None
@@ -38,7 +45,7 @@ _LIMITS = _Limits()
 
 
 @contextmanager
-def stoppable(cancel: threading.Event | None, budget: Budget = NO_BUDGET) -> Iterator[None]:
+def stoppable(cancel: Stop | None, budget: Budget = NO_BUDGET) -> Iterator[None]:
     """In this context, the thread's work ends with 57014 once ``cancel`` is set, and takes memory from ``budget``."""
     limits = _LIMITS
     before = limits.cancel, limits.budget
@@ -65,16 +72,21 @@ def movable(seconds: float, elsewhere: Callable[[], Exception | None]) -> Iterat
         limits.until, limits.elsewhere = before
 
 
+def stay() -> None:
+    """From now on the work has had effects, so it must go on where it is."""
+    _LIMITS.until = math.inf
+
+
 def poll() -> None:
     """Raises Stopped if the thread's work is to end. Cost: a third of a microsecond."""
     limits = _LIMITS
     if limits.cancel is not None and limits.cancel.is_set():
         raise Stopped(SqlError("57014", "canceling statement due to user request"))
-    if limits.elsewhere is not None and perf_counter() > limits.until:
-        error = limits.elsewhere()
+    if limits.until != math.inf and perf_counter() > limits.until:
+        limits.until = math.inf
+        error = None if limits.elsewhere is None else limits.elsewhere()
         if error is not None:
             raise Stopped(error)
-        limits.until = math.inf
 
 
 def room(size: int) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from enum import Enum
 from time import perf_counter
 from typing import Final, Protocol
 
 import numpy as np
 
-from ivm.budget import NO_BUDGET, Share, out_of_memory
+from ivm.budget import NO_BUDGET, Budget, Share, out_of_memory
 from ivm.errors import SqlError
 from ivm.kernels.join import S_OVERFLOWS, STATS
 from ivm.moments import Moments
 from ivm.rows import Words
+from ivm.stops import Stop, stoppable
 from ivm.trace.batch import Block
 from ivm.trace.spine import Spine
 
@@ -80,7 +82,7 @@ class FlowContext:
     __slots__ = (
         "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "entered", "failed", "failing",
         "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share", "since",
-        "since_word", "slow", "stats", "stepped_word", "values", "waiting",
+        "since_word", "slow", "stats", "stepped_word", "stop", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
@@ -102,6 +104,8 @@ class FlowContext:
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
+        self.stop: Stop = self.cancel
+        """What ends operators that ask (``ivm.stops``) in the middle of their work."""
         self.running: RunningLoop | None = None
         """The outermost loop that runs, as far as is known."""
         self.entered = 0.0
@@ -134,6 +138,12 @@ class FlowContext:
         self.share = Share(other.share.budget)
         self.compact(other.since)
         self.stepped_word[0] = other.stepped_word[0]
+
+    def stopping(self) -> AbstractContextManager[None]:
+        """The context in which operators run: what ends them, and the memory that they may take for a while. A
+        maintained view may not fail because of what others take."""
+        budget = self.share.budget
+        return stoppable(self.stop, Budget(budget.limit) if self.mode is Mode.MAINTAINED else budget)
 
     @property
     def interrupted(self) -> bool:

@@ -18,6 +18,7 @@ from ivm.errors import SqlError
 from ivm.runtime.context import Mode
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program_run import LoopRun
+from ivm.stops import Stopped
 
 
 def run_pass(scope: Scope, vector: int) -> None:
@@ -48,6 +49,8 @@ def broke(scope: Scope, item: Operator | Scope, error: Exception) -> None:
     """Handles an exception raised by an item of the scope: fails the item and everything downstream; the rest of the
     step goes on. Raises ``error`` instead inside a loop, if nothing is maintained yet, or if primary data is
     affected."""
+    if isinstance(error, Stopped):
+        error = error.error
     primary = isinstance(item, Operator) and item.primary
     if scope.depth or scope.context.mode is not Mode.MAINTAINED or primary:
         raise error

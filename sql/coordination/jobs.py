@@ -34,7 +34,9 @@ class Jobs:
         self.engine = engine
         self.token = WriteToken()
         self._loop = asyncio.get_running_loop()
-        self._thread = EngineThread(self._loop, engine.flush, engine.dataflow.cancel, self._answered)
+        self._thread = EngineThread(
+            self._loop, engine.flush, engine.dataflow.cancel, self._answered, engine.dataflow.budget
+        )
         engine.watch.others_wait = lambda: self._thread.waited_for
         self.merging = IdleMerging(self._thread, engine.dataflow)
         self.moments = MomentTimer(engine, self.autocommit)

@@ -23,7 +23,9 @@ from queue import SimpleQueue
 from time import perf_counter
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
+from ivm.budget import NO_BUDGET, Budget
 from ivm.errors import SqlError, too_deep
+from ivm.stops import stoppable
 from storage.files import FatalStorageError
 
 T = TypeVar("T")
@@ -55,7 +57,7 @@ class EngineThread:
 
     ``flush`` ends a group by a given time (``perf_counter``), and returns false if it must be called again.
     ``interrupt`` is polled by long-running work; it is set only while the job that it is meant for runs. ``answered``
-    is called on the event loop after each group has been answered.
+    is called on the event loop after each group has been answered. ``budget``: what jobs take memory from.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class EngineThread:
         flush: Callable[[float], bool],
         interrupt: threading.Event,
         answered: Callable[[], None] = lambda: None,
+        budget: Budget = NO_BUDGET,
     ) -> None:
         self._loop = loop
         self._flush = flush
         self._interrupt = interrupt
         self._answered = answered
+        self._budget = budget
         self._current: Job[Any] | None = None
         self._group: list[Job[Any]] = []
         """The jobs of the group that is being flushed."""
@@ -205,7 +209,8 @@ class EngineThread:
         try:
             if job.cancelled:
                 raise SqlError("57014", "canceling statement due to user request")
-            job.result = job.work()
+            with stoppable(self._interrupt, self._budget):
+                job.result = job.work()
         except SqlError as error:
             job.error = error
         except FatalStorageError:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ivm.errors import SqlError
+from ivm.stops import movable
 from sql.catalog.catalog import Catalog
 from sql.coordination.jobs import Jobs
 from sql.engine.snapshot import Published
@@ -20,6 +21,14 @@ from sql.engine.state import TooLongHereError
 from sql.engine.writer import Mark, Writer
 
 T = TypeVar("T")
+HERE_SECONDS: Final = 0.01
+"""How long light work may take on the event loop's thread before the engine thread begins it anew."""
+
+
+def unchanged(writer: Writer) -> Callable[[], TooLongHereError | None]:
+    """What ends work that has changed nothing yet."""
+    before = len(writer.updates)
+    return lambda: TooLongHereError() if len(writer.updates) == before else None
 
 
 class Extent(Enum):
@@ -98,8 +107,9 @@ class Transaction:
         self._own = None
         if light and self.jobs.idle:
             try:
-                with self.jobs.engine.resting():
-                    return work(self._begin())
+                writer = self._begin()
+                with self.jobs.engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
+                    return work(writer)
             except TooLongHereError:
                 pass
         return await self.jobs.submit(lambda: work(self._begin()))
@@ -120,7 +130,7 @@ class Transaction:
         self.jobs.engine.pass_time()
         writer = Writer.begin(self.jobs.engine)
         try:
-            with self.jobs.engine.resting():
+            with self.jobs.engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
                 result = work(writer)
             writer.commit()
         except TooLongHereError:

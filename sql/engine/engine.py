@@ -194,7 +194,7 @@ class Engine(EngineState):
     def settle_watched(self, until: float = math.inf) -> bool:
         """``settle`` for durable commits: the views of an interrupted loop are taken down, everything else goes on."""
         try:
-            with self.watch.over(bound=Bound.COMMIT):
+            with self.watch.over(bound=Bound.COMMIT), self.dataflow.ended_by(self.watch.overdue):
                 if not self.settle(until):
                     return False
         except SqlError as error:

@@ -74,6 +74,8 @@ class Watch:
 
     def __init__(self, interrupt: threading.Event) -> None:
         self._interrupt = interrupt
+        self.overdue = threading.Event()
+        """Set with ``interrupt``, which cancels set too: a cancel takes no view down for a commit that is made."""
         self._deadline: float | None = None
         """Of what runs outside of loops, in monotonic seconds."""
         self._limit = STEP_SECONDS
@@ -100,6 +102,7 @@ class Watch:
             self._deadline = None
             if self.reason is not None:
                 self._interrupt.clear()
+                self.overdue.clear()
 
     def too_slow(self, seconds: float, patience: float) -> SqlError | None:
         """``ivm.runtime.context.TooSlow`` for the loops of the engine's steps."""
@@ -137,4 +140,5 @@ class Watch:
     def _interrupt_with(self, reason: SqlError) -> None:
         self.reason = reason
         if self._deadline is not None:
+            self.overdue.set()
             self._interrupt.set()

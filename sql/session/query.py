@@ -10,6 +10,7 @@ from typing import Final
 from ivm.budget import Budget
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Words
+from ivm.stops import stoppable
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Finishing
 from planner.peek.direct import is_short
@@ -68,6 +69,10 @@ class Reading:
         """The rows. SqlError: an expression's, or a view's own error."""
         if self.count is not None:
             return finish(count_row(self.plan.schema, self.count), self.finishing, self.context)
+        with stoppable(cancel, self.budget):
+            return self._run(cancel)
+
+    def _run(self, cancel: threading.Event | None) -> RowSet:
         snapshot = self._snapshot()
         wanted = rows_wanted(self.finishing, self.context) if self.plan.grows else None
         rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.budget), wanted)

@@ -9,6 +9,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
+from ivm.stops import movable
 from planner.expr.context import Context
 from planner.expr.scalar import Literal
 from planner.peek.direct import is_short
@@ -18,6 +19,7 @@ from sql.engine.clock import timestamp_now
 from sql.engine.overlay import OverlaidSnapshot, Pending
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
+from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.session.information import SystemInformation
 from sql.session.query import Reading
@@ -32,6 +34,8 @@ from storage.dictionary import Dictionary
 LIGHT_ROWS: Final = 200
 """The most rows for which a transaction's statement runs on the event loop's thread, where changing threads would cost
 more."""
+HERE_SECONDS: Final = 0.01
+"""How long a short query may run there before it is run anew on a reader's thread."""
 
 
 class Reads:
@@ -169,7 +173,11 @@ class Reads:
     async def read(self, reading: Reading) -> RowSet:
         """Run a query on a reader thread, or on this one if it is short."""
         if reading.small:
-            return reading.run()
+            try:
+                with movable(HERE_SECONDS, TooLongHereError):
+                    return reading.run()
+            except TooLongHereError:
+                pass
         cancel = threading.Event()
         return await self._session.coordinator.read(lambda: reading.run(cancel), cancel)
 

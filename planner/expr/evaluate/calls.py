@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from sys import getsizeof
 from typing import Any, Final
 
 import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
-from ivm.words import SqlType
+from ivm.stops import Taking, poll, stay
+from ivm.words import SqlType, Storage
 from planner.expr.functions.table import CallingConvention, CallSite, Function
 from planner.expr.rows import RowBatch, some, with_nulls
 from storage.types.codec import decode, encode
@@ -30,8 +32,12 @@ def call_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType,
 
 def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
     implementation = function.implementation
+    volatile = function.volatility == "volatile"
 
     def run(batch: RowBatch) -> Vector:
+        poll()
+        if volatile:
+            stay()
         site = CallSite(batch, types, result, batch.count)
         out = implementation(site, *[a(batch) for a in args])
         vector = out if isinstance(out, Vector) else Vector(out)
@@ -43,9 +49,12 @@ def _lenient_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlT
 def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlType, ...], result: SqlType) -> Run:
     implementation = function.implementation
     total = function.total
+    volatile = function.volatility == "volatile"
 
     def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
+        if volatile:
+            stay()
         nulls = _any_null(vectors)
         if nulls is None or total:
             site = CallSite(batch, types, result, batch.count)
@@ -102,6 +111,7 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
             vectors = [Vector(v.words[rows]) for v in vectors]
         site = CallSite(batch, types, result, count, rows)
         if function.volatility == "volatile":
+            stay()
             vector = _collect(site, _compute(function, site, vectors))
         else:
             memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
@@ -159,27 +169,45 @@ def _pick(vector: Vector, rows: Words) -> Vector:
 
 def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
     """Runs the implementation on each row. Gives a result word, None (NULL) or an error for each."""
+    poll()
     dictionary = site.context.dictionary
     datums = [decode(t, v, dictionary) for t, v in zip(site.args, vectors, strict=True)]
-    count = len(vectors[0].words) if vectors else site.count
-    implementation = function.implementation
-    first = (site,) if function.needs_site else ()
-    values: list[object] = []
-    errors: dict[int, SqlError] = {}
-    for i, row in enumerate(zip(*datums, strict=True) if datums else [()] * count):
-        try:
-            values.append(implementation(*first, *row))
-        except SqlError as error:
-            error.__traceback__ = None
-            errors[i] = error
-            values.append(None)
-    encoded = encode(site.result, values, dictionary)
+    taking = Taking()
+    try:
+        values, errors = _values(function, site, vectors, datums, taking)
+        encoded = encode(site.result, values, dictionary)
+    finally:
+        taking.release()
     words: list[Any] = encoded.words.tolist()
     if encoded.nulls is not None:
         words = [None if null else word for word, null in zip(words, encoded.nulls.tolist(), strict=True)]
         for i, failure in errors.items():
             words[i] = failure
     return words
+
+
+def _values(
+    function: Function, site: CallSite, vectors: list[Vector], datums: list[Any], taking: Taking
+) -> tuple[list[object], dict[int, SqlError]]:
+    """The implementation's values, and the errors of those rows (None among the values) that fail."""
+    count = len(vectors[0].words) if vectors else site.count
+    implementation = function.implementation
+    first = (site,) if function.needs_site else ()
+    large = site.result.storage is not Storage.DIRECT
+    values: list[object] = []
+    errors: dict[int, SqlError] = {}
+    for i, row in enumerate(zip(*datums, strict=True) if datums else [()] * count):
+        try:
+            value = implementation(*first, *row)
+        except SqlError as error:
+            error.__traceback__ = None
+            errors[i] = error
+            value = None
+        values.append(value)
+        poll()
+        if large:
+            taking.add(getsizeof(value))
+    return values, errors
 
 
 def _collect(site: CallSite, results: list[int | SqlError | None]) -> Vector:

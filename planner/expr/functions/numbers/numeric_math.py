@@ -7,11 +7,11 @@ and its kin choose: at least 16 significant digits, and no fewer decimals than t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import poll
 from storage.types.numeric import WIDE, from_parts, mantissa_of, scale_of
 
 NAN: Final = Decimal("NaN")
@@ -25,6 +25,9 @@ _MAX_RESULT_SCALE: Final = 2000
 _MAX_DIGITS: Final = 131072
 _LOG10_E: Final = 0.434294481903252
 _FEW_DIGITS: Final = 2000
+_SHORT: Final = 15_000
+_EUCLID: Final = 100_000
+_MOST_LOGARITHM_DIGITS: Final = 4000
 _LONG: Final = Context(prec=600_000, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999, traps=[])
 _TRUNCATE: Final = Context(prec=150_000, rounding=ROUND_DOWN, Emin=-999_999, Emax=999_999, traps=[])
 
@@ -132,10 +135,8 @@ def modulo(left: Decimal, right: Decimal) -> Decimal:
         return NAN
     if right.is_infinite():
         return left
-    scale = max(scale_of(left), scale_of(right))
-    a, b = mantissa_of(left, scale), mantissa_of(right, scale)
-    rest = abs(a) % abs(b)
-    return from_parts(-rest if a < 0 else rest, scale)
+    rest = to_scale(_LONG.remainder(left, right), max(scale_of(left), scale_of(right)))
+    return rest.copy_abs() if rest.is_zero() else rest
 
 
 def round_to(value: Decimal, digits: int = 0) -> Decimal:
@@ -169,9 +170,12 @@ def square_root(value: Decimal) -> Decimal:
         return value
     weight, _ = _leading(value)
     scale = _clamped(_SIGNIFICANT - (weight * 4 // 2 + 1), value)
-    # the integer root decides exactly how a half is rounded
-    root = math.isqrt(mantissa_of(value, 2 * scale + 2))
-    return from_parts((root + 5) // 10, scale)
+    if value.adjusted() < _FEW_DIGITS:
+        # the integer root decides exactly how a half is rounded
+        root = math.isqrt(mantissa_of(value, 2 * scale + 2))
+        return from_parts((root + 5) // 10, scale)
+    # so many digits that a root which is no half is seen not to be one
+    return to_scale(_working(value.adjusted() + 2 * scale + scale_of(value) + 10).sqrt(value), scale)
 
 
 def exponential(value: Decimal) -> Decimal:
@@ -189,7 +193,7 @@ def _exponential(value: Decimal, scale: int) -> Decimal:
             raise overflow()
         return from_parts(0, scale)
     context = _working(scale + int(max(size, 0) * _LOG10_E) + 12)
-    return checked(to_scale(context.exp(value), scale))
+    return checked(to_scale(context.exp(_shortened(value, context.prec + 8)), scale))
 
 
 def logarithm_weight(value: Decimal) -> int:
@@ -227,7 +231,40 @@ def natural_logarithm(value: Decimal) -> Decimal:
     if value.is_infinite():
         return value
     scale = _clamped(_SIGNIFICANT - logarithm_weight(value), value)
-    return to_scale(_working(scale + 20 + abs(value.adjusted())).ln(value), scale)
+    return to_scale(_ln(value, scale + 20), scale)
+
+
+def _shortened(value: Decimal, decimals: int) -> Decimal:
+    """A finite value rounded to so many decimals, if it has more."""
+    return to_scale(value, decimals) if scale_of(value) > decimals else value
+
+
+def _ln(value: Decimal, digits: int) -> Decimal:
+    """The natural logarithm of a positive value, right to so many decimals, and near one to so many digits.
+
+    Python's takes the square of the value's digits: it gets no more of them than count.
+    """
+    rest = WIDE.subtract(value, ONE)
+    if rest.is_zero():
+        return ZERO
+    context = _working(digits + 20)
+    if rest.adjusted() < -20:
+        return _series(context, context.plus(rest), digits // -rest.adjusted() + 2)
+    if rest.adjusted() < 0 and value.adjusted() >= -1:
+        return context.ln(_shortened(value, digits + 50))
+    power = value.adjusted()
+    leading = context.ln(context.plus(WIDE.scaleb(value, -power)))
+    return context.add(leading, context.multiply(Decimal(power), context.ln(Decimal(10))))
+
+
+def _series(context: Context, rest: Decimal, terms: int) -> Decimal:
+    """ln(1 + rest) = rest - rest^2 / 2 + rest^3 / 3 - …, for a small rest."""
+    total, factor = ZERO, ONE
+    for n in range(1, terms + 1):
+        factor = context.multiply(factor, rest)
+        term = context.divide(factor, Decimal(n))
+        total = context.add(total, term) if n % 2 else context.subtract(total, term)
+    return total
 
 
 def logarithm(base: Decimal, value: Decimal) -> Decimal:
@@ -244,11 +281,13 @@ def logarithm(base: Decimal, value: Decimal) -> Decimal:
         return INFINITY
     weight = logarithm_weight(value) - logarithm_weight(base)
     scale = _clamped(_SIGNIFICANT - weight, base, value)
-    context = _working(scale + 30 + abs(value.adjusted()) + abs(base.adjusted()))
-    divisor = context.ln(base)
+    digits = scale + 30 + abs(weight)
+    if digits > _MOST_LOGARITHM_DIGITS:
+        raise SqlError("54000", "logarithm has too many digits", "Its base is too near one.")
+    divisor = _ln(base, digits)
     if divisor.is_zero():
         raise division_by_zero()
-    return to_scale(context.divide(context.ln(value), divisor), scale)
+    return to_scale(_working(digits + 20).divide(_ln(value, digits), divisor), scale)
 
 
 def _is_integral(value: Decimal) -> bool:
@@ -283,7 +322,7 @@ def _infinite_power(base: Decimal, exponent: Decimal) -> Decimal:
         return INFINITY if (base.copy_abs() > 1) == (exponent > 0) else ZERO
     if exponent < 0:
         return ZERO
-    odd = base < 0 and int(exponent) % 2 == 1
+    odd = base < 0 and not _LONG.remainder(exponent, Decimal(2)).is_zero()
     return -INFINITY if odd else INFINITY
 
 
@@ -293,7 +332,7 @@ def _integer_power(base: Decimal, exponent: int) -> Decimal:
         return from_parts(10**scale, scale)
     if base.is_zero():
         return from_parts(0, scale)
-    decades = float(WIDE.scaleb(base.copy_abs(), -base.adjusted()).log10() + base.adjusted()) * exponent
+    decades = float(_ln(base.copy_abs(), 30)) * _LOG10_E * exponent
     if decades > _MAX_DIGITS:
         raise overflow()
     if decades + 1 < -scale:
@@ -302,14 +341,26 @@ def _integer_power(base: Decimal, exponent: int) -> Decimal:
         own = scale_of(base)
         top, bottom = mantissa_of(base, own) ** abs(exponent), 10 ** (own * abs(exponent))
         return checked(_ratio(top, bottom, scale) if exponent > 0 else _ratio(bottom, top, scale))
-    context = _working(scale + max(int(decades), 0) + 30)
-    return checked(to_scale(context.power(base, exponent), scale))
+    return checked(to_scale(_powered(_working(scale + max(int(decades), 0) + 30), base, exponent), scale))
+
+
+def _powered(context: Context, base: Decimal, exponent: int) -> Decimal:
+    """A power by squaring, which can be stopped."""
+    rest, factor, result = abs(exponent), context.plus(base), ONE
+    while rest:
+        if rest & 1:
+            result = context.multiply(result, factor)
+        rest >>= 1
+        if rest:
+            factor = context.multiply(factor, factor)
+        poll()
+    return result if exponent > 0 else context.divide(ONE, result)
 
 
 def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
     # about eight digits of the result's logarithm determine its scale: truncate them as Postgres does
     rough = max(8 - logarithm_weight(base.copy_abs()), 0)
-    nearby = to_scale(_working(rough + 20 + abs(base.adjusted())).ln(base.copy_abs()), rough)
+    nearby = to_scale(_ln(base.copy_abs(), rough + 20), rough)
     size = float(to_scale(WIDE.multiply(nearby, exponent), rough))
     if abs(size) > _MAX_RESULT_SCALE * 3.01:
         if size > 0:
@@ -317,23 +368,40 @@ def _real_power(base: Decimal, exponent: Decimal) -> Decimal:
         return from_parts(0, _MAX_SCALE)
     scale = _clamped(_SIGNIFICANT - int(size * _LOG10_E), base, exponent)
     context = _working(scale + max(int(size * _LOG10_E), 0) + 30)
-    exact = context.multiply(context.ln(base.copy_abs()), exponent)
+    exact = context.multiply(_ln(base.copy_abs(), context.prec), exponent)
     result = _exponential(exact, scale)
-    return result.copy_negate() if base < 0 and int(exponent) % 2 else result
-
-
-def _of_integers(operation: Callable[[int, int], int], left: Decimal, right: Decimal) -> Decimal:
-    if not (left.is_finite() and right.is_finite()):
-        return NAN
-    scale = max(scale_of(left), scale_of(right))
-    return from_parts(operation(mantissa_of(left, scale), mantissa_of(right, scale)), scale)
+    return result.copy_negate() if base < 0 and _LONG.remainder(exponent, Decimal(2)) else result
 
 
 def greatest_divisor(left: Decimal, right: Decimal) -> Decimal:
     """gcd"""
-    return _of_integers(math.gcd, left, right)
+    if not (left.is_finite() and right.is_finite()):
+        return NAN
+    return _divisor(left, right, max(scale_of(left), scale_of(right)))
+
+
+def _divisor(left: Decimal, right: Decimal, scale: int) -> Decimal:
+    """gcd by Euclid's steps, until the numbers are short enough for Python's. Raises 54000 after ``_EUCLID`` steps."""
+    a, b = left.copy_abs(), right.copy_abs()
+    for _ in range(_EUCLID):
+        if b.is_zero():
+            return to_scale(a, scale)
+        if max(a.adjusted(), b.adjusted()) + scale < _SHORT:
+            return from_parts(math.gcd(mantissa_of(a, scale), mantissa_of(b, scale)), scale)
+        a, b = b, _LONG.remainder(a, b)
+        poll()
+    raise SqlError("54000", "numbers are too long for their greatest common divisor")
 
 
 def least_multiple(left: Decimal, right: Decimal) -> Decimal:
     """lcm"""
-    return checked(_of_integers(math.lcm, left, right))
+    if not (left.is_finite() and right.is_finite()):
+        return NAN
+    scale = max(scale_of(left), scale_of(right))
+    if left.is_zero() or right.is_zero():
+        return from_parts(0, scale)
+    quotient = _LONG.divide_int(left.copy_abs(), _divisor(left, right, scale))
+    product = _LONG.multiply(quotient, right.copy_abs())
+    if product.adjusted() >= _MAX_DIGITS:
+        raise overflow()
+    return checked(to_scale(product, scale))
