@@ -37,7 +37,7 @@ from sql.bind.namespace import Namespace, Range, Visible
 from sql.bind.positions import column_at
 from sql.bind.query import bind_query
 from sql.bind.returning import check_steady, returning, target_rows
-from sql.bind.row_security import reads, refuse_restricted, row_checks
+from sql.bind.row_security import present_checks, reads, refuse_restricted, row_checks
 from sql.bind.scope import NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target, layer_exprs, view_range
@@ -91,7 +91,9 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
         rel, finishing = _insert_query(env, target, positions, source, node)
     exprs, columns = returning(env, node.returning, _inserted_names(env, target, node.table))
     conflict = None if node.conflict is None else _on_conflict(env, target, node.table.alias, node.conflict)
-    read = node.returning is not None or conflict is not None
+    on = node.conflict
+    sought = on is not None and (on.inferred or on.constraint is not None or on.assignments is not None)
+    read = sought or node.returning is not None
     layers = (*row_checks(env, table, target.base, "a", reads=read), *target.layers)
     return Insert(table, rel, exprs, columns, conflict, finishing, env.oids, layers)
 
@@ -120,8 +122,9 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     if node.assignments is None:
         return OnConflict(arbiters)
     table, relation = target.table, target.relation
-    message, hint = "ON CONFLICT DO UPDATE is not supported with row-level security", "Use INSERT and UPDATE instead."
-    refuse_restricted(env, table, target.base, message, hint)
+    if table.partitioning is not None:
+        message = "ON CONFLICT DO UPDATE is not supported with row-level security of partitioned tables"
+        refuse_restricted(env, table, target.base, message, "Use INSERT and UPDATE instead.")
     width = len(table.columns)
     if target.layers:
         last = 2 * width + len(layer_exprs(target)) - len(target.layers[-1].exprs)
@@ -135,7 +138,9 @@ def _on_conflict(env: Environment, target: Target, alias: str | None, node: node
     where = None if node.where is None else binder.condition(node.where, "WHERE")
     for expr in (*changed, *(() if where is None else (where,))):
         check_steady(expr, "ON CONFLICT DO UPDATE", node.at)
-    return OnConflict(arbiters, changed, where, target.layers, env.oids)
+    existing = present_checks(env, table, target.base, "wr", "new row")
+    updated = row_checks(env, table, target.base, "w", reads=True)
+    return OnConflict(arbiters, changed, where, target.layers, env.oids, existing, updated)
 
 
 def _arbiters(env: Environment, target: Target, node: nodes.ConflictClause) -> tuple[Index, ...]:

@@ -35,11 +35,11 @@ from sql.bind.joins import TRUE, join
 from sql.bind.namespace import Namespace, Range, Visible, shift
 from sql.bind.operators import negate, operator
 from sql.bind.returning import check_steady, returning, target_rows
-from sql.bind.row_security import refuse_restricted
+from sql.bind.row_security import present_checks, row_checks
 from sql.bind.scope import MERGE_ACTION, NameScope
 from sql.bind.target import Target
 from sql.bind.view_targets import bind_target
-from sql.statements.statements import Merge
+from sql.statements.statements import Merge, MergePolicies
 from sql.syntax.nodes import queries as nodes
 
 _FALSE: Final = Literal(False, BOOL)
@@ -77,9 +77,7 @@ def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
         bind_target(env, node.table, f"{event} merge")
     if "delete" in events:
         target.need("d")
-    message = "MERGE is not supported with row-level security"
-    refuse_restricted(env, target.table, target.base, message, "Use INSERT, UPDATE and DELETE instead.")
-    rel, names, branches, width = target_rows(env, target, node.table, "")
+    rel, names, branches, width = target_rows(env, target, node.table, "r")
     source = bind_merged(env, names, node.source)
     _check_names(names, source[1], node)
     joined = _joined(env, node, (rel, names), source, width)
@@ -95,7 +93,16 @@ def merge(env: Environment, node: nodes.MergeStatement) -> Merge:
     exprs, columns = returning(env, node.returning, _returned_names(joined))
     actions = tuple(_EVENTS[type(w.action)] if w.action is not None else "" for w in node.whens)
     planned, finishing = _placed(chosen, project, node)
-    return Merge(target.table, planned, finishing, actions, width, branches, exprs, columns, target.layers)
+    policies = _policies(env, target, reads=node.returning is not None)
+    return Merge(target.table, planned, finishing, actions, width, branches, exprs, columns, target.layers, policies)
+
+
+def _policies(env: Environment, target: Target, *, reads: bool) -> MergePolicies:
+    table, use = target.table, target.base
+    return MergePolicies(
+        present_checks(env, table, use, "w", "target row"), present_checks(env, table, use, "d", "target row"),
+        row_checks(env, table, use, "w", reads=True), row_checks(env, table, use, "a", reads=reads),
+    )  # fmt: skip
 
 
 def _check_reachable(node: nodes.MergeStatement) -> None:

@@ -65,6 +65,21 @@ def row_checks(
     )
 
 
+def present_checks(
+    env: Environment, table: Relation, use: Use | None, commands: str, row: str
+) -> tuple[ViewLayer, ...]:
+    """What rows that are there must meet, where an error says that they do not: a ``row`` as it calls them."""
+    if not restricts(env, table, use):
+        return ()
+    assert use is not None
+    found = [_conditions(env, table, use, command, new=False) for command in commands]
+    return tuple(
+        ViewLayer(table, (), (), condition, True, _violated(table, policy, row, " (USING expression)"))
+        for permissive, restrictive in found
+        for policy, condition in (permissive, *restrictive)
+    )
+
+
 def refuse_restricted(env: Environment, table: Relation, use: Use | None, message: str, hint: str) -> None:
     """0A000 where policies apply, for whoever has the privileges."""
     if restricts(env, table, use):
@@ -82,9 +97,9 @@ def reads(tree: object) -> bool:
     return is_dataclass(tree) and any(reads(getattr(tree, f.name)) for f in fields(tree))
 
 
-def _violated(table: Relation, policy: Policy | None) -> SqlError:
-    which = "policy" if policy is None else f'policy "{policy.name}"'
-    return SqlError("42501", f'new row violates row-level security {which} for table "{table.name}"')
+def _violated(table: Relation, policy: Policy | None, row: str = "new row", which: str = "") -> SqlError:
+    named = "policy" if policy is None else f'policy "{policy.name}"'
+    return SqlError("42501", f'{row} violates row-level security {named}{which} for table "{table.name}"')
 
 
 _Condition = tuple[Policy | None, Scalar]

@@ -103,8 +103,7 @@ def bind_tree(
         while True:
             parameters = Parameters(parameter_types, variables)
             if asking is not None:
-                asking.uses.clear()
-                asking.calls.clear()
+                asking.forget()
             env = Environment(
                 catalog, parameters, ENTRY_POINTS, marked=marked, top=_own_with(tree), oids=oids, notes=notes,
                 asking=asking,

@@ -65,6 +65,11 @@ class Asking:
     refusals: list[SqlError] = field(default_factory=list)
     """Why the statement may not run although every privilege is there."""
 
+    def forget(self) -> None:
+        """Begin anew."""
+        for found in (self.uses, self.calls, self.secured, self.refusals):
+            found.clear()
+
     def use(self, relation: Relation, above: Use | None = None) -> Use:
         """A new use of a relation."""
         use = Use(relation, self.role, above=above)

@@ -252,7 +252,7 @@ _FIXED: Final[Mapping[Securable, Acl]] = {
 _OWN: Final = AclItem(BOOTSTRAP_ID, BOOTSTRAP_ID, ALL["r"])
 _READ: Final = (_OWN, AclItem(0, BOOTSTRAP_ID, "r"))
 _SYSTEM: Final[Mapping[int, Acl]] = {
-    **dict.fromkeys((1260, 1418, 6100, 12114), (_OWN,)),
+    **dict.fromkeys((1260, 1418, 12114), (_OWN,)),
     **dict.fromkeys(range(13980, 13999), (_OWN, AclItem(MONITOR, BOOTSTRAP_ID, "r"))),
 }
 """The lists of the system relations that not everybody may read: passwords, who may connect, and those of schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,7 +71,8 @@ class Changer(RowChanger):
             self._insert_rows(table, rows)
         else:
             rows = self.insert_conflicting(table, conflict, rows)
-        shown = self._through(statement, _shown(statement, rows, oids))
+        views = replace(statement, layers=tuple(layer for layer in statement.layers if layer.refusal is None))
+        shown = self._through(views, _shown(statement, rows, oids))
         return Changed(len(rows), self.returning(statement.returning, shown))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:

@@ -60,7 +60,9 @@ def upsert(
     wanted = _wanted(conflict, both, values)
     _check_once(old, wanted)
     kept = np.flatnonzero(wanted)
+    through(table, conflict.present, RowSet(old[kept], table.schema), values, context.dictionary, check=True)
     changed = _changed(table, conflict, RowSet(both.rows[kept], both.schema), context, values)
+    through(table, conflict.updated, RowSet(changed, table.row_schema), values, context.dictionary, check=True)
     out = rows.copy()
     out[places[kept]] = changed
     present = np.ones(len(rows), np.bool_)

@@ -28,6 +28,10 @@ def _merge(changer: Changer, statement: Merge, source: RowSet) -> Changed:
     width, kinds = statement.width, _kinds(statement, source)
     old, new = tuple(range(1, 1 + width)), tuple(range(1 + width, 1 + 2 * width))
     _check_once(changer, statement, changed_rows(statement, source)[1])
+    policies = statement.policies
+    for kind, layers in (("update", policies.updates), ("delete", policies.deletes)):
+        rows = part(source, np.flatnonzero(kinds == kind), old)
+        through(statement.table, layers, rows, changer.row_values(), changer.context.dictionary, check=True)
     places = {kind: np.flatnonzero(kinds == kind) for kind in ("delete", "update", "insert")}
     columns = tuple(Column(i, c.type, c.nullable) for i, c in enumerate(source.schema[1 : 1 + width]))
     found = [
@@ -77,7 +81,10 @@ def _delete(statement: Merge, columns: tuple[Scalar, ...]) -> Delete:
 
 def _update(statement: Merge, columns: tuple[Scalar, ...]) -> Update:
     width = statement.width if statement.branches else 0
-    return Update(statement.table, statement.source, columns, branches=statement.branches, width=width)
+    layers = statement.policies.updated
+    return Update(
+        statement.table, statement.source, columns, branches=statement.branches, width=width, layers=layers
+    )  # fmt: skip
 
 
 def _insert(statement: Merge) -> Insert:
@@ -85,7 +92,8 @@ def _insert(statement: Merge) -> Insert:
     columns: list[Scalar] = [Column(i, c.type, c.nullable) for i, c in enumerate(table.columns)]
     if statement.branches:
         columns.append(Column(len(columns), OID, False))
-    return Insert(table, statement.source, tuple(columns), oid=bool(statement.branches))
+    layers = statement.policies.inserted
+    return Insert(table, statement.source, tuple(columns), oid=bool(statement.branches), layers=layers)
 
 
 def _shown(

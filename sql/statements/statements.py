@@ -58,6 +58,10 @@ class OnConflict:
     layers: tuple[ViewLayer, ...] = ()
     """Those of ``Insert``, whose columns for the existing and for the proposed row follow both rows."""
     oid: bool = False
+    present: tuple[ViewLayer, ...] = ()
+    """What policies ask of the existing rows that are changed."""
+    updated: tuple[ViewLayer, ...] = ()
+    """What they ask of the rows that these become."""
 
 
 def deferrable_arbiter(at: int | None = None) -> SqlError:
@@ -119,6 +123,16 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class MergePolicies:
+    """What policies ask of the old rows that MERGE updates and deletes, and of the new rows."""
+
+    updates: tuple[ViewLayer, ...] = ()
+    deletes: tuple[ViewLayer, ...] = ()
+    updated: tuple[ViewLayer, ...] = ()
+    inserted: tuple[ViewLayer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Merge:
     """``source`` (after ``finishing``) yields for each row the number of its action, from 1, in ``actions`` (insert,
     update or delete); then the old row, the new row, the layers' columns, and those of USING.
@@ -136,6 +150,7 @@ class Merge:
     returning: tuple[Scalar, ...] | None = None
     columns: tuple[OutputColumn, ...] = ()
     layers: tuple[ViewLayer, ...] = ()
+    policies: MergePolicies = MergePolicies()
 
 
 DataChange = Insert | Update | Delete | Merge

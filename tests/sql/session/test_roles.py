@@ -227,3 +227,12 @@ def test_the_servers_own_sessions_are_the_superusers_whatever_roles_there_are(tm
             server.client("freshet")
     finally:
         server.close()
+
+
+def test_a_dump_may_ask_for_subscriptions(server: Server) -> None:
+    """There are none, and pg_dump asks as any role."""
+    client = server.client()
+    client.run("CREATE ROLE dumper; SET ROLE dumper")
+    assert client.rows("SELECT count(*) FROM pg_subscription WHERE subdbid = 5") == [("0",)]
+    client.run("RESET ROLE; DROP ROLE dumper")
+    client.close()

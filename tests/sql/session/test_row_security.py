@@ -192,9 +192,10 @@ def test_policies_by_command(client: Client) -> None:
 
 def test_what_policies_do_not_cover_is_refused(client: Client) -> None:
     enable(client, OWN)
+    client.run("CREATE TABLE p (id int PRIMARY KEY, own name, x int) PARTITION BY RANGE (id); GRANT ALL ON p TO PUBLIC;"
+               "ALTER TABLE p ENABLE ROW LEVEL SECURITY; CREATE POLICY o ON p USING (own = current_user)")  # fmt: skip
     for statement in (
-        "INSERT INTO t VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET x = 1", "COPY t FROM STDIN",
-        "MERGE INTO t USING allowed a ON a.id = t.id WHEN MATCHED THEN DELETE",
+        "COPY t FROM STDIN", "INSERT INTO p VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET x = 1",
         "CREATE MATERIALIZED VIEW m AS SELECT * FROM t",
     ):  # fmt: skip
         client.run("GRANT CREATE ON SCHEMA public TO ann; SET ROLE ann")
@@ -208,7 +209,7 @@ def test_what_policies_do_not_cover_is_refused(client: Client) -> None:
     client.run("SET row_security = on")
     assert client.copy_out("COPY t TO STDOUT") == ["1\tann\t10", "3\tann\t30"]
     assert client.run("INSERT INTO t VALUES (1, 'ann', 1) ON CONFLICT DO NOTHING") == "INSERT 0 0"
-    client.run("RESET ROLE")
+    client.run("RESET ROLE; DROP TABLE p")
 
 
 def test_views_are_their_owners(client: Client) -> None:
@@ -380,3 +381,74 @@ def test_privileges_come_before_what_is_refused(client: Client) -> None:
     client.run("RESET ROLE; GRANT ALL ON t TO PUBLIC")
     client.run("CREATE POLICY loop ON t USING (id IN (SELECT id FROM t)); SET ROLE ann")
     client.run("CREATE TEMP VIEW later AS SELECT * FROM t; RESET ROLE")
+
+
+def test_on_conflict_do_update(client: Client) -> None:
+    enable(
+        client, "CREATE POLICY s ON t FOR SELECT USING (id <> 4)",
+        "CREATE POLICY i ON t FOR INSERT WITH CHECK (x < 50)",
+        "CREATE POLICY u ON t FOR UPDATE USING (own = current_user) WITH CHECK (x < 100)",
+    )  # fmt: skip
+    client.run("SET ROLE ann")
+    upsert = "INSERT INTO t VALUES ({}) ON CONFLICT (id) DO UPDATE SET x = excluded.x + 60"
+    assert client.run(upsert.format("1, 'ann', 5")) == "INSERT 0 1"
+    assert client.run(upsert.format("20, 'bob', 5")) == "INSERT 0 1"
+    hidden = 'new row violates row-level security policy (USING expression) for table "t"'
+    for row, message in (
+        ("1, 'ann', 70", 'new row violates row-level security policy for table "t"'),
+        ("1, 'ann', 45", 'new row violates row-level security policy for table "t"'),
+        ("2, 'ann', 5", hidden), ("4, 'ann', 5", 'new row violates row-level security policy for table "t"'),
+    ):  # fmt: skip
+        assert client.error(upsert.format(row)).message == message, row
+    assert client.run(upsert.format("2, 'ann', 5") + " WHERE t.x > 0") == "INSERT 0 0"
+    assert client.run("INSERT INTO t VALUES (4, 'ann', 5) ON CONFLICT DO NOTHING") == "INSERT 0 0"
+    assert client.state("INSERT INTO t VALUES (4, 'ann', 5) ON CONFLICT (id) DO NOTHING") == "42501"
+    client.run("RESET ROLE")
+    assert client.sorted("SELECT id, x FROM t WHERE id IN (1, 2, 20)") == [("1", "65"), ("2", "0"), ("20", "5")]
+
+
+def test_merge(client: Client) -> None:
+    enable(
+        client, "CREATE POLICY s ON t FOR SELECT USING (id <> 4)",
+        "CREATE POLICY i ON t FOR INSERT WITH CHECK (x < 50)",
+        "CREATE POLICY u ON t FOR UPDATE USING (own = current_user) WITH CHECK (x < 100)",
+        "CREATE POLICY d ON t FOR DELETE USING (id = 3)",
+    )  # fmt: skip
+    client.run("SET ROLE ann")
+    target = 'target row violates row-level security policy (USING expression) for table "t"'
+    new = 'new row violates row-level security policy for table "t"'
+    merge = "MERGE INTO t USING (VALUES ({})) v(i) ON t.id = v.i WHEN {}"
+    for i, when, expected in (
+        (1, "MATCHED THEN UPDATE SET x = 99", "MERGE 1"), (1, "MATCHED THEN UPDATE SET x = 100", new),
+        (2, "MATCHED THEN UPDATE SET x = 1", target), (4, "MATCHED THEN UPDATE SET x = 1", "MERGE 0"),
+        (1, "MATCHED THEN DELETE", target), (3, "MATCHED THEN DELETE", "MERGE 1"),
+        (9, "NOT MATCHED THEN INSERT VALUES (9, 'bob', 49)", "MERGE 1"),
+        (10, "NOT MATCHED THEN INSERT VALUES (10, 'bob', 50)", new), (2, "MATCHED THEN DO NOTHING", "MERGE 0"),
+    ):  # fmt: skip
+        statement = merge.format(i, when)
+        found = client.error(statement).message if "violates" in expected else client.run(statement)
+        assert found == expected, statement
+    assert client.state(merge.format(4, "NOT MATCHED THEN INSERT VALUES (4, 'ann', 1)")) == "23505"
+    client.run("RESET ROLE")
+    assert client.sorted("SELECT id, x FROM t") == [("1", "99"), ("2", "0"), ("4", "0"), ("9", "49")]
+
+
+def test_checks_with_subqueries(client: Client) -> None:
+    allowed = "id IN (SELECT id FROM allowed WHERE who = current_user)"
+    enable(client, f"CREATE POLICY p ON t USING ({allowed})")
+    client.run("INSERT INTO allowed VALUES ('ann', 1), ('ann', 20)")
+    client.run("SET ROLE ann")
+    for statement, expected in (
+        ("INSERT INTO t VALUES (20, 'ann', 1)", ""), ("INSERT INTO t VALUES (21, 'ann', 1)", "42501"),
+        ("UPDATE t SET x = 5", ""), ("UPDATE t SET id = 21 WHERE id = 20", "42501"),
+        ("INSERT INTO t VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET x = 6", ""),
+        ("INSERT INTO t VALUES (2, 'ann', 1) ON CONFLICT (id) DO UPDATE SET x = 6", "42501"),
+        ("INSERT INTO t VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET id = 22", "42501"),
+        ("MERGE INTO t USING (VALUES (1)) v(i) ON id = i WHEN MATCHED THEN UPDATE SET x = 7", ""),
+        ("MERGE INTO t USING (VALUES (1)) v(i) ON id = i WHEN MATCHED THEN UPDATE SET id = 8", "42501"),
+        ("MERGE INTO t USING (VALUES (30)) v(i) ON id = i WHEN NOT MATCHED THEN INSERT VALUES (30, 'ann', 1)", "42501"),
+        ("MERGE INTO t USING (VALUES (1)) v(i) ON id = i WHEN MATCHED THEN DELETE", ""),
+    ):  # fmt: skip
+        assert outcome(client, statement) == expected, statement
+    client.run("RESET ROLE")
+    assert client.sorted("SELECT id, x FROM t") == [("2", "0"), ("20", "5"), ("3", "30"), ("4", "5")]
