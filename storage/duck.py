@@ -17,7 +17,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,11 +30,12 @@ from ivm.rows import Words
 from ivm.words import row_width
 from storage import undo
 from storage.arrow_words import binary_of, column_words, entries_of, matrix_words, table_of
-from storage.files import FatalStorageError
-from storage.readable import readable_view
+from storage.files import FatalStorageError, disk_error
+from storage.lags import Lags
+from storage.readable import label
 from storage.record import Entries, SequenceMark
 from storage.row_file import slices
-from storage.store_tables import SETTINGS, TABLES, grouped_by, not_kept, outside, separated, word_names
+from storage.store_tables import SETTINGS, TABLES, Kept, grouped_by, not_kept, outside, separated, word_names
 from storage.stored import NO_WORDS, History, Lag, StoredRelation, WriteBatch, errors_of, owner_of
 
 __all__ = ["History", "Store", "StoredRelation", "WriteBatch"]
@@ -50,13 +50,6 @@ _UNCLEAR: Final = (duckdb.FatalException, duckdb.InternalException, duckdb.IOExc
 """After one of these errors it is unknown whether the commit happened."""
 APPLIED_ROWS: Final = 1 << 20
 """Rows copied to DuckDB at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    width: int
-    since: int
-    folded: int
 
 
 class Store:
@@ -74,7 +67,8 @@ class Store:
         self._gate = threading.Condition()
         self._readers = 0
         self.format = FORMAT
-        self._lagging: Mapping[int, Lag] = {}
+        self._lags = Lags()
+        self._closed = False
         self._connect()
 
     @classmethod
@@ -89,7 +83,8 @@ class Store:
         """Waits for readers and closes. What was applied is durable even without it."""
         with self._writing, self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
-            self._disconnect()
+            if not self._closed:
+                self._disconnect()
 
     @property
     def secret(self) -> bytes:
@@ -136,36 +131,20 @@ class Store:
     @property
     def lagging(self) -> Mapping[int, Lag]:
         """The views whose contents have not caught up with the high water, by id."""
-        return self._lagging
+        return self._lags.known
 
     def begin_lag(self, views: Iterable[int]) -> None:
         """These views lag from now on, if they do not yet."""
 
         def work() -> None:
             for view in views:
-                self._lag(view, self._high_water)
+                self._lags.begin(self._connection.execute, view, self._high_water)
 
         self._transact(work)
 
     def lag_is_slow(self, view: int) -> None:
         """Note that filling a view takes long."""
-
-        def work() -> None:
-            self._connection.execute("UPDATE lagging SET slow = true WHERE id = ?", [view])
-            if view in self._lagging:
-                self._lagging = {**self._lagging, view: Lag(self._lagging[view].epoch, True)}
-
-        self._transact(work)
-
-    def _lag(self, view: int, epoch: int) -> None:
-        if view not in self._lagging:
-            self._connection.execute("INSERT INTO lagging VALUES (?, ?, false)", [view, epoch])
-            self._lagging = {**self._lagging, view: Lag(epoch)}
-
-    def _end_lag(self, view: int) -> None:
-        if view in self._lagging:
-            self._connection.execute("DELETE FROM lagging WHERE id = ?", [view])
-            self._lagging = {i: lag for i, lag in self._lagging.items() if i != view}
+        self._transact(lambda: self._lags.is_slow(self._connection.execute, view))
 
     def sequences(self) -> tuple[SequenceMark, ...]:
         """The position of every sequence as of the high water."""
@@ -377,9 +356,8 @@ class Store:
         self._high_water: int = int(high_water)
         self._log_sequence: int = int(sequence)
         rows = self._connection.execute("SELECT id, width, since, folded FROM relations").fetchall()
-        self._relations = {int(row[0]): _Kept(*map(int, row[1:])) for row in rows}
-        lags = self._connection.execute("SELECT id, epoch, slow FROM lagging").fetchall()
-        self._lagging = {int(view): Lag(int(epoch), bool(slow)) for view, epoch, slow in lags}
+        self._relations = {int(row[0]): Kept(*map(int, row[1:])) for row in rows}
+        self._lags.load(self._connection.execute)
 
     @contextmanager
     def _reading(self) -> Iterator[DuckDBPyConnection]:
@@ -388,6 +366,8 @@ class Store:
             self._readers += 1
         try:
             with _translated():
+                if self._closed:
+                    raise SqlError("53100", "the store is closed until there is room on the disk")
                 cursor = self._connection.cursor()
                 try:
                     cursor.begin()
@@ -399,18 +379,18 @@ class Store:
                 self._readers -= 1
                 self._gate.notify_all()
 
-    def _readable(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[_Kept, int]:
+    def _readable(self, cursor: DuckDBPyConnection, relation: int, epoch: int | None) -> tuple[Kept, int]:
         """The relation in the cursor's snapshot, and the epoch to read at, validated."""
         rows = cursor.execute("SELECT width, since, folded FROM relations WHERE id = ?", [relation]).fetchall()
         if not rows:
             raise not_kept(relation)
         high_water = int(_one(cursor, "SELECT high_water FROM state")[0])
-        kept = _Kept(*rows[0])
+        kept = Kept(*rows[0])
         if epoch is not None and not kept.since <= epoch <= high_water:
             raise outside(relation, epoch, kept.since, high_water)
         return kept, high_water if epoch is None else epoch
 
-    def _kept(self, relation: int) -> _Kept:
+    def _kept(self, relation: int) -> Kept:
         kept = self._relations.get(relation)
         if kept is None:
             raise not_kept(relation)
@@ -420,36 +400,48 @@ class Store:
         """Runs ``work`` in a transaction. ``target``: the high water that shows whether a commit of unknown outcome
         happened."""
         with self._writing, _translated():
-            before = dict(self._relations), self._high_water, self._log_sequence, self._lagging
+            if self._closed:
+                self._reopen(RuntimeError("a full disk"))
+            before = dict(self._relations), self._high_water, self._log_sequence, self._lags.known
             try:
                 self._connection.execute("BEGIN")
                 work()
                 self._connection.execute("COMMIT")
-            except _UNCLEAR as error:
-                self._reopen(error)
-                if target is None or self._high_water < target:
-                    raise
-            except BaseException:
-                self._relations, self._high_water, self._log_sequence, self._lagging = before
-                self._connection.execute("ROLLBACK")
+            except BaseException as error:
+                if isinstance(error, _UNCLEAR) or _of_disk(error) is not None:
+                    self._reopen(error)
+                    if target is None or self._high_water < target:
+                        raise
+                    return
+                self._relations, self._high_water, self._log_sequence, self._lags.known = before
+                try:
+                    self._connection.execute("ROLLBACK")
+                except duckdb.Error:  # DuckDB has ended the transaction by itself
+                    self._reopen(error)
                 raise
 
-    def _reopen(self, cause: duckdb.Error) -> None:
-        """Reopens the file after a commit of unknown outcome; the state it holds is the truth."""
+    def _reopen(self, cause: BaseException) -> None:
+        """Reopens the file after a commit of unknown outcome; the state it holds is the truth. 53100, 58030: the disk
+        does not let it; the next use tries again."""
         with self._gate:
             self._gate.wait_for(lambda: self._readers == 0)
             try:
-                self._disconnect()
+                if not self._closed:
+                    self._closed = True
+                    self._disconnect()
                 self._connect()
-            except (duckdb.Error, SqlError) as error:
+                self._closed = False
+            except (duckdb.Error, SqlError, OSError) as error:
+                if isinstance(error, SqlError) and error.sqlstate in ("53100", "58030"):
+                    raise
                 raise FatalStorageError(f"the store cannot be reopened after {cause}: {error}") from error
 
     def _apply(self, batch: WriteBatch) -> None:
         for relation in batch.created:
             self._drop(relation.id)
             self._create(relation.id, row_width(relation.schema))
-            self._label(relation)
-        known = {i: self._lagging[i].epoch for i in batch.caught_up if i in self._lagging}
+            label(self._connection.execute, relation)
+        known = {i: self._lags.known[i].epoch for i in batch.caught_up if i in self._lags.known}
         for id_, history in batch.relations.items():
             if id_ not in batch.dropped:
                 self._create(id_, history.rows.shape[1])
@@ -459,9 +451,9 @@ class Store:
         for id_ in batch.dropped:
             self._drop(id_)
         for id_ in batch.lagging:
-            self._lag(id_, 0)
+            self._lags.begin(self._connection.execute, id_, 0)
         for id_ in (*batch.caught_up, *batch.dropped):
-            self._end_lag(id_)
+            self._lags.end(self._connection.execute, id_)
         if len(batch.leaving):
             self._connection.register("leaving", table_of({"id": batch.leaving}))
             self._connection.execute("DELETE FROM dictionary WHERE id IN (SELECT id FROM leaving)")
@@ -521,7 +513,7 @@ class Store:
         self._connection.execute(f"CREATE TABLE base_{relation} ({words} diff BIGINT)")
         self._connection.execute(f"CREATE TABLE updates_{relation} ({words} epoch BIGINT, diff BIGINT)")
         self._connection.execute("INSERT INTO relations VALUES (?, ?, 0, 0)", [relation, width])
-        self._relations = self._relations | {relation: _Kept(width, 0, 0)}
+        self._relations = self._relations | {relation: Kept(width, 0, 0)}
 
     def _drop(self, relation: int) -> None:
         if relation not in self._relations:
@@ -532,14 +524,6 @@ class Store:
         self._connection.execute("DELETE FROM relations WHERE id = ?", [relation])
         self._connection.execute("DELETE FROM readable.names WHERE relation = ?", [relation])
         self._relations = {id_: kept for id_, kept in self._relations.items() if id_ != relation}
-
-    def _label(self, relation: StoredRelation) -> None:
-        self._connection.execute(readable_view(relation.id, relation.schema))
-        names = relation.column_names or ("",) * len(relation.schema)
-        for i, name in enumerate(names):
-            self._connection.execute(
-                "INSERT INTO readable.names VALUES (?, ?, ?, ?)", [relation.id, relation.name, f"c{i}", name]
-            )
 
     def _fold(self, relation: int, before: int, whole: bool) -> None:
         kept = self._relations[relation]
@@ -559,7 +543,7 @@ class Store:
             execute("DROP TABLE folding")
             folded = 0
         execute("UPDATE relations SET since = ?, folded = ? WHERE id = ?", [before, folded, relation])
-        self._relations = self._relations | {relation: _Kept(kept.width, before, folded)}
+        self._relations = self._relations | {relation: Kept(kept.width, before, folded)}
 
 
 @contextmanager
@@ -572,19 +556,34 @@ def _translated(where: str = "") -> Iterator[None]:
                        hint="Give the server more with --memory.") from error  # fmt: skip
     except duckdb.IOException as error:
         text = _first_line(error)
-        if "No space left" in text:
-            raise SqlError("53100", f"{where}the disk is full", detail=text) from error
+        _raise_disk(error, where)
         if "lock" in text.lower():
             raise SqlError("55006", f"{where}in use by another program", detail=text,
                            hint="Close the other DuckDB client, or stop the other server.") from error  # fmt: skip
         raise SqlError("XX001", f"{where}the store cannot be read or written", detail=text) from error
+    except OSError as error:
+        raise disk_error(error, f"{where}the store cannot be written") from error
     except duckdb.SerializationException as error:
         raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error)) from error
     except duckdb.Error as error:
+        _raise_disk(error, where)
         if where and "orrupt" in str(error):
             raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error),
                            hint="Restore the data folder from a backup.") from error  # fmt: skip
         raise FatalStorageError(f"{where}the store failed: {error}") from error
+
+
+def _of_disk(error: BaseException) -> str | None:
+    """The state of an error of DuckDB that a full disk, or one that fails, has caused."""
+    text = str(error) if isinstance(error, duckdb.Error) else ""
+    return "53100" if "No space left" in text else "58030" if "Input/output error" in text else None
+
+
+def _raise_disk(error: duckdb.Error, where: str) -> None:
+    state = _of_disk(error)
+    if state is not None:
+        what = "is full" if state == "53100" else "fails"
+        raise SqlError(state, f"{where}the disk {what}", detail=_first_line(error)) from error
 
 
 def _first_line(error: BaseException) -> str:

@@ -7,22 +7,36 @@ or by ``kill()`` in a test) the folder is in the state that a power cut would le
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from ivm.errors import SqlError
 from storage.background_sync import BackgroundSync
 
 
 class FatalStorageError(Exception):
-    """A write or fsync failed, so data may not be on disk. The server must exit; nothing is retried.
+    """What is on disk is no longer known. The server must exit; only a restart shows what was kept."""
 
-    After a failed fsync the kernel may drop the dirty pages and report success for the next fsync. Only a restart,
-    which reads what is really on disk, shows what was kept.
-    """
+
+class DiskError(SqlError):
+    """A full disk (53100), or one that fails (58030). What was to be written is not durable; it may be written
+    again."""
+
+
+def disk_error(error: OSError, what: str) -> DiskError:
+    """The error of a write that failed."""
+    full = error.errno in _FULL
+    hint = "The server goes on reading, and writes again as soon as it can."
+    return DiskError("53100" if full else "58030", f"{what}: {error.strerror or error}", None, hint)
+
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+DISK_ERRORS: Final = (*_FULL, errno.EIO, errno.EROFS)
+"""The errors of a disk, not of a program."""
 
 
 def sync_path(path: Path) -> None:
@@ -96,6 +110,10 @@ class Files(Protocol):
 
     def sync_folder(self, folder: Path) -> None: ...
 
+    def free(self, folder: Path) -> int:
+        """The bytes that may still be written."""
+        ...
+
 
 class _RealAppendFile:
     def __init__(self, descriptor: int) -> None:
@@ -158,6 +176,10 @@ class RealFiles:
     def sync_folder(self, folder: Path) -> None:
         sync_path(folder)
 
+    def free(self, folder: Path) -> int:
+        found = os.statvfs(folder)
+        return found.f_bavail * found.f_frsize
+
 
 class _ForgetfulAppendFile:
     """``synced`` is certainly on disk; ``pending`` was written after it."""
@@ -169,7 +191,7 @@ class _ForgetfulAppendFile:
         self.pending = bytearray()
 
     def write(self, data: bytes) -> None:
-        self._files.check_alive()
+        self._files.check_write()
         self.pending += data
 
     def start_sync(self) -> None:
@@ -193,12 +215,14 @@ class _ForgetfulAppendFile:
 class ForgetfulFiles:
     """A disk whose real folder holds only what was synced.
 
-    ``fail_sync``: while set, syncs raise OSError. ``kill(random)``: every call after it fails. With a Random, a random
-    prefix of each file's pending bytes survives, as a disk may have written some of them (a torn write).
+    ``fail_sync``, ``full``: while set, syncs fail (EIO), or writes (ENOSPC). ``kill(random)``: every call after it
+    fails. With a Random, a random prefix of each file's pending bytes survives, as a disk may have written some of them
+    (a torn write).
     """
 
     def __init__(self) -> None:
         self.fail_sync = False
+        self.full = False
         self.syncs = 0
         self._dead = False
         self._open: dict[Path, _ForgetfulAppendFile] = {}
@@ -209,6 +233,16 @@ class ForgetfulFiles:
         """Raises OSError once killed."""
         if self._dead:
             raise OSError("the disk is gone")
+
+    def check_write(self) -> None:
+        """Raises OSError if nothing can be written."""
+        self.check_alive()
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def free(self, folder: Path) -> int:
+        del folder
+        return 1 << 40
 
     def check_sync(self) -> None:
         """Counts a sync. Raises OSError if it is to fail."""

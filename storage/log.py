@@ -28,9 +28,9 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError
-from storage.files import AppendFile, FatalStorageError, Files, RealFiles
+from storage.files import AppendFile, DiskError, Files, RealFiles, disk_error
 
-__all__ = ["CommitLog", "FatalStorageError"]
+__all__ = ["CommitLog", "DiskError"]
 
 _SEGMENT_MAGIC: Final = b"FRESHLG1"
 _SEGMENT: Final = struct.Struct("<8sQ12xI")
@@ -70,7 +70,10 @@ class _Segment:
 class CommitLog:
     """An append-only sequence of records. ``append`` and ``sync`` may be called from different threads.
 
-    After a failed write or sync the log is unusable: every call raises FatalStorageError.
+    After a failed write or sync, which raises DiskError, nothing that was appended since the last successful one is
+    durable, and the log has forgotten it: append it again. A failed sync is not repeated, because the kernel may have
+    dropped what it could not write and report success the next time. What is written next goes to a new segment, after
+    the failed one has been cut back to what is durable.
     """
 
     def __init__(self, folder: Path, files: Files, segments: list[_Segment], segment_bytes: int) -> None:
@@ -85,7 +88,8 @@ class CommitLog:
         self.last_group = max((segment.newest for segment in segments), default=0)
         """The first record of the last group found when the log was opened; 0 if there was none."""
         self._file: AppendFile | None = files.append(segments[-1].path) if segments else None
-        self._failure: BaseException | None = None
+        self._broken = False
+        """Whether a write or sync to the newest segment has failed."""
         self._started: tuple[_Segment, int, int] | None = None
         """The group being synced: its segment, its bytes, its last record."""
 
@@ -106,6 +110,11 @@ class CommitLog:
             return self._segments[0].first if self._segments else self._appended + 1
 
     @property
+    def free(self) -> int:
+        """The bytes that may still be written."""
+        return self._files.free(self._folder)
+
+    @property
     def last(self) -> int:
         """The last sequence number assigned, 0 in a new log."""
         return self._appended
@@ -122,7 +131,6 @@ class CommitLog:
                            detail=f"It has {len(record)} bytes; at most {_MAX_RECORD} fit.",
                            hint="Split it into several transactions.")  # fmt: skip
         with self._queue:
-            self._check()
             self._waiting.append(record)
             self._appended += 1
             return self._appended
@@ -130,19 +138,17 @@ class CommitLog:
     def start(self) -> None:
         """Writes all records appended so far and starts to sync them; ``sync`` completes that. At most one at a time.
 
-        Raises FatalStorageError as ``sync`` does.
+        Raises DiskError as ``sync`` does.
         """
         with self._disk:
             with self._queue:
-                self._check()
                 records, self._waiting = self._waiting, []
             if records:
                 assert self._started is None, "a sync ends before the next begins"
                 try:
                     self._begin(records)
                 except OSError as error:
-                    self._failure = error
-                    raise FatalStorageError(f"the commit log could not be written: {error}") from error
+                    raise self._forgotten(error) from error
 
     def is_synced(self, until: float) -> bool:
         """Whether the sync begun by ``start`` has ended by ``until`` (``perf_counter``), successfully or not.
@@ -155,11 +161,10 @@ class CommitLog:
     def sync(self) -> int:
         """Makes all records appended before the call durable. Returns the durable sequence number.
 
-        Raises FatalStorageError if the disk fails: acknowledge nothing then, and do not retry.
+        Raises DiskError if the disk fails: acknowledge nothing then.
         """
         with self._disk:
             with self._queue:
-                self._check()
                 records, self._waiting = self._waiting, []
             try:
                 self._end()
@@ -167,9 +172,16 @@ class CommitLog:
                     self._begin(records)
                     self._end()
             except OSError as error:
-                self._failure = error
-                raise FatalStorageError(f"the commit log could not be written: {error}") from error
+                raise self._forgotten(error) from error
             return self._durable
+
+    def _forgotten(self, error: OSError) -> DiskError:
+        """After a failed write or sync: forgets what is not durable."""
+        self._broken, self._started = True, None
+        with self._queue:
+            self._waiting.clear()
+            self._appended = self._durable
+        return disk_error(error, "the commit log cannot be written")
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         """The durable records after ``after``, oldest first, with their sequence numbers. Verifies every checksum."""
@@ -190,7 +202,6 @@ class CommitLog:
         Use it only for records whose effects are durable elsewhere: after a verified checkpoint of the store.
         """
         with self._disk:
-            self._check()
             while len(self._segments) > 1 and self._segments[0].last <= sequence:
                 self._files.remove(self._segments[0].path)
                 self._files.sync_folder(self._folder)  # one by one, oldest first: a kill leaves no gap
@@ -204,13 +215,11 @@ class CommitLog:
                 self._file.close()
                 self._file = None
 
-    def _check(self) -> None:
-        if self._failure is not None:
-            raise FatalStorageError("the commit log failed before; restart the server") from self._failure
-
     def _begin(self, records: list[bytes]) -> None:
         first = self._durable + 1
         group = _encode_group(records, first)
+        if self._broken:
+            self._mend(first)
         segment = self._segments[-1] if self._segments else None
         if segment is None or (segment.size > _SEGMENT.size and segment.size + len(group) > self._segment_bytes):
             segment = self._new_segment(first)
@@ -230,9 +239,25 @@ class CommitLog:
         segment.size += size
         segment.last = self._durable = last
 
+    def _mend(self, first: int) -> None:
+        """After a failed write or sync: removes what the newest segment has after its last durable group, which was not
+        acknowledged, and begins a new one. A segment without groups is kept."""
+        if self._file is not None:
+            file, self._file = self._file, None
+            file.close()
+        if self._segments:
+            newest = self._segments[-1]
+            self._files.truncate(newest.path, newest.size)
+            self._file = self._files.append(newest.path)
+        if not self._segments or self._segments[-1].size > _SEGMENT.size:
+            self._new_segment(first)
+        self._broken = False
+
     def _new_segment(self, first: int) -> _Segment:
         path = self._folder / f"{first:020d}.log"
         head = _segment_head(first)
+        if path.name in self._files.names(self._folder):  # an attempt that failed
+            self._files.remove(path)
         file = self._files.create(path)
         file.write(head)
         file.sync()

@@ -7,9 +7,11 @@ They are for reading the file of a stopped server, or a backup, with any DuckDB 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ivm.words import ColumnType, Kind, Schema, Storage, null_words, row_width
+from storage.stored import StoredRelation
 
 _EPOCH_2000: Final = 946_684_800_000_000
 _INTEGERS: Final = {Kind.INT2: "SMALLINT", Kind.INT4: "INTEGER", Kind.INT8: "BIGINT"}
@@ -96,3 +98,10 @@ def _float(word: str) -> str:
         f"WHEN {exponent} = 0 THEN {sign} * ({mantissa}::DOUBLE * pow(2.0::DOUBLE, -1074)) "
         f"ELSE {sign} * ((4503599627370496 + {mantissa})::DOUBLE * pow(2.0::DOUBLE, {exponent} - 1075)) END"
     )
+
+
+def label(execute: Callable[..., object], relation: StoredRelation) -> None:
+    """Create a relation's typed view, and note its names."""
+    execute(readable_view(relation.id, relation.schema))
+    for i, name in enumerate(relation.column_names or ("",) * len(relation.schema)):
+        execute("INSERT INTO readable.names VALUES (?, ?, ?, ?)", [relation.id, relation.name, f"c{i}", name])

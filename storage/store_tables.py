@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError
@@ -28,6 +29,15 @@ TABLES: Final = (
     "CREATE SCHEMA IF NOT EXISTS readable",
     'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the store says of a relation."""
+
+    width: int
+    since: int
+    folded: int
 
 
 def word_names(width: int) -> list[str]:

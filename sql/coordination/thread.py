@@ -12,25 +12,30 @@ long-running loop, a slow disk), the engine thread finishes it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from ivm.budget import NO_BUDGET, Budget
 from ivm.errors import SqlError, too_deep
 from ivm.stops import stoppable
-from storage.files import FatalStorageError
+from storage.files import DISK_ERRORS, DiskError, FatalStorageError, disk_error
 
 T = TypeVar("T")
+log = logging.getLogger("freshet.engine")
 GROUP_LIMIT: Final = 512
 """The most jobs in one group, so that the first of them does not wait too long."""
+RETRY_SECONDS: Final = 0.5
+"""How long to wait before a group that the disk refused is written again."""
 HERE_SECONDS: Final = 0.004
 """How long a job that the event loop does itself may block it."""
 
@@ -81,6 +86,8 @@ class EngineThread:
         self._pending = 0
         """Jobs queued and not yet answered; the event loop's own count."""
         self._stopping = False
+        self._blocked = False
+        """Whether the disk refuses the group's records."""
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -101,7 +108,7 @@ class EngineThread:
     def idle(self) -> bool:
         """Whether every job has been answered. Jobs are queued from the event loop only, so code that asks there has
         the engine to itself until it awaits."""
-        return self._pending == 0 and not self._stopping
+        return self._pending == 0 and not self._stopping and not self._blocked
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
         """Queue a job, from the event loop; one with ``keep`` cannot be cancelled. 57P01 if the server is shutting
@@ -121,7 +128,8 @@ class EngineThread:
         assert self.idle, "one thread at a time has the engine"
 
         def rest() -> T:
-            self._end_group(math.inf)  # before the next job, which otherwise finds the engine in the middle of a step
+            with suppress(DiskError):  # the group waits for the disk
+                self._end_group(math.inf)  # before the next job, which otherwise finds the engine amid a step
             return result
 
         job = Job(rest, self._loop.create_future(), keep, begun=True)
@@ -143,6 +151,10 @@ class EngineThread:
     def _end_group(self, until: float) -> bool:
         try:
             return self._flush(until)
+        except DiskError:
+            if until == math.inf:
+                raise
+            return False
         except BaseException:
             _end_server()
 
@@ -195,13 +207,51 @@ class EngineThread:
         with self._guard:
             self._group = group
         try:
-            self._flush(math.inf)
+            goes_on = self._flushed()
         finally:
             with self._guard:
                 self._group = []
                 self._interrupt.clear()
-        self._loop.call_soon_threadsafe(self._answer, group)
-        return job is not None
+        if goes_on:
+            self._loop.call_soon_threadsafe(self._answer, group)
+        return goes_on and job is not None
+
+    def _flushed(self) -> bool:
+        """End the group. While the disk refuses it, other jobs are refused too. False: the thread is to stop."""
+        aside: list[Job[Any]] = []
+        while True:
+            try:
+                self._flush(math.inf)
+            except DiskError as error:
+                if not self._blocked:
+                    log.warning("commits wait: %s", error)
+                self._blocked = True
+                if not self._refuse(error, aside):
+                    return False
+                continue
+            if self._blocked:
+                log.warning("the disk takes commits again")
+                self._blocked = False
+            for job in aside:
+                self._jobs.put(job)
+            return True
+
+    def _refuse(self, error: DiskError, aside: list[Job[Any]]) -> bool:
+        """Answer the jobs that come within ``RETRY_SECONDS``, except those to be kept. False: the thread is to stop."""
+        until = perf_counter() + RETRY_SECONDS
+        while (left := until - perf_counter()) > 0:
+            try:
+                job = self._jobs.get(timeout=left)
+            except Empty:
+                return True
+            if job is None:
+                return False
+            if job.keep or job.begun:
+                aside.append(job)
+                continue
+            job.error = DiskError(error.sqlstate, error.message, error.detail, error.hint)
+            self._loop.call_soon_threadsafe(self._answer, [job])
+        return True
 
     def _work(self, job: Job[Any]) -> None:
         with self._guard:
@@ -215,6 +265,10 @@ class EngineThread:
             job.error = error
         except FatalStorageError:
             raise
+        except OSError as error:
+            if error.errno not in DISK_ERRORS:
+                traceback.print_exc()
+            job.error = disk_error(error, "a file cannot be written")
         except RecursionError:
             job.error = too_deep()
         except Exception as error:  # a bug in one statement fails that statement, not the server

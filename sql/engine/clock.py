@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from storage.files import replace_file
+from storage.files import disk_error, replace_file
 
 LEASE_AHEAD: Final = 2_000_000
 """µs by which the ceiling is raised. Small, because after a crash epochs begin at the ceiling, ahead of the wall
@@ -67,10 +67,12 @@ class EpochClock:
             self._raise(self.last)
 
     def _raise(self, ceiling: int) -> None:
+        if self._path is not None:
+            try:
+                replace_file(self._path, str(ceiling))
+            except OSError as error:
+                raise disk_error(error, "the clock's lease cannot be written") from error
         self._ceiling = ceiling
-        if self._path is None:
-            return
-        replace_file(self._path, str(ceiling))
 
 
 def _read_lease(path: Path) -> int:

@@ -33,6 +33,7 @@ from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations,
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
+from storage.files import DiskError
 from storage.record import CommitRecord, RelationUpdate, SequenceMark
 from storage.stored import History, WriteBatch, errors_of, history_of, owner_of
 
@@ -69,6 +70,8 @@ class Engine(EngineState):
         self._group = CommitGroup()
         self._marks: dict[int, SequenceMark] = {}
         """The positions of sequences that the store does not have yet."""
+        self._unlogged: tuple[SequenceMark, ...] = ()
+        """Those that could not be written to the log."""
         self._log_thread = ThreadPoolExecutor(1, "log")
 
     def drop_relation(self, relation: int) -> None:
@@ -76,10 +79,10 @@ class Engine(EngineState):
         self.failing.forget(relation)
         self.free(relation)
 
-    def check_room(self) -> None:
-        """Raises 53200 or 53100 while the store accepts nothing more."""
+    def check_room(self, nbytes: int = 0) -> None:
+        """Raises 53200, 53100 or 58030 while the store accepts nothing more, or the disk not so many bytes."""
         if self.persistence is not None:
-            self.persistence.check_room()
+            self.persistence.check_room(nbytes)
 
     def commit(
         self, updates: list[RelationUpdate], catalog: Catalog, dropped: list[int], loads: Sequence[Load] = ()
@@ -89,8 +92,11 @@ class Engine(EngineState):
         ``dropped``: relations whose dataflow is freed when the group is published. ``loads``: part of the commit.
         """
         kept = tuple(u for u in updates if u.relation in catalog.relations)
-        if sum(u.rows.nbytes for u in kept if u.file is None) > MAX_RECORD_BYTES:
+        size = sum(u.rows.nbytes for u in kept if u.file is None)
+        if size > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
+        if self.persistence is not None:
+            self.persistence.check_disk(size)
         epoch = self.clock.advance(self.dataflow.moment)
         change = catalog_to_json(catalog) if catalog is not self.catalog else None
         self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
@@ -127,11 +133,19 @@ class Engine(EngineState):
         group.dropped += dropped
 
     def flush(self, until: float = math.inf) -> bool:
-        """Make the group durable, step it and publish it. A failed write ends the server (FatalStorageError).
+        """Make the group durable, step it and publish it. DiskError: it could not be written. The group stays as it is;
+        nothing else may be done before a later ``flush`` has written it.
 
         False: ``until`` came first. The next ``flush``, on any thread, goes on where this one stopped.
         """
         group = self._group
+        try:
+            return self._flush(group, until)
+        except DiskError:
+            group.written = None
+            raise
+
+    def _flush(self, group: CommitGroup, until: float) -> bool:
         self._mark_sequences(group)
         if not group.records:
             return True
@@ -150,14 +164,16 @@ class Engine(EngineState):
 
     def _mark_sequences(self, group: CommitGroup) -> None:
         """Make the sequences' new positions durable with the group, or in a record of their own when it is empty."""
-        marks = self.sequences.drain()
+        marks = (*self._unlogged, *self.sequences.drain())
         if not marks:
             return
         self._note_marks(marks)
         if group.records:
-            group.records[-1] = replace(group.records[-1], sequences=marks)
+            group.records[-1] = replace(group.records[-1], sequences=(*group.records[-1].sequences, *marks))
         elif self.persistence is not None:
+            self._unlogged = marks
             self.persistence.write([CommitRecord(self.clock.advance(), sequences=marks)])
+        self._unlogged = ()
 
     def _note_marks(self, marks: tuple[SequenceMark, ...]) -> None:
         self._marks.update((mark.storage, mark) for mark in marks)

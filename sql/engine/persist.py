@@ -18,7 +18,7 @@ from sql.catalog.sink import sink_of, source_of
 from sql.engine.clock import EpochClock
 from storage.checkpoint import Applier, Pace, Recovered, recover
 from storage.duck import Store
-from storage.files import Files, lock_folder
+from storage.files import DiskError, Files, lock_folder
 from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
 from storage.row_file import FOLDER
@@ -27,6 +27,8 @@ from storage.stored import StoredRelation, WriteBatch, errors_of, owner_of
 DEFAULT_RETAIN: Final = 3_600_000_000
 """The default of RETAIN HISTORY, in µs."""
 MAX_RECORD_BYTES: Final = 3 << 30
+RESERVED_BYTES: Final = 8 << 20
+"""What commits leave free on the disk, for the store and the log of the commits under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,17 @@ class Persistence:
         """Whether ``apply`` would not block."""
         return self.refusal is None and self._applier is not None and self._applier.has_room
 
-    def check_room(self) -> None:
-        """Raise ``refusal``, if it is set."""
+    def check_disk(self, nbytes: int) -> None:
+        """53100: after so many bytes there would be less than ``RESERVED_BYTES`` left on the disk. So a write hardly
+        ever fails, and reads, small and large, can still be served."""
+        free = self.log.free
+        if free < nbytes + RESERVED_BYTES:
+            detail = f"{free >> 20} MiB are free in {self.folder}, of which {RESERVED_BYTES >> 20} MiB are kept."
+            raise DiskError("53100", "the disk is full", detail, "Free space: the server writes again by itself.")
+
+    def check_room(self, nbytes: int = 0) -> None:
+        """Raise ``refusal``, if it is set. 53100, as ``check_disk``."""
+        self.check_disk(nbytes)
         with self._guard:
             if self.refusal is not None and self._applier is not None and self._applier.waiting:
                 raise self.refusal

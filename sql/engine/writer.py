@@ -291,8 +291,8 @@ class Writer:
             check()
 
     def commit(self) -> int:
-        """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error of a
-        check that waited rolls back."""
+        """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error (of a
+        check that waited, 54000, 53100) rolls back."""
         engine = self.engine
         try:
             self.check_deferred()
@@ -305,11 +305,15 @@ class Writer:
         if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
         self._feed()
-        if self.catalog is engine.catalog:
-            return engine.commit(self.updates, self.catalog, [], self.loads)
-        dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
-        dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
-        return engine.commit(self.updates, self.catalog, dropped, self.loads)
+        dropped = []
+        if self.catalog is not engine.catalog:
+            dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
+            dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
+        try:
+            return engine.commit(self.updates, self.catalog, dropped, self.loads)
+        except SqlError:
+            self.rollback()
+            raise
 
     def next(self, *, commit: bool) -> None:
         """Commit or roll back here, and go on as the writer of a new transaction. What is committed is durable and

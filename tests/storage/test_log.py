@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ivm.errors import SqlError
-from storage.files import FatalStorageError, ForgetfulFiles, RealFiles, lock_folder
+from storage.files import DiskError, ForgetfulFiles, RealFiles, lock_folder
 from storage.log import CommitLog
 from storage.record import NO_ENTRIES, CommitRecord, Entries, RelationUpdate, decode_record, encode_record
 from tests.support.profiles import scaled
@@ -104,22 +104,54 @@ def test_many_threads_append_while_one_syncs(tmp_path: Path) -> None:
     assert sorted(replayed(tmp_path)) == sorted(bytes([i]) * 10 for i in range(3) for _ in range(200))
 
 
-def test_a_failed_sync_is_fatal_for_good(tmp_path: Path) -> None:
+@pytest.mark.parametrize("state", ["53100", "58030"])
+def test_after_a_failed_write_or_sync_a_new_segment_is_begun(tmp_path: Path, state: str) -> None:
+    """What was not acknowledged is gone, also if it has reached the disk: it is appended again."""
     files = ForgetfulFiles()
     log = CommitLog.open(tmp_path, files)
     log.append(b"a")
     log.sync()
+    for _ in range(2):
+        setattr(files, "full" if state == "53100" else "fail_sync", True)
+        assert log.append(b"b") == 2
+        with pytest.raises(DiskError) as caught:
+            log.sync()
+        assert caught.value.sqlstate == state
+        assert (log.durable, log.last) == (1, 1)
+        log.cut(1)
+    with (tmp_path / f"{1:020d}.log").open("ab") as real:  # as if a part of it had been written
+        real.write(b"\0" * 300)
+    files.full = files.fail_sync = False
+    assert log.sync() == 1
+    assert log.append(b"c") == 2
+    assert log.sync() == 2
+    assert [path.name for path in sorted(tmp_path.iterdir())] == [f"{1:020d}.log", f"{2:020d}.log"]
+    assert log.append(b"d") == 3
+    assert log.sync() == 3
+    files.kill()
+    assert replayed(tmp_path) == [b"a", b"c", b"d"]
+
+
+def test_a_log_whose_first_write_fails(tmp_path: Path) -> None:
+    files = ForgetfulFiles()
+    log = CommitLog.open(tmp_path, files)
+    for flag in ("full", "fail_sync"):
+        setattr(files, flag, True)
+        log.append(b"x")
+        with pytest.raises(DiskError):
+            log.sync()
+        setattr(files, flag, False)
+    log.append(b"y")
+    assert log.sync() == 1
+    log.append(b"z")
     files.fail_sync = True
-    log.append(b"b")
-    with pytest.raises(FatalStorageError):
+    with pytest.raises(DiskError):
         log.sync()
     files.fail_sync = False
-    for call in (log.sync, lambda: log.append(b"c"), lambda: log.cut(1)):
-        with pytest.raises(FatalStorageError):
-            call()
-    assert log.durable == 1
+    log.append(b"z")
+    assert log.sync() == 2
     files.kill()
-    assert replayed(tmp_path) == [b"a"]
+    assert replayed(tmp_path) == [b"y", b"z"]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -152,7 +184,7 @@ def test_power_cuts_lose_nothing_that_was_synced(tmp_path: Path, seed: int) -> N
                     case _:
                         first = max(first, random.randint(1, len(synced) + 1))
                         log.cut(first - 1)
-        except (FatalStorageError, OSError):
+        except (DiskError, OSError):
             pass
         files.kill(random)
 
