@@ -137,17 +137,23 @@ def bound_guard(env: Environment, table: Relation, use: Use | None, guard: Guard
     if ~table.id in env.views:
         message = f'infinite recursion detected in policy for relation "{table.name}"'
         raise SqlError("42P17", message)
-    known = Relation(-1, table.schema_name, table.name, RelationKind.VIEW, (), references=guard.references,
-                     dependencies=guard.dependencies)  # fmt: skip
     asking = env.asking if env.asking is None or use is None else replace(env.asking, role=use.role)
     own = replace(
-        env, catalog=pinned(env.catalog, known), ctes={}, parameters=Parameters(), views=(*env.views, ~table.id),
-        marked=frozenset(), oids=False, notes=None, asking=asking, top=None,
+        env, catalog=pinned(env.catalog, meaning(table, guard)), ctes={}, parameters=Parameters(),
+        views=(*env.views, ~table.id), marked=frozenset(), oids=False, notes=None, asking=asking, top=None,
     )  # fmt: skip
     try:
         return over_columns(own, table, parse_expression(guard.text))
     except SqlError as error:
         raise replace(error, position=None) from None
+
+
+def meaning(table: Relation, guard: Guard) -> Relation:
+    """What stands for a condition where names are looked up as they were when it was made."""
+    return Relation(
+        -1, table.schema_name, table.name, RelationKind.VIEW, (), references=guard.references,
+        dependencies=guard.dependencies,
+    )  # fmt: skip
 
 
 def over_columns(env: Environment, table: Relation, expr: nodes.Expr) -> Scalar:

@@ -29,13 +29,15 @@ class Item:
 @dataclass(slots=True)
 class Context:
     """``items``: those of FROM, by offset. ``qualified``: names that mean none of them keep their qualifiers.
-    ``is_value``: the name VALUE is a domain's value."""
+    ``is_value``: the name VALUE is a domain's value. ``outer``: the table that those mean at these offsets, which are
+    in subqueries."""
 
     notes: Notes
     names: Names
     items: dict[int, Item] = field(default_factory=dict)
     qualified: bool = False
     is_value: bool = False
+    outer: tuple[str, frozenset[int]] = ("", frozenset())
 
 
 class Reader(Protocol):
@@ -54,6 +56,18 @@ class Reader(Protocol):
 
     def type(self, node: nodes.Expr) -> SqlType:
         """The type that binding gave to an expression; UNKNOWN for an untyped literal."""
+
+
+def inner_names(node: object) -> Iterator[int]:
+    """The offsets of the names in a node's subqueries."""
+    if isinstance(node, nodes.Query):
+        yield from (name.at for name in names_in(node))
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from inner_names(part)
+    elif is_dataclass(node):
+        for part in fields(node):
+            yield from inner_names(getattr(node, part.name))
 
 
 def names_in(node: object) -> Iterator[nodes.Name]:

@@ -181,6 +181,9 @@ class ExpressionReader:
         if self.context.is_value and node.parts == ("value",):
             return Variable("VALUE", None)
         if place is None or place.at not in self.context.items:
+            table, inner = self.context.outer
+            if node.at in inner:
+                return Variable(f"{quoted(table)}.{quoted(node.parts[-1])}", node.parts[-1])
             whole = self.context.qualified or node.parts[-1] == "tableoid"
             text = ".".join(map(quoted, node.parts if whole else node.parts[-1:]))
             return Variable(text, node.parts[-1])

@@ -9,6 +9,7 @@ from planner.identifiers import quoted
 from sql.catalog.catalog import Relation, TableColumn
 from sql.catalog.keys import Check, Index
 from sql.catalog.partitioning import Partitioning
+from sql.catalog.policies import Guard
 from sql.catalog.triggers import Trigger
 from sql.deparse.definitions import Definitions
 from sql.deparse.names import Names
@@ -70,6 +71,13 @@ def _next_value(state: SystemState, column: TableColumn) -> str | None:
 def stored_text(state: SystemState, table: Relation, text: str, *, pretty: bool) -> str:
     """An expression over a table as pg_get_expr shows it; what is none, as a partition's bound, as it is."""
     return _shown(Definitions(names_of(state), table.columns, table.name, pretty=pretty).text, text)
+
+
+def policy_text(state: SystemState, table: Relation, guard: Guard | None) -> str | None:
+    """A condition of a policy as pg_get_expr shows it."""
+    if guard is None:
+        return None
+    return _shown(Definitions.of_policy(names_of(state), table, guard).text, guard.text)
 
 
 def check_definition(state: SystemState, owner: Relation, check: Check, *, pretty: bool) -> str:

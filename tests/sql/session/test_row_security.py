@@ -254,7 +254,7 @@ def test_definitions(client: Client) -> None:
     client.run("CREATE POLICY p ON t AS RESTRICTIVE FOR DELETE TO ann, bob USING (x > 1)")
     assert client.state("DROP ROLE bob") == "2BP01"
     assert client.rows("SELECT policyname, permissive, roles, cmd, qual, with_check FROM pg_policies ORDER BY 1") == [
-        ("own", "PERMISSIVE", "{public}", "ALL", "(own = current_user)", None),
+        ("own", "PERMISSIVE", "{public}", "ALL", "(own = CURRENT_USER)", None),
         ("p", "RESTRICTIVE", "{ann,bob}", "DELETE", "(x > 1)", None),
     ]
     assert client.rows("SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE relname = 't'") == [("t", "f")]
@@ -452,3 +452,27 @@ def test_checks_with_subqueries(client: Client) -> None:
         assert outcome(client, statement) == expected, statement
     client.run("RESET ROLE")
     assert client.sorted("SELECT id, x FROM t") == [("2", "0"), ("20", "5"), ("3", "30"), ("4", "5")]
+
+
+def test_a_policy_is_shown_as_postgresql_shows_it(client: Client) -> None:
+    """What pg_dump writes means the same again."""
+    client.run("CREATE SCHEMA sc; CREATE FUNCTION sc.f(int) RETURNS bool LANGUAGE sql AS 'SELECT $1 > 0'")
+    for number, condition in enumerate((
+        "EXISTS (SELECT FROM allowed b WHERE b.id = t.id AND who = current_user AND x > 3)",
+        "x <= (SELECT max(id) FROM allowed WHERE id = x)", "x IN (SELECT id FROM allowed)",
+        "sc.f(x) OR x IS NULL", "true",
+    )):  # fmt: skip
+        client.run(f"CREATE POLICY p{number} ON t USING ({condition})")
+    shown = "SELECT pg_get_expr(polqual, polrelid) FROM pg_policy ORDER BY polname"
+    texts = [row[0] for row in client.rows(shown)]
+    assert texts == [
+        "(EXISTS ( SELECT\n   FROM allowed b\n  WHERE ((b.id = t.id) AND (b.who = CURRENT_USER) AND (t.x > 3))))",
+        "(x <= ( SELECT max(allowed.id) AS max\n   FROM allowed\n  WHERE (allowed.id = t.x)))",
+        "(x IN ( SELECT allowed.id\n   FROM allowed))", "(sc.f(x) OR (x IS NULL))", "true",
+    ]  # fmt: skip
+    for number, text in enumerate(texts):
+        client.run(f"DROP POLICY p{number} ON t; CREATE POLICY p{number} ON t USING ({text})")
+    assert [row[0] for row in client.rows(shown)] == texts
+    client.run("SET search_path = sc")
+    assert "public.allowed b" in str(client.rows(shown)[0][0])
+    client.run("RESET search_path; DROP SCHEMA sc CASCADE")
