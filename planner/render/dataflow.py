@@ -166,8 +166,9 @@ class Renderer:
         if key_check.plain and key_check.columns == stored.primary_key:
             return
         if key_check.plain:
+            # one by all columns is the same node as that of whole rows, which has a use of its own
             node = stored.arrangements[key_check.columns]
-            stored.arrangements = {k: n for k, n in stored.arrangements.items() if n != node}
+            stored.arrangements = {k: n for k, n in stored.arrangements.items() if k != key_check.columns}
         else:
             node = stored.key_checks[key_check.key]
             stored.key_checks = {k: n for k, n in stored.key_checks.items() if n != node}
@@ -175,7 +176,8 @@ class Renderer:
         self.dataflow.release(node)
         # the map below the arrangement has gone with it
         alive = self.dataflow.nodes()
-        stored.nodes = tuple(n for n in stored.nodes if n != node and n in alive)
+        place = stored.nodes.index(node)
+        stored.nodes = tuple(n for i, n in enumerate(stored.nodes) if i != place and n in alive)
         self.forget_freed()
 
     def key_check_node(self, relation: int, key_check: KeyCheck) -> NodeId:
