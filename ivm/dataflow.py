@@ -110,6 +110,11 @@ class Dataflow(Network):
         return any(operator is not None and operator.scope.outermost is loop for operator in operators)
 
     @property
+    def running(self) -> object | None:
+        """The outermost loop that runs, as far as is known. May be asked on any thread."""
+        return self._context.running
+
+    @property
     def newest(self) -> int:
         """The newest ordinal whose updates a step has started on."""
         return self._context.newest

@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 from ivm.errors import SqlError
 from sql.coordination.idle import IdleMerging
 from sql.coordination.moments import MomentTimer
-from sql.coordination.thread import EngineThread
+from sql.coordination.stalls import Stalls
+from sql.coordination.thread import RUNNING_STATEMENT, EngineThread
 from sql.coordination.token import WriteToken
 from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
@@ -39,6 +40,7 @@ class Jobs:
         )
         engine.watch.others_wait = lambda: self._thread.waited_for
         self.merging = IdleMerging(self._thread, engine.dataflow)
+        self.stalls = Stalls(engine, self._thread)
         self.moments = MomentTimer(engine, self.autocommit)
         self._latest = -1
         self._alone_from = 0.0
@@ -96,8 +98,9 @@ class Jobs:
         """
         return self._thread.idle and monotonic() > self._alone_from
 
-    def record_statement(self, backend: int) -> None:
+    def record_statement(self, backend: int, text: str) -> None:
         """Record that a session, given by its backend id, runs a statement."""
+        RUNNING_STATEMENT.set(text)
         if backend != self._latest:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
 
@@ -158,6 +161,7 @@ class Jobs:
 
         A loop that does not end by itself is interrupted: the log has every acknowledged commit.
         """
+        self.stalls.stop()
         if self._thread.stop(STOP_SECONDS):
             return True
         self.engine.dataflow.cancel.set()

@@ -20,6 +20,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from time import perf_counter
@@ -55,6 +56,12 @@ class Job(Generic[T]):
     result: T | None = None
     error: BaseException | None = None
     cancelled: bool = False
+    statement: str | None = None
+    """The text of the statement that it belongs to."""
+
+
+RUNNING_STATEMENT: ContextVar[str | None] = ContextVar("statement", default=None)
+"""The text of the statement that a task runs."""
 
 
 class EngineThread:
@@ -88,6 +95,7 @@ class EngineThread:
         self._stopping = False
         self._blocked = False
         """Whether the disk refuses the group's records."""
+        self._busy: tuple[float, str | None] | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -98,6 +106,17 @@ class EngineThread:
         """Whether several clients wait: for the group that is being flushed, or behind it. Asked on the thread that
         flushes."""
         return len(self._group) > 1 or not self._jobs.empty()
+
+    @property
+    def busy(self) -> tuple[float, str | None] | None:
+        """Since when the thread has run its present job, or ended the group (``perf_counter``), and for which
+        statement; None: it waits. May be asked on any thread."""
+        return self._busy
+
+    @property
+    def ident(self) -> int | None:
+        """The thread's identifier."""
+        return self._thread.ident
 
     @property
     def pending(self) -> int:
@@ -119,6 +138,7 @@ class EngineThread:
 
     def _put(self, job: Job[T]) -> Job[T]:
         self._pending += 1
+        job.statement = RUNNING_STATEMENT.get()
         self._jobs.put(job)
         return job
 
@@ -209,6 +229,7 @@ class EngineThread:
         try:
             goes_on = self._flushed()
         finally:
+            self._busy = None
             with self._guard:
                 self._group = []
                 self._interrupt.clear()
@@ -219,10 +240,13 @@ class EngineThread:
     def _flushed(self) -> bool:
         """End the group. While the disk refuses it, other jobs are refused too. False: the thread is to stop."""
         aside: list[Job[Any]] = []
+        statement = next((job.statement for job in self._group if job.statement is not None), None)
         while True:
             try:
+                self._busy = perf_counter(), statement
                 self._flush(math.inf)
             except DiskError as error:
+                self._busy = None
                 if not self._blocked:
                     log.warning("commits wait: %s", error)
                 self._blocked = True
@@ -256,6 +280,7 @@ class EngineThread:
     def _work(self, job: Job[Any]) -> None:
         with self._guard:
             self._current = job
+        self._busy = perf_counter(), job.statement
         try:
             if job.cancelled:
                 raise SqlError("57014", "canceling statement due to user request")
@@ -275,6 +300,7 @@ class EngineThread:
             traceback.print_exc()
             job.error = SqlError("XX000", f"internal error: {type(error).__name__}: {error}")
         finally:
+            self._busy = None
             with self._guard:
                 self._current = None
                 self._interrupt.clear()

@@ -46,6 +46,12 @@ def own_rows(
             return [dictionary_row(coordinator)]
         case "steps":
             return engine.times.rows()
+        case "stalls":
+            found = coordinator.jobs.stalls.all()
+            return [
+                (s.started, s.thread, round(s.seconds, 3), s.statement, s.view, s.operator, s.function, s.place)
+                for s in found
+            ]
         case "workers":
             return [(i, t.calls, t.nanoseconds // 1_000_000) for i, t in enumerate(workers().tallies)]
         case "arrangements":

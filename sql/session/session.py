@@ -215,7 +215,7 @@ class Session:
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         state = self.state
-        state.coordinator.jobs.record_statement(state.backend_id)
+        state.coordinator.jobs.record_statement(state.backend_id, prepared.text)
         state.copying = None
         statement = prepared.bound.statement
         if state.failed and not ends_failed_block(statement):

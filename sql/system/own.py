@@ -19,6 +19,8 @@ _RELATIONS: Final = """
     own_size int8
 13996 dictionary v: living int8!, dead int8!, bytes int8!, sweeps int8!, swept int8!
 13989 steps v: latest int8!, of int8!, p50_us float8!, p99_us float8!, longest_us float8!
+13995 stalls v: started timestamptz!, thread text!, seconds float8!, statement text, view text, operator text,
+    function text, place text
 13997 workers v: worker int4!, parts int8!, cpu_ms int8!
 13980 loads v: load_id text!, relation text!, source text!, engine text!, pid int4, state text!, rows int8!,
     rows_total int8, rejects int8!, epoch int8, started timestamptz!, finished timestamptz, error text

@@ -1,0 +1,83 @@
+"""What keeps the engine's or the event loop's thread busy for long is named in freshet.stalls and in the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sql.session.session import Session
+from tests.support.sessions import Client, Server
+
+STEP = "SELECT 1 UNION ALL SELECT y FROM r JOIN e ON e.x = r.n"
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("stalls") / "data")
+    client = server.client()
+    client.run("CREATE TABLE e (x int, y int)")
+    client.run("INSERT INTO e VALUES (1, 2), (2, 3)")
+    client.run(f"CREATE MATERIALIZED VIEW endless AS WITH RECURSIVE r(n) AS ({STEP}) SELECT * FROM r")
+    client.run("CREATE MATERIALIZED VIEW other AS SELECT count(*) AS n FROM e")
+    yield server
+    server.close()
+
+
+def _stalls(client: Client, thread: str) -> list[tuple[str | None, ...]]:
+    columns = "statement, view, operator, place, seconds > 0.2"
+    for _ in range(60):
+        found = client.rows(f"SELECT {columns} FROM freshet.stalls WHERE thread = '{thread}' ORDER BY started")
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("no stall was seen")
+
+
+def test_a_step_that_does_not_end_is_named(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    client = server.client()
+    server.coordinator.jobs.stalls.recent.clear()
+    server.coordinator.engine.watch.seconds = 0.8
+    with caplog.at_level(logging.WARNING, "freshet.stalls"):
+        client.run("INSERT INTO e VALUES (3, 1)")
+    assert client.state("SELECT * FROM endless") == "54001"
+    (found,) = [row for row in _stalls(client, "engine") if row[0] == "INSERT INTO e VALUES (3, 1)"]
+    assert found[1:3] == ("endless", "Loop")
+    assert "program_run.py" in str(found[3])
+    assert found[4] == "t"
+    (line,) = [r.getMessage() for r in caplog.records if "INSERT INTO e" in r.getMessage()]
+    assert "view endless" in line
+
+
+def test_work_of_a_statement_on_the_engine_is_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = server.client()
+
+    def slow(*given: object) -> object:
+        time.sleep(0.5)
+        return original(*given)
+
+    original = server.coordinator.engine.check_room
+    monkeypatch.setattr(server.coordinator.engine, "check_room", slow)
+    with monkeypatch.context() as patch:
+        patch.setattr("sql.session.writes.Writes._is_light", lambda *_: False)
+        client.run("CREATE ROLE r LOGIN PASSWORD 'nobody reads this'")
+        client.run("INSERT INTO e VALUES (7, 8)")
+    assert [row[0] for row in _stalls(client, "engine")][-1] == "INSERT INTO e VALUES (7, 8)"
+    assert "nobody" not in repr(server.coordinator.jobs.stalls.all())
+
+
+def test_work_on_the_event_loop_is_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, run = server.client(), Session._run
+
+    async def slow(self: Session, *given: object) -> object:
+        time.sleep(0.5)
+        return await run(self, *given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_run", slow)
+        client.run("SELECT 41 + 1")
+    (found,) = _stalls(client, "listener")
+    assert found[0] == "SELECT 41 + 1"
+    assert str(found[3]).endswith(" slow")
