@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ivm.budget import NO_BUDGET, Budget, Share, out_of_memory
 from ivm.errors import SqlError
+
+T = TypeVar("T")
 
 
 class Stop(Protocol):
@@ -87,6 +89,17 @@ def poll() -> None:
         error = None if limits.elsewhere is None else limits.elsewhere()
         if error is not None:
             raise Stopped(error)
+
+
+def polled(items: Iterable[T]) -> Iterator[T]:
+    """The items, with a ``poll`` every few thousand."""
+    left = 4096
+    for item in items:
+        yield item
+        left -= 1
+        if not left:
+            poll()
+            left = 4096
 
 
 def room(size: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.aggregates.function import FoldRule
+from planner.expr.functions.room import joined
 from storage.types.arrays import shape
 
 
@@ -37,8 +38,9 @@ def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | by
         return None
     empty = kept[0][0][:0]
     pieces = [piece for value, delimiter in kept for piece in (delimiter or empty, value)]
-    joined: str | bytes = empty.join(pieces[1:])
-    return joined
+    joined(sum(map(len, pieces)))
+    together: str | bytes = empty.join(pieces[1:])
+    return together
 
 
 def bits(rule: Callable[[str, str], str]) -> FoldRule:

@@ -6,12 +6,19 @@ u32 byte length plus one (0 for NULL) and the bytes. Lower bounds are always 1. 
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import chain
 from typing import Any, Final
 
+from ivm.stops import poll, polled, taken
+
 _U32: Final = struct.Struct(">I")
+_ELEMENT_BYTES: Final = 100
+"""What an element takes while an array is encoded."""
+_FEW: Final = 10_000
 
 
 class Row(tuple[Any, ...]):
@@ -50,13 +57,15 @@ def array_to_bytes(value: Any, element_bytes: Callable[[Any], bytes], scalar_tup
     """Encodes an array datum."""
     lengths = shape(value, scalar_tuple)
     parts = [bytes([len(lengths)]), *(_U32.pack(n) for n in lengths)]
-    for item in elements(value, len(lengths)):
-        if item is None:
-            parts.append(b"\0\0\0\0")
-        else:
-            data = element_bytes(item)
-            parts += (_U32.pack(len(data) + 1), data)
-    return b"".join(parts)
+    count = math.prod(lengths)
+    with taken(_ELEMENT_BYTES * count) if count > _FEW else nullcontext():
+        for item in polled(elements(value, len(lengths))):
+            if item is None:
+                parts.append(b"\0\0\0\0")
+            else:
+                data = element_bytes(item)
+                parts += (_U32.pack(len(data) + 1), data)
+        return b"".join(parts)
 
 
 def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any, ...]:
@@ -68,6 +77,8 @@ def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any,
     while at < len(data):
         size = _U32.unpack_from(data, at)[0]
         at += 4
+        if not len(items) & 4095:
+            poll()
         if size == 0:
             items.append(None)
         else:

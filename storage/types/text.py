@@ -7,6 +7,7 @@ syntax, 22003 out of range, 22007 bad date, 22008 date out of range, …
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
@@ -198,12 +199,15 @@ _ESCAPED_BYTES: Final = tuple(
 )
 
 
+_NO_DIGIT: Final = re.compile("[^0-9a-fA-F]")
+
+
 def _bytea(type_: SqlType, text: str, style: TextStyle) -> bytes:
     if text.startswith("\\x"):
         digits = "".join(text[2:].split())
-        for c in digits:
-            if c not in "0123456789abcdefABCDEF":
-                raise SqlError("22023", f'invalid hexadecimal digit: "{c}"')
+        bad = _NO_DIGIT.search(digits)
+        if bad is not None:
+            raise SqlError("22023", f'invalid hexadecimal digit: "{bad[0]}"')
         if len(digits) % 2:
             raise SqlError("22023", "invalid hexadecimal data: odd number of digits")
         return bytes.fromhex(digits)
@@ -214,15 +218,17 @@ def format_bytea(datum: bytes, form: str) -> str:
     """``form`` hex: two digits a byte; escape: the printable characters of ASCII, the other bytes in octal."""
     if form == "hex":
         return "\\x" + datum.hex()
-    return "".join(_ESCAPED_BYTES[byte] for byte in datum)
+    return datum.decode("latin-1").translate(_ESCAPED_BYTES)
 
 
 def _escaped_bytea(text: str) -> bytes:
     raw, out, at = text.encode(), bytearray(), 0
     while at < len(raw):
-        if raw[at] != 0x5C:
-            out.append(raw[at])
-            at += 1
+        plain = raw.find(b"\\", at)
+        if plain != at:
+            end = len(raw) if plain < 0 else plain
+            out += raw[at:end]
+            at = end
         elif raw[at + 1 : at + 2] == b"\\":
             out.append(0x5C)
             at += 2

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.stops import room
 from ivm.words import BOOL, INT4, NAME, TEXT, Kind, SqlType
 from planner.expr.functions.table import (
     ANY,
@@ -328,6 +329,7 @@ def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Ar
         raise SqlError("54000", f"array size exceeds the maximum allowed ({_LARGEST})")
     if 0 in lengths or not lengths:
         return ()
+    room(100 * math.prod(lengths))  # its bytes are made one by one
     filled = item
     for length in reversed(lengths):
         filled = (filled,) * length

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from ivm.stops import polled
 from planner.expr.functions.datetime.fields import date_field, iso_week
 from planner.expr.functions.datetime.intervals import truncate
 from planner.expr.functions.formatting.number_writer import ordinal
@@ -50,7 +51,7 @@ class FormatToken:
 def tokens(template: str) -> tuple[FormatToken, ...]:
     """Splits a template into patterns and characters. A prefix counts only right before its pattern."""
     out: list[FormatToken] = []
-    for match in _TOKEN.finditer(template):
+    for match in polled(_TOKEN.finditer(template)):
         if match["key"]:
             key, prefix = match["key"].upper(), (match["prefix"] or "").upper()
             fill = prefix == "FM" or (prefix == "TM" and key in ("DAY", "DY", "MONTH", "MON"))
@@ -92,7 +93,7 @@ def fields_of_interval(interval: Interval) -> BrokenDownTime:
 
 def format_datetime(time: BrokenDownTime, template: str) -> str:
     """The template with its patterns filled in; 22007 for a pattern that an interval has no value for."""
-    return "".join(_write(time, token) if token.key else token.text for token in tokens(template))
+    return "".join(_write(time, token) if token.key else token.text for token in polled(tokens(template)))
 
 
 def _write(m: BrokenDownTime, token: FormatToken) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 
 _LETTERS: Final = ("EEEE", "FM", "MI", "PL", "PR", "RN", "SG", "SP", "TH", "B", "C", "D", "G", "L", "S", "V")
 _TOKEN: Final = re.compile(
@@ -51,7 +52,7 @@ def number_template(text: str) -> NumberTemplate:
     """Parses a template. Raises 42601 if its patterns contradict each other."""
     template = NumberTemplate()
     tokens: list[tuple[str, str]] = []
-    for match in _TOKEN.finditer(text):
+    for match in polled(_TOKEN.finditer(text)):
         if match["key"]:
             key = match["key"].upper()
             tokens.append((key, match["key"]))

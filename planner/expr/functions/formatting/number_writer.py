@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from planner.expr.functions.formatting.number_template import NumberTemplate
 
 
@@ -59,7 +60,7 @@ class _Writer:
         return last
 
     def write(self) -> str:
-        for key, text in self.t.tokens:
+        for key, text in polled(self.t.tokens):
             match key:
                 case "":
                     self.out.append(text)

@@ -12,15 +12,18 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.formula import TRUE, Register
 from ivm.rows import Mask, Words
+from ivm.stops import poll
 from ivm.words import INT2, INT4, INT8, NUMERIC, Kind, SqlType
 from planner.expr.comparison import Comparison
 from planner.expr.functions.formula import BITS, FormulaRule, FormulaSite
 from planner.expr.functions.numbers.numeric_math import division_by_zero
 from planner.expr.functions.table import CallSite, Raises, per_value, vectorised
+from storage.types.numeric import WIDE
 
 INTEGERS: Final = (INT2, INT4, INT8)
 _LEAST8: Final = -(2**63)
 _NAMES: Final = {Kind.INT2: "smallint", Kind.INT4: "integer", Kind.INT8: "bigint"}
+_FEW_FACTORS: Final = 400
 _SAFE_FACTOR: Final = float(2**62)
 
 
@@ -192,4 +195,13 @@ def factorial(value: int) -> Decimal:
         raise SqlError("22003", "factorial of a negative number is undefined")
     if value > 32177:
         raise SqlError("22003", "value overflows numeric format")
-    return Decimal(math.factorial(value))
+    return _product(1, value)
+
+
+def _product(first: int, last: int) -> Decimal:
+    """The product of the integers from ``first`` to ``last``, in halves: Decimal multiplies long numbers fast."""
+    if last - first < _FEW_FACTORS:
+        return Decimal(math.prod(range(first, last + 1)))
+    poll()
+    middle = (first + last) // 2
+    return WIDE.multiply(_product(first, middle), _product(middle + 1, last))

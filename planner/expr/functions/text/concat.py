@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.casts.text import style_of
+from planner.expr.functions.room import joined
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Raises, per_value
 from planner.identifiers import quoted
 from storage.types.arrays import elements, shape
@@ -37,28 +39,34 @@ def cast_to_text(site: CallSite, type_: SqlType, value: Any) -> str:
 
 @per_value("concat", (ANY,), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
 def concat(site: CallSite, *values: Any) -> str:
-    return "".join(to_text(site, t, v) for t, v in zip(site.args, values, strict=True) if v is not None)
+    return _together("", [to_text(site, t, v) for t, v in zip(site.args, values, strict=True) if v is not None])
 
 
 @per_value("concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
 def concat_ws(site: CallSite, separator: str | None, *values: Any) -> str | None:
     if separator is None:
         return None
-    return separator.join(to_text(site, t, v) for t, v in zip(site.args[1:], values, strict=True) if v is not None)
+    texts = [to_text(site, t, v) for t, v in zip(site.args[1:], values, strict=True) if v is not None]
+    return _together(separator, texts)
+
+
+def _together(separator: str, texts: list[str]) -> str:
+    joined(sum(map(len, texts)) + len(separator) * max(len(texts) - 1, 0))
+    return separator.join(texts)
 
 
 @per_value(
     "||", (TEXT, ANYNONARRAY), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
 )
 def append_any(site: CallSite, left: str, right: Any) -> str:
-    return left + cast_to_text(site, site.args[1], right)
+    return _together("", [left, cast_to_text(site, site.args[1], right)])
 
 
 @per_value(
     "||", (ANYNONARRAY, TEXT), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
 )
 def prepend_any(site: CallSite, left: Any, right: str) -> str:
-    return cast_to_text(site, site.args[0], left) + right
+    return _together("", [cast_to_text(site, site.args[0], left), right])
 
 
 @per_value("quote_ident", (TEXT,), TEXT)
@@ -93,10 +101,9 @@ def format_text(site: CallSite, template: str | None, *values: Any) -> str | Non
     if template is None:
         return None
     types = site.args[1:]
-    following = 0
+    following = length = at = 0
     out: list[str] = []
-    at = 0
-    for match in _FORMAT.finditer(template):
+    for match in polled(_FORMAT.finditer(template)):
         out.append(template[at : match.start()])
         at = match.end()
         position, minus, width, conversion = match.groups()
@@ -109,7 +116,9 @@ def format_text(site: CallSite, template: str | None, *values: Any) -> str | Non
             minus, width = ("-" if size < 0 else minus), str(abs(size))
         index, following = _argument(position, following, len(values))
         piece = _conversion(site, conversion, types[index], values[index])
-        size = int(width or 0)
+        size = int(width[:12] if width else 0)
+        length += max(size, len(piece)) + len(out[-1])
+        joined(length)
         out.append(piece.ljust(size) if minus else piece.rjust(size))
     return "".join(out) + template[at:]
 
@@ -157,5 +166,6 @@ def array_to_string_null(site: CallSite, value: Any, delimiter: str | None, null
 def _joined(site: CallSite, value: Sequence[Any], delimiter: str, null: str | None) -> str:
     element = site.args[0].element
     assert element is not None
-    texts = [null if item is None else to_text(site, element, item) for item in flatten(value, element.kind)]
-    return delimiter.join(text for text in texts if text is not None)
+    items = polled(flatten(value, element.kind))
+    texts = [null if item is None else to_text(site, element, item) for item in items]
+    return _together(delimiter, [text for text in texts if text is not None])

@@ -7,25 +7,29 @@ import binascii
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from ivm.words import BYTEA, TEXT
+from planner.expr.functions.room import requested
 from planner.expr.functions.table import per_value
 from storage.types.text import parse_datum
 
 _BASE64: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
+_ESCAPES: Final = {92: "\\\\"} | {byte: f"\\{byte:03o}" for byte in (0, *range(128, 256))}
 
 
 @per_value("encode", (BYTEA, TEXT), TEXT)
 def encode(value: bytes, form: str) -> str:
     match form.lower():
         case "hex":
+            requested(2 * len(value))
             return value.hex()
         case "base64":
+            requested(len(value) * 4 // 3)
             text = base64.b64encode(value).decode()
-            return "\n".join(text[i : i + 76] for i in range(0, len(text), 76))
+            return "\n".join(polled(text[i : i + 76] for i in range(0, len(text), 76)))
         case "escape":
-            return "".join(
-                "\\\\" if byte == 92 else (f"\\{byte:03o}" if byte == 0 or byte > 127 else chr(byte)) for byte in value
-            )
+            requested(len(value))
+            return value.decode("latin-1").translate(_ESCAPES)
     raise SqlError("22023", f'unrecognized encoding: "{form}"')
 
 
@@ -35,7 +39,7 @@ def decode(value: str, form: str) -> bytes:
         case "hex":
             return bytes(parse_datum(BYTEA, "\\x" + value))  # type: ignore[call-overload, no-any-return]
         case "base64":
-            bad = next((c for c in value if not (c in _BASE64 or c.isspace())), None)
+            bad = next((c for c in polled(value) if not (c in _BASE64 or c.isspace())), None)
             if bad is not None:
                 raise SqlError("22023", f'invalid symbol "{bad}" found while decoding base64 sequence')
             try:

@@ -8,16 +8,12 @@ from collections.abc import Callable
 from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT, Kind, SqlType
+from planner.expr.functions.room import joined, requested
 from planner.expr.functions.table import Raises, per_value
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
-_MAX_CHARACTERS: Final = 2**28
-
-
-def _limit(length: int) -> None:
-    if length > _MAX_CHARACTERS:
-        raise SqlError("54000", "requested length too large")
 
 
 @per_value("length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER)
@@ -54,12 +50,12 @@ def bit_length_bytes(value: bytes) -> int:
 
 @per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def upper(value: str) -> str:
-    return value.upper() if value.isascii() else "".join(map(_upper, value))
+    return value.upper() if value.isascii() else "".join(map(_upper, polled(value)))
 
 
 @per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def lower(value: str) -> str:
-    return value.lower() if value.isascii() else "".join(c.lower()[0] for c in value)
+    return value.lower() if value.isascii() else "".join(c.lower()[0] for c in polled(value))
 
 
 def _upper(letter: str) -> str:
@@ -77,7 +73,7 @@ def _in_word(letter: str) -> bool:
 def initcap(value: str) -> str:
     out: list[str] = []
     inside = False
-    for c in value:
+    for c in polled(value):
         out.append(lower(c) if inside else upper(c))
         inside = c.isalnum() if c.isascii() else _in_word(c)
     return "".join(out)
@@ -122,7 +118,7 @@ def rpad(value: str, width: int, fill: str = " ") -> str:
 
 
 def _padding(value: str, width: int, fill: str) -> str:
-    _limit(width)
+    requested(width)
     missing = width - len(value)
     return (fill * (missing // len(fill) + 1))[:missing] if missing > 0 and fill else ""
 
@@ -166,7 +162,11 @@ def strpos(value: AnyStr, part: AnyStr) -> int:
 
 @per_value("replace", (TEXT, TEXT, TEXT), TEXT, makes_null=False)
 def replace(value: str, old: str, new: str) -> str:
-    return value.replace(old, new) if old else value
+    if not old:
+        return value
+    if len(new) > len(old):
+        joined(len(value) + value.count(old) * (len(new) - len(old)))
+    return value.replace(old, new)
 
 
 @per_value("translate", (TEXT, TEXT, TEXT), TEXT)
@@ -193,13 +193,14 @@ def reverse(value: str) -> str:
 
 @per_value("repeat", (TEXT, INT4), TEXT)
 def repeat(value: str, count: int) -> str:
-    _limit(len(value) * max(count, 0))
+    requested(len(value) * max(count, 0))
     return value * count
 
 
 @per_value("||", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
 @per_value("||", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
 def concatenate(left_part: AnyStr, right_part: AnyStr) -> AnyStr:
+    joined(len(left_part) + len(right_part))
     return left_part + right_part
 
 
@@ -255,4 +256,5 @@ def overlay(value: AnyStr, new: AnyStr, start: int, count: int | None = None) ->
     if not -(2**31) <= start + count < 2**31:
         raise SqlError("22003", "integer out of range")
     rest = start - 1 + count
+    joined(len(value) + len(new))
     return value[: start - 1] + new + value[max(rest, 0) :]
