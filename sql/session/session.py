@@ -220,11 +220,12 @@ class Session:
         statement = prepared.bound.statement
         if state.failed and not ends_failed_block(statement):
             raise aborted()
+        state.statement, state.statement_started = prepared.text, timestamp_now()
         control = await run_transaction_control(state, statement)
         if control is not None:
             return control
         state.interrupts.forget()
-        state.statement, state.pause = prepared.text, 0.0
+        state.pause = 0.0
         with state.interrupts.limited(state.settings.milliseconds("statement_timeout")):
             state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE)
             with state.interrupts.interruptible():

@@ -91,6 +91,7 @@ class SessionState:
         self.numbers = SequenceNumbers()
         self.random_numbers = RandomNumbers()
         self.statement = ""
+        self.statement_started: int | None = None
         """The text of the last statement."""
         self.pause = 0.0
         """Seconds that the running statement is to wait before it ends (pg_sleep)."""
@@ -234,6 +235,7 @@ class SessionState:
         application = self.settings.get("application_name")
         return SessionInfo(
             self.backend_id, self.user, self.login, self.database, application, shown, self.statement, self._started,
+            self.statement_started, None if self.transaction is None else self.transaction.started,
             tls=self.admission.tls,
         )  # fmt: skip
 

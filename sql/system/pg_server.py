@@ -70,7 +70,7 @@ def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
             usename=session.user,
             application_name=session.application_name, backend_start=session.started,
             xact_start=session.transaction_started, query_start=session.query_started,
-            state_change=session.query_started, state=session.state,
+            state_change=session.query_started or session.started, state=session.state,
             query=hide_passwords(session.query) if _sees(state, session.role) else "<insufficient privilege>",
             backend_type="client backend",
         )  # fmt: skip

@@ -441,3 +441,17 @@ def test_prepared_transactions_are_disabled(client: Client) -> None:
     client.run("BEGIN")
     assert client.state("PREPARE TRANSACTION 'x'") == "55000"
     client.run("ROLLBACK")
+
+
+def test_activity_tells_what_runs_since_when(server: Server, client: Client) -> None:
+    other = server.client()
+    query = (
+        "SELECT state, query, query_start >= xact_start, query_start <= state_change, now() >= query_start"
+        f" FROM pg_stat_activity WHERE pid = {other.rows('SELECT pg_backend_pid()')[0][0]}"
+    )
+    other.run("BEGIN")
+    other.rows("SELECT 1 AS first")
+    assert client.rows(query) == [("idle in transaction", "SELECT 1 AS first", "t", "t", "t")]
+    other.run("COMMIT")
+    assert client.rows(query) == [("idle", "COMMIT", None, "t", "t")]
+    other.close()
