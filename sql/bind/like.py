@@ -10,6 +10,7 @@ from sql.bind.environment import Environment
 from sql.bind.lookup import lookup
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.keys import Check, Index
+from sql.catalog.securables import permission_denied, securable
 from sql.catalog.sequence_options import SequenceOptions
 from sql.statements.definitions import ColumnSequence
 from sql.syntax.nodes.statements import LikeClause
@@ -37,6 +38,9 @@ def liked(env: Environment, clauses: Sequence[LikeClause]) -> tuple[Liked, ...]:
 
 def _source(env: Environment, clause: LikeClause) -> Relation:
     relation = lookup(env, clause.table)
+    what, asking = securable(relation), env.asking
+    if asking is not None and what.kind == "r" and not asking.access.has(asking.role, what, "r"):
+        raise permission_denied(relation)
     if relation.kind not in (*_KINDS, RelationKind.SYSTEM):
         detail = f"This operation is not supported for {_PLURALS.get(relation.kind, 'this kind of relation')}."
         at = clause.table.at + 1
