@@ -242,6 +242,10 @@ class CopyResponse:
         return CopyResponse(direction, form, columns)
 
 
+_ROUTINES: Final = {"cached plan must not change result type": "RevalidateCachedQuery"}
+"""Where PostgreSQL raises what clients know by that: pgjdbc and asyncpg then prepare the statement anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """ErrorResponse (``kind`` "E") or NoticeResponse ("N"); ``position``: characters from 1 into the statement, or into
@@ -271,7 +275,7 @@ class Diagnostic:
         fields = [
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P" if self.query is None else "p", position), ("q", self.query),
-            ("W", self.context),
+            ("W", self.context), ("R", _ROUTINES.get(self.message)),
         ]  # fmt: skip
         if (on := self.subject) is not None:
             fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]

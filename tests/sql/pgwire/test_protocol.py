@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivm.errors import Subject
+from ivm.errors import SqlError, Subject
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
 from sql.pgwire import messages_opening as opening
@@ -239,3 +239,9 @@ def test_a_long_message_is_put_together_once() -> None:
         assert protocol.next_message() is None
         protocol.receive(data[at : at + 1000])
     assert protocol.next_message() == message
+
+
+def test_an_outdated_plan_names_its_routine() -> None:
+    message = "cached plan must not change result type"
+    assert b"RRevalidateCachedQuery\0" in back.Diagnostic.of("ERROR", SqlError("0A000", message)).encode()
+    assert b"\0R" not in back.Diagnostic.of("ERROR", SqlError("0A000", "something else")).encode()

@@ -455,3 +455,7 @@ def test_activity_tells_what_runs_since_when(server: Server, client: Client) -> 
     other.run("COMMIT")
     assert client.rows(query) == [("idle", "COMMIT", None, "t", "t")]
     other.close()
+
+
+def test_parameters_of_type_void_are_no_arguments(client: Client) -> None:
+    assert client.run("PREPARE without (void) AS SELECT upper($1::void, 'x'), lower('Y', $1)") == "PREPARE"
