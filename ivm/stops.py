@@ -12,12 +12,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from ivm.budget import NO_BUDGET, Budget, Share, out_of_memory
+from ivm.budget import NO_BUDGET, Budget, Share, give_back, out_of_memory
 from ivm.errors import SqlError
 
 T = TypeVar("T")
+_LARGE: Final = 32 << 20
 
 
 class Stop(Protocol):
@@ -33,12 +34,19 @@ class Stopped(Exception):
         super().__init__(str(error))
         self.error = error
 
+    def reason(self) -> Exception:
+        """The error, without the frames of the work, which would keep what that held."""
+        self.__traceback__ = None
+        return self.error
+
 
 class _Limits(threading.local):
     """``elsewhere``: what to raise after ``until``, a time of ``perf_counter``, if the work may still move."""
 
     cancel: Stop | None = None
     budget: Budget = NO_BUDGET
+    large: bool = False
+    """Whether much memory was taken, which is to be given back to the system."""
     until: float = math.inf
     elsewhere: Callable[[], Exception | None] | None = None
 
@@ -55,9 +63,12 @@ def stoppable(cancel: Stop | None, budget: Budget = NO_BUDGET) -> Iterator[None]
     try:
         yield
     except Stopped as stopped:
-        raise stopped.error from None
+        raise stopped.reason() from None
     finally:
         limits.cancel, limits.budget = before
+        if limits.large and before[1] is NO_BUDGET:
+            limits.large = False
+            give_back()
 
 
 @contextmanager
@@ -69,7 +80,7 @@ def movable(seconds: float, elsewhere: Callable[[], Exception | None]) -> Iterat
     try:
         yield
     except Stopped as stopped:
-        raise stopped.error from None
+        raise stopped.reason() from None
     finally:
         limits.until, limits.elsewhere = before
 
@@ -79,16 +90,27 @@ def stay() -> None:
     _LIMITS.until = math.inf
 
 
+def may_move() -> bool:
+    """Whether the work is on a thread that it should leave if it is long."""
+    return _LIMITS.until != math.inf
+
+
+def move() -> None:
+    """The work is about to take long: raises Stopped if it may move to another thread."""
+    limits = _LIMITS
+    limits.until = math.inf
+    error = None if limits.elsewhere is None else limits.elsewhere()
+    if error is not None:
+        raise Stopped(error)
+
+
 def poll() -> None:
     """Raises Stopped if the thread's work is to end. Cost: a third of a microsecond."""
     limits = _LIMITS
     if limits.cancel is not None and limits.cancel.is_set():
         raise Stopped(SqlError("57014", "canceling statement due to user request"))
     if limits.until != math.inf and perf_counter() > limits.until:
-        limits.until = math.inf
-        error = None if limits.elsewhere is None else limits.elsewhere()
-        if error is not None:
-            raise Stopped(error)
+        move()
 
 
 def polled(items: Iterable[T]) -> Iterator[T]:
@@ -105,6 +127,7 @@ def polled(items: Iterable[T]) -> Iterator[T]:
 def room(size: int) -> None:
     """Raises Stopped (53200) if ``size`` bytes more do not fit the thread's budget."""
     budget = _LIMITS.budget
+    _LIMITS.large |= size >= _LARGE
     if budget.limit and size > budget.limit - budget.taken:
         raise Stopped(out_of_memory(budget.limit, size <= budget.limit))
 
@@ -123,6 +146,7 @@ class Taking:
         """Takes ``size`` bytes more. Raises Stopped (53200)."""
         self._waiting += size
         if self._waiting >= self._step:
+            _LIMITS.large |= self._share.size + self._waiting >= _LARGE
             error = self._share.hold(self._share.size + self._waiting)
             self._waiting = 0
             if error is not None:

@@ -50,7 +50,7 @@ def broke(scope: Scope, item: Operator | Scope, error: Exception) -> None:
     step goes on. Raises ``error`` instead inside a loop, if nothing is maintained yet, or if primary data is
     affected."""
     if isinstance(error, Stopped):
-        error = error.error
+        error = error.reason()
     primary = isinstance(item, Operator) and item.primary
     if scope.depth or scope.context.mode is not Mode.MAINTAINED or primary:
         raise error

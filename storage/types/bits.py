@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from ivm.words import Kind, SqlType
 from storage.types.definition import BytesPart, FormatPart, FromBytesPart, Inside, TypeDefinition
 from storage.types.text_style import TextStyle
@@ -37,9 +38,11 @@ def _parse(type_: SqlType, text: str, style: TextStyle, inside: Inside[str]) -> 
 
 def _digits(text: str) -> str:
     if text[:1] in ("x", "X"):
-        return "".join(f"{_digit(c, 16, 'hexadecimal'):04b}" for c in text[1:])
+        return "".join(f"{_digit(c, 16, 'hexadecimal'):04b}" for c in polled(text[1:]))
     body = text[1:] if text[:1] in ("b", "B") else text
-    return "".join(str(_digit(c, 2, "binary")) for c in body)
+    for c in body.strip("01")[:1]:
+        _digit(c, 2, "binary")
+    return body
 
 
 def _digit(c: str, base: int, name: str) -> int:
@@ -61,7 +64,7 @@ def bits_to_bytes(value: str) -> bytes:
 
 def bits_from_bytes(data: bytes, length: int) -> str:
     """The inverse of ``bits_to_bytes``."""
-    return "".join(f"{byte:08b}" for byte in data)[:length]
+    return f"{int.from_bytes(data):0{8 * len(data)}b}"[:length] if data else ""
 
 
 def _send(type_: SqlType, datum: str, part: BytesPart) -> bytes:

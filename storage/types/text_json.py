@@ -14,6 +14,7 @@ from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
 from ivm.errors import SqlError, too_deep
+from ivm.stops import polled
 from storage.types.json_errors import json_error
 from storage.types.numeric import numeric_text
 from storage.types.text_number import parse_numeric
@@ -82,6 +83,9 @@ def canonical_json(text: str) -> str:
     return format_json(parse_json(text))
 
 
+_MANY: Final = 4096
+
+
 def format_json(value: Any) -> str:
     """A JSON value as jsonb's canonical text."""
     if isinstance(value, str):
@@ -94,7 +98,7 @@ def format_json(value: Any) -> str:
         return numeric_text(value)
     parts: list[str] = []
     if isinstance(value, list):
-        for item in value:
+        for item in value if len(value) < _MANY else polled(value):
             parts.append(format_json(item))  # noqa: PERF401 (a comprehension would take a second frame a level)
         return f"[{', '.join(parts)}]"
     for key, item in sorted_pairs(value):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
-from ivm.stops import Taking, poll, stay
+from ivm.stops import Taking, may_move, move, poll, stay
 from ivm.words import SqlType, Storage
 from planner.expr.functions.table import CallingConvention, CallSite, Function
 from planner.expr.rows import RowBatch, some, with_nulls
@@ -18,6 +18,9 @@ from storage.types.codec import decode, encode
 
 Run = Callable[[RowBatch], Vector]
 _MEMO_LIMIT: Final = 1 << 16
+_SIZED: Final = (str, bytes, tuple)
+_LONG: Final = 20_000
+"""What is longer is not worked on by the event loop's thread."""
 _ABSENT: Final = object()
 
 
@@ -193,10 +196,13 @@ def _values(
     count = len(vectors[0].words) if vectors else site.count
     implementation = function.implementation
     first = (site,) if function.needs_site else ()
+    here = may_move()
     large = site.result.storage is not Storage.DIRECT
     values: list[object] = []
     errors: dict[int, SqlError] = {}
     for i, row in enumerate(zip(*datums, strict=True) if datums else [()] * count):
+        if here and any(type(v) in _SIZED and len(v) > _LONG for v in row):
+            move()
         try:
             value = implementation(*first, *row)
         except SqlError as error:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from ivm.errors import SqlError, unsupported
 from storage.types.regex.matching import Regex
-from storage.types.regex.program import MOST_STEPS, too_complex
+from storage.types.regex.program import MOST_CHARACTERS, too_complex
 from storage.types.regex.translate import Translator, leaf
 
 
@@ -46,7 +46,7 @@ def regex(pattern: str, flags: str = "") -> Regex:
                 raise unsupported(f'the regular expression option "{flag}"')
             case _:
                 raise SqlError("22023", f'invalid regular expression option: "{flag}"')
-    if len(pattern) > MOST_STEPS:
+    if len(pattern) > MOST_CHARACTERS:
         raise too_complex()
     translator = Translator(pattern, lines, stops, expanded)
     tokens = [leaf(re.escape(c)) for c in pattern] if literal else translator.run()

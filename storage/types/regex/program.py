@@ -38,6 +38,8 @@ from storage.types.regex.translate import (
 
 MOST_STEPS: Final = 50_000
 """Of one program. Postgres's limit is a size in memory, which is of the same order."""
+MOST_CHARACTERS: Final = 16_000
+"""Of one expression: compiling it takes Python a second."""
 _DEEPEST: Final = 10
 """Loops in each other whose bodies may match nothing: what is remembered doubles with each."""
 _PAGES: Final = 0x110000 >> 8

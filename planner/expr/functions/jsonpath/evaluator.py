@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ivm.errors import SqlError
+from ivm.stops import poll
 from planner.expr.functions.json.trees import kind_of
 from planner.expr.functions.jsonpath import identities
 from planner.expr.functions.jsonpath.errors import PathError, failing
@@ -101,6 +102,8 @@ class Evaluation:
     def _visit(self, item: Item, value: Any, found: Found, unwrap: bool | None = None) -> bool:
         """Applies an item. ``unwrap``: to the elements of an array, where it is not for arrays; None: if lax."""
         self.steps += 1
+        if not self.steps & 1023:
+            poll()
         if self.steps > MAX_STEPS:
             raise SqlError("54000", f"evaluation of a jsonpath visits more than {MAX_STEPS} items")
         unwrap = self.lax if unwrap is None else unwrap

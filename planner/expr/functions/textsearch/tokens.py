@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from ivm.stops import polled
+
 _NUMBERS: Final = "²³¹¼-¾⁰-⁹₀-₉⅐-⅟①-⒛❶-➓"
 """Letters to Python's ``re``, but to no other."""
 _LETTER: Final = rf"[^\W\d_{_NUMBERS}]"
@@ -99,7 +101,7 @@ def tokens(text: str) -> Iterator[Token]:
 def all_tokens(text: str) -> Iterator[Token]:
     """All tokens: without the words and URLs that are followed by their parts, they are the text."""
     at = 0
-    for found in _KINDS.finditer(text):
+    for found in polled(_KINDS.finditer(text)):
         yield from _blanks(text[at : found.start()])
         yield from _parts(found)
         at = found.end()
