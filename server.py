@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -10,7 +11,7 @@ import signal
 import sys
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ivm import workers
 from ivm.errors import SqlError
@@ -82,7 +83,14 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     )  # fmt: skip
     gate = await open_gate(coordinator, options, password, lambda text: say(f"freshet: {text}"))
     Sources(coordinator)
-    server = await serve(partial(Session, coordinator), options.host, options.port, gate)
+    try:
+        server = await serve(partial(Session, coordinator), options.host, options.port, gate)
+    except OSError as error:
+        where = f"{options.host}:{options.port}"
+        hint = "Another server may use it: --port gives this one another." if error.errno == errno.EADDRINUSE else None
+        raise SqlError(
+            "55006", f"cannot listen on {where}: {os.strerror(error.errno or errno.EINVAL)}", hint=hint
+        ) from error
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     loop.add_signal_handler(signal.SIGHUP, gate.reload)
@@ -112,12 +120,18 @@ def main() -> None:
         for line in (error.message, error.detail, error.hint):
             if line:
                 say(f"freshet: {line}")
-        sys.exit(1)
+        _end(1)
     except OSError as error:
         say(f"freshet: {error}")
-        sys.exit(1)
+        _end(1)
+    _end(0)
+
+
+def _end(status: int) -> NoReturn:
+    """End at once: a thread that is still running a long query would delay an orderly exit, and libraries would report
+    what they have not given back."""
     sys.stderr.flush()
-    os._exit(0)  # a thread that is still running a long query would delay an orderly exit
+    os._exit(status)
 
 
 if __name__ == "__main__":

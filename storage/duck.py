@@ -567,7 +567,7 @@ def _translated(where: str = "") -> Iterator[None]:
         raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error)) from error
     except duckdb.Error as error:
         _raise_disk(error, where)
-        if where and "orrupt" in str(error):
+        if "orrupt" in str(error):
             raise SqlError("XX001", f"{where}the store is damaged", detail=_first_line(error),
                            hint="Restore the data folder from a backup.") from error  # fmt: skip
         raise FatalStorageError(f"{where}the store failed: {error}") from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 from pathlib import Path
 from random import Random
 from typing import Final, Protocol
@@ -304,6 +305,25 @@ class ForgetfulFiles:
             self._removed.remove(path)
         for path in [p for p in self._created if p.parent == folder]:
             path.write_bytes(self._created.pop(path).synced)
+
+
+_SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
+_HARMLESS: Final = frozenset({"lock", "lease", "log", "temp", "loads", "spark", "lost+found", "pg_hba.conf"})
+"""What a data folder without a store may have: left by a start that failed, or put there beforehand."""
+
+
+def check_folder(folder: Path) -> None:
+    """55000: the folder has files, but none of a server's."""
+    names = set(os.listdir(folder)) if folder.is_dir() else set()
+    log = os.listdir(folder / "log") if (folder / "log").is_dir() else []
+    strange = sorted(names - _HARMLESS) or [f"log/{name}" for name in log if not _SEGMENT_NAME.fullmatch(name)]
+    if strange and "store.duckdb" not in names and not any(map(_SEGMENT_NAME.fullmatch, log)):
+        raise SqlError(
+            "55000",
+            f"the folder {folder} is not empty, and no data folder of a server",
+            f"It contains {strange[0]!r}" + (f" and {len(strange) - 1} more." if len(strange) > 1 else "."),
+            "Give a new or an empty folder with --data.",
+        )
 
 
 def lock_folder(folder: Path) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from ivm.errors import SqlError
 from storage.files import disk_error, replace_file
 
 LEASE_AHEAD: Final = 2_000_000
@@ -80,3 +81,7 @@ def _read_lease(path: Path) -> int:
         return int(path.read_text())
     except FileNotFoundError:
         return 0
+    except ValueError as error:
+        raise SqlError("XX001", f"{path} is damaged: it holds no epoch",
+                       hint="Without it, epochs that clients have seen could come again. Restore the data folder from "
+                            "a backup, or delete the file if the clock is right.") from error  # fmt: skip

@@ -18,7 +18,7 @@ from sql.catalog.sink import sink_of, source_of
 from sql.engine.clock import EpochClock
 from storage.checkpoint import Applier, Pace, Recovered, recover
 from storage.duck import Store
-from storage.files import DiskError, Files, lock_folder
+from storage.files import DiskError, Files, check_folder, lock_folder
 from storage.log import SEGMENT_BYTES, CommitLog
 from storage.record import CommitRecord, encode_record
 from storage.row_file import FOLDER
@@ -69,7 +69,8 @@ class Persistence:
 
     @classmethod
     def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
-        """Lock and read a data folder. 55006: another server uses it; XX001: it is damaged."""
+        """Lock and read a data folder. 55006: another server uses it; 55000: it is none; XX001: it is damaged."""
+        check_folder(folder)
         lock = lock_folder(folder)
         tuning = tuning or Tuning()
         log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)

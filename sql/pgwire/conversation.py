@@ -291,7 +291,7 @@ class Conversation:
                     self._protocol.end_copy()
                     raise SqlError("57014", f"COPY from stdin failed: {message.text}")
                 case _:
-                    raise AssertionError("the protocol lets only copy messages through")
+                    raise ProtocolError("unexpected message during COPY from stdin", fatal=True)  # Terminate
 
     async def _copy_out(self, result: CopyOutResult) -> None:
         self._out.append(backend.CopyResponse("H", result.format, result.columns).encode())

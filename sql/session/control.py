@@ -10,7 +10,7 @@ from sql.parse import StatementText
 from sql.session.datum_rows import datum_rows
 from sql.session.modes import set_modes, set_variable
 from sql.session.portal import NamedStatement
-from sql.session.preparing import prepare, show_columns
+from sql.session.preparing import TRANSACTION_CONTROL, prepare, show_columns
 from sql.session.state import SessionState
 from sql.statements.results import CommandResult, Notice, Result
 from sql.statements.statements import (
@@ -103,6 +103,8 @@ def _prepare(session: SessionState, statement: Prepare) -> CommandResult:
     if statement.name in session.statements:
         raise SqlError("42P05", f'prepared statement "{statement.name}" already exists')
     prepared = prepare(session, StatementText(statement.text), statement.types)
+    if isinstance(prepared.bound.statement, TRANSACTION_CONTROL):
+        raise SqlError("42601", f'syntax error at or near "{statement.text.split()[0].rstrip(";")}"')
     now = timestamp_now()
     session.statements[statement.name] = NamedStatement(statement.text, statement.types, prepared, now, by_sql=True)
     return CommandResult("PREPARE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import BYTEA, INT8, TEXT, SqlType
@@ -19,6 +20,10 @@ from sql.statements.routines import CallProcedure
 from sql.syntax.nodes.statements import Utility
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
+
+
+TRANSACTION_CONTROL: Final = bound.Begin, bound.Commit, bound.Rollback, bound.Savepoint
+"""The statements that begin and end transactions and savepoints."""
 
 
 def prepare(session: SessionState, statement: StatementText, types: tuple[SqlType | None, ...] = ()) -> Prepared:
@@ -98,6 +103,16 @@ def output_columns(session: SessionState, statement: bound.Statement) -> tuple[O
             return None if statement.move else session.cursor(statement.name).columns
         case _:
             return None
+
+
+def executed(session: SessionState, statement: bound.Statement) -> bound.Statement:
+    """What EXECUTE of a statement that controls transactions runs; any other statement itself. Only the protocol can
+    prepare such a statement."""
+    if not isinstance(statement, bound.Execute):
+        return statement
+    named = session.statements.get(statement.name)
+    inner = None if named is None or named.prepared is None else named.prepared.bound.statement
+    return inner if isinstance(inner, TRANSACTION_CONTROL) else statement
 
 
 def show_columns(session: SessionState, statement: bound.Show) -> tuple[OutputColumn, ...]:

@@ -22,7 +22,7 @@ from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
 from sql.session.information import output_style
 from sql.session.portal import NamedStatement, Portal, PortalRows
-from sql.session.preparing import current, output_columns, prepare, statement_named
+from sql.session.preparing import current, executed, output_columns, prepare, statement_named
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
@@ -221,7 +221,7 @@ class Session:
         if state.failed and not ends_failed_block(statement):
             raise aborted()
         state.statement, state.statement_started = prepared.text, timestamp_now()
-        control = await run_transaction_control(state, statement)
+        control = await run_transaction_control(state, executed(state, statement))
         if control is not None:
             return control
         state.interrupts.forget()

@@ -18,6 +18,13 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * UNITS[match[2]])
 
 
+def parse_port(text: str) -> int:
+    """A port, 0 to 65535."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: write 0 to 65535")
+    return int(text)
+
+
 def parse_workers(text: str) -> int:
     """A number of threads, 1 to 64."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
@@ -29,7 +36,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="freshet", description="A SQL server that keeps views up to date.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=7432, help="port, 0 for any free one (default: %(default)s)")
+    parser.add_argument("--port", type=parse_port, default=7432, help="port, 0 for any free one (default: %(default)s)")
     parser.add_argument("--data", type=Path, default=Path("freshet-data"), help="data folder (default: ./freshet-data)")
     parser.add_argument("--memory", type=parse_bytes, default=None,
                         help="memory for the store, and for all intermediate results, e.g. 4GiB")  # fmt: skip

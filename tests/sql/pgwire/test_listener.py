@@ -193,6 +193,14 @@ def test_copy_in_simple_and_extended(raw: Raw, running: Running) -> None:
     assert raw.kinds(front.Query("select 1")) == "TDCZ"
 
 
+def test_a_client_that_leaves_in_the_middle_of_copy(running: Running) -> None:
+    connection = Raw(running)
+    connection.send(front.Query("copy t from stdin"), front.CopyData(b"1\tx\n"), front.Terminate())
+    found = [connection.read() for _ in range(3)]
+    assert [kind for kind, _ in found] == ["G", "E", ""]
+    assert b"C08P01" in found[1][1]
+
+
 def test_copy_out_is_a_message_a_row(raw: Raw) -> None:
     raw.send(front.Query("copy t to stdout"))
     assert [body for kind, body in raw.until_ready() if kind == "d"] == [b"1\tone\n", b"2\ttwo\n", b"3\tthree\n"]

@@ -468,3 +468,20 @@ def test_reads_by_key_between_writes_take_no_step(pair: tuple[Client, Client]) -
     a.run("COMMIT")
     assert b.rows("SELECT * FROM v") == [("2", "42")]
     assert b.sorted("SELECT * FROM t") == [("1", "12"), ("3", "30")]
+
+
+def test_transaction_control_that_the_protocol_has_prepared(pair: tuple[Client, Client]) -> None:
+    a, b = pair
+    for name, text in (("back", "ROLLBACK"), ("end_", "COMMIT"), ("point", "SAVEPOINT s")):
+        a.server.run(a.session.parse(name, text, ()))
+    a.run("BEGIN")
+    a.run("INSERT INTO t VALUES (70, 1)")
+    assert a.run("EXECUTE back") == "ROLLBACK"
+    assert a.rows("SELECT * FROM t WHERE id = 70") == []
+    a.run("BEGIN")
+    a.run("INSERT INTO t VALUES (70, 1)")
+    assert a.run("EXECUTE point") == "SAVEPOINT"
+    assert a.run("EXECUTE end_") == "COMMIT"
+    assert b.rows("SELECT count(*) FROM t WHERE id = 70") == [("1",)]
+    assert a.state("EXECUTE point") == "25P01"
+    assert a.state("PREPARE r AS ROLLBACK") == "42601"
