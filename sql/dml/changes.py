@@ -71,8 +71,10 @@ class Changer(RowChanger):
             self._insert_rows(table, rows)
         else:
             rows = self.insert_conflicting(table, conflict, rows)
-        views = replace(statement, layers=tuple(layer for layer in statement.layers if layer.refusal is None))
-        shown = self._through(views, _shown(statement, rows, oids))
+        if statement.layers:  # what policies ask has been checked
+            views = tuple(layer for layer in statement.layers if layer.refusal is None)
+            statement = replace(statement, layers=views)
+        shown = self._through(statement, _shown(statement, rows, oids))
         return Changed(len(rows), self.returning(statement.returning, shown))
 
     def insert_rows(self, table: Relation, rows: Words) -> None:
