@@ -12,10 +12,11 @@ from sql.catalog.keys import constraint_oid
 CONSTRAINT: Final = 2606
 OPERATOR: Final = 2617
 TRIGGER: Final = 2620
+POLICY: Final = 3256
 """The oids of the system catalogs in which objects have their own oids: the first part of a comment's key."""
 CATALOGS: Final = {
     "pg_class": CLASS, "pg_type": TYPE, "pg_proc": FUNCTION, "pg_constraint": CONSTRAINT, "pg_namespace": NAMESPACE,
-    "pg_database": DATABASE, "pg_operator": OPERATOR, "pg_trigger": TRIGGER,
+    "pg_database": DATABASE, "pg_operator": OPERATOR, "pg_trigger": TRIGGER, "pg_policy": POLICY,
 }  # fmt: skip
 _OWN: Final = {RelationKind.TYPE: TYPE, RelationKind.FUNCTION: FUNCTION, RelationKind.OPERATOR: OPERATOR}
 
@@ -48,3 +49,5 @@ def _objects(relation: Relation) -> Iterator[tuple[int, int, int]]:
         yield CONSTRAINT, key.id, 0
     for trigger in relation.triggers:
         yield TRIGGER, trigger.id, 0
+    for policy in relation.security.policies:
+        yield POLICY, policy.id, 0

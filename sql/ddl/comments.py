@@ -7,7 +7,7 @@ from dataclasses import replace
 from ivm.errors import SqlError, unsupported
 from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, NAMESPACE, TYPE
 from sql.catalog.catalog import LABELS, Relation, RelationKind
-from sql.catalog.comments import CONSTRAINT, TRIGGER, living, own_catalog
+from sql.catalog.comments import CONSTRAINT, POLICY, TRIGGER, living, own_catalog
 from sql.catalog.keys import constraint_oid
 from sql.catalog.search_path import SearchPathReader, no_schema
 from sql.ddl.indexes import index_named
@@ -51,6 +51,8 @@ def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple
             return CONSTRAINT, _constraint(_relation(names, statement), statement.part), 0
         case "trigger":
             return TRIGGER, _trigger(_relation(names, statement), statement.part), 0
+        case "policy":
+            return POLICY, _policy(_relation(names, statement), statement.part), 0
         case "domain constraint":
             raise unsupported("a comment on a domain's constraint")
         case "index":
@@ -101,6 +103,13 @@ def _constraint(relation: Relation, name: str) -> int:
     if found is None:
         raise SqlError("42704", f'constraint "{name}" for table "{relation.name}" does not exist')
     return found
+
+
+def _policy(relation: Relation, name: str) -> int:
+    for policy in relation.security.policies:
+        if policy.name == name:
+            return policy.id
+    raise SqlError("42704", f'policy "{name}" for table "{relation.name}" does not exist')
 
 
 def _trigger(relation: Relation, name: str) -> int:

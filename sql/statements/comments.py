@@ -9,8 +9,8 @@ from sql.catalog.catalog import Relation
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """``kind`` as written (table, column, constraint, …). ``part``: the column, the constraint or the trigger of the
-    named relation. ``routine``: the function or operator. ``text`` None: the comment goes."""
+    """``kind`` as written (table, column, constraint, …). ``part``: the column, the constraint, the trigger or the
+    policy of the named relation. ``routine``: the function or operator. ``text`` None: the comment goes."""
 
     kind: str
     schema_name: str | None

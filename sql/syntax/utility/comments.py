@@ -40,7 +40,7 @@ def comment_statement(cursor: DefinitionGrammar) -> CommentStatement:
         cursor.expect("on")
         kind = "domain constraint" if cursor.accept("domain") else kind
         return _end(cursor, kind, cursor.table_name(), part)
-    if kind == "trigger":
+    if kind in ("trigger", "policy"):
         part = cursor.name()
         cursor.expect("on")
         return _end(cursor, kind, cursor.table_name(), part)

@@ -476,3 +476,14 @@ def test_a_policy_is_shown_as_postgresql_shows_it(client: Client) -> None:
     client.run("SET search_path = sc")
     assert "public.allowed b" in str(client.rows(shown)[0][0])
     client.run("RESET search_path; DROP SCHEMA sc CASCADE")
+
+
+def test_comments(client: Client) -> None:
+    client.run(OWN)
+    client.run("COMMENT ON POLICY own ON t IS 'mine'")
+    shown = "SELECT obj_description(oid, 'pg_policy') FROM pg_policy"
+    assert client.rows(shown) == [("mine",)]
+    assert client.state("COMMENT ON POLICY other ON t IS 'x'") == "42704"
+    assert state(client, "ann", "COMMENT ON POLICY own ON t IS 'x'") == "42501"
+    client.run("COMMENT ON POLICY own ON t IS NULL")
+    assert client.rows(shown) == [(None,)]
