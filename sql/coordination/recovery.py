@@ -50,6 +50,7 @@ def restore(
     persistence.catalog = catalog
     engine = Engine(dictionary, clock, catalog, persistence)
     engine.dataflow.limit_memory(budget)
+    engine.failing.safe = safe
     base = _base_epoch(found, clock)
     engine.since = engine.timeline.append(base)
     engine.dataflow.set_moment(engine.since, base)

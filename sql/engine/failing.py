@@ -290,10 +290,14 @@ class Failing:
 
     def leave_all(self) -> None:
         """After a start in safe mode."""
-        self.safe = True
-        for view in self._engine.catalog.stored():
-            if view.id in self._engine.failures:
-                self.leave(view, "The server runs in safe mode.")
+        engine, why = self._engine, "The server runs in safe mode."
+        for view in engine.catalog.stored():
+            failure = engine.failures.get(view.id)
+            if isinstance(failure, LaggingError):
+                self.leave(view, why)
+            elif failure is not None and failure.sqlstate == "55000":  # it was being filled when the server ended
+                self.filling.pop(view.id, None)
+                engine.failures[view.id] = LeftError(view.name, why, engine.timeline.epoch(engine.timeline.last))
 
     def fill_restored(self) -> None:
         """After a start: fill the views that were down before it for a reason that may be gone."""

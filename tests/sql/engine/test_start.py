@@ -12,6 +12,7 @@ import pytest
 
 from sql.coordination import refilling
 from sql.coordination.refilling import Refill
+from sql.engine.guard import ParkedError
 from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
 from tests.support.sessions import Client, Server
@@ -207,9 +208,14 @@ def test_a_view_that_was_slow_is_left_down(server: Server, tmp_path: Path, monke
     assert server.client().rows("SELECT m FROM over") == [("25",)]
 
 
-def test_safe_mode(server: Server) -> None:
+def test_safe_mode(server: Server, tmp_path: Path) -> None:
+    engine = server.coordinator.engine
+    over = next(r.id for r in engine.catalog.relations.values() if r.name == "over")
+    engine.failures[over] = ParkedError("It was being filled when the server ended.")
+    server.client().run("INSERT INTO t VALUES (19, 19)")
+    server.client().run("DELETE FROM t WHERE k = 19")
     server.safe = True
-    server.restart()
+    kill(server, tmp_path / "killed")
     client = server.client()
     assert {row[0] for row in client.rows("SELECT status FROM freshet.views")} == {"down"}
     assert client.state("SELECT * FROM sums") == "55000"
