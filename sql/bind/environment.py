@@ -168,6 +168,7 @@ class Environment:
     ``interpreted``: the routines called that an interpreter runs, as shown to users.
     ``notes``: what is found out about the statement's own nodes, if that is asked for.
     ``asking``: as whom the statement is run; None: as one who may do everything.
+    ``locked``: the offsets of the tables in FROM that FOR UPDATE or SHARE locks.
     ``top``: the statement's own WITH, the only one that may hold data-modifying statements; ``changes`` collects them.
     """
 
@@ -186,6 +187,7 @@ class Environment:
     interpreted: list[str] = field(default_factory=list)
     notes: Notes | None = None
     asking: Asking | None = None
+    locked: frozenset[int] = frozenset()
 
     def binder(self, scope: NameScope, clause: str) -> Binder:
         """A binder for a clause's expressions."""
@@ -225,7 +227,10 @@ class Environment:
         """The environment of a view's definition, which sees its own search path, no CTEs and no parameters."""
         catalog = pinned(self.catalog, view)
         views, asking = (*self.views, view.id), None if self.asking is None else self.asking.inside_view(view)
-        return replace(self, catalog=catalog, ctes={}, parameters=Parameters(), views=views, notes=None, asking=asking)
+        return replace(
+            self, catalog=catalog, ctes={}, parameters=Parameters(), views=views, notes=None, asking=asking,
+            locked=frozenset(),
+        )  # fmt: skip
 
     def use(self, relation: Relation, above: Use | None = None) -> Use | None:
         """A new use of a relation, if anybody asks. ``above``: the view whose change is one of this relation."""

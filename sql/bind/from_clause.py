@@ -175,7 +175,7 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
     use = env.use(relation)
     if use is not None:
         use.need("r")
-    return stored(env, relation, ref, use)
+    return stored(env, relation, ref, use, "rw" if ref.at in env.locked else "r")
 
 
 def stored(

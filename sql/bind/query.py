@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
@@ -33,7 +33,8 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     """A statement's own query: its ORDER BY, LIMIT and OFFSET go into the ``Finishing``. Raises 0A000, 42P01, 42804."""
     as_of = None if query.as_of is None else epoch_expression(env, query.as_of, "AS OF")
     _check_locked(query)
-    bound = resolve_columns(env, bind_query(env, replace(query, as_of=None, locking=None), None))
+    locking = replace(env, locked=frozenset(ref.at for ref in _locked(query)))
+    bound = resolve_columns(env, bind_query(locking, replace(query, as_of=None, locking=None), None))
     _note_locked(env, query)
     columns = _typed_columns(bound)
     if not bound.order:
@@ -70,7 +71,18 @@ def _check_locked(query: nodes.Query) -> None:
 
 def _note_locked(env: Environment, query: nodes.Query) -> None:
     """FOR UPDATE needs UPDATE on the relations that it locks, or on some of their columns."""
-    if query.locking is None or env.asking is None or not isinstance(query.body, nodes.Select):
+    if env.asking is None:
+        return
+    for ref in _locked(query):
+        relation = None if ref.name in env.ctes else env.catalog.resolve(ref.schema_name, ref.name)
+        for use in env.asking.uses:
+            if relation is not None and use.relation.id == relation.id and use.role == env.asking.role:
+                use.need("w")
+
+
+def _locked(query: nodes.Query) -> Iterator[nodes.TableName]:
+    """The tables in FROM that FOR UPDATE or SHARE locks."""
+    if query.locking is None or not isinstance(query.body, nodes.Select):
         return
     wanted = {name for name, _ in query.locking}
     todo = list(query.body.from_)
@@ -79,10 +91,7 @@ def _note_locked(env: Environment, query: nodes.Query) -> None:
         if isinstance(ref, nodes.JoinedTable):
             todo += [ref.left, ref.right]
         elif isinstance(ref, nodes.TableName) and (not wanted or (ref.alias or ref.name) in wanted):
-            relation = None if ref.name in env.ctes else env.catalog.resolve(ref.schema_name, ref.name)
-            for use in env.asking.uses:
-                if relation is not None and use.relation.id == relation.id and use.role == env.asking.role:
-                    use.need("w")
+            yield ref
 
 
 def bind_stored(env: Environment, query: nodes.Query) -> Query:

@@ -141,6 +141,7 @@ def bound_guard(env: Environment, table: Relation, use: Use | None, guard: Guard
     own = replace(
         env, catalog=pinned(env.catalog, meaning(table, guard)), ctes={}, parameters=Parameters(),
         views=(*env.views, ~table.id), marked=frozenset(), oids=False, notes=None, asking=asking, top=None,
+        locked=frozenset(),
     )  # fmt: skip
     try:
         return over_columns(own, table, parse_expression(guard.text))

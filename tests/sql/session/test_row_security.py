@@ -487,3 +487,16 @@ def test_comments(client: Client) -> None:
     assert state(client, "ann", "COMMENT ON POLICY own ON t IS 'x'") == "42501"
     client.run("COMMENT ON POLICY own ON t IS NULL")
     assert client.rows(shown) == [(None,)]
+
+
+def test_rows_that_are_locked_are_those_that_may_be_updated(client: Client) -> None:
+    enable(
+        client, "CREATE POLICY s ON t FOR SELECT USING (true)",
+        "CREATE POLICY u ON t FOR UPDATE USING (own = current_user)",
+    )  # fmt: skip
+    client.run("GRANT UPDATE ON allowed TO ann")
+    assert seen(client, "ann", "SELECT id FROM t ORDER BY id") == [1, 2, 3, 4]
+    for lock in ("UPDATE", "SHARE", "NO KEY UPDATE"):
+        assert seen(client, "ann", f"SELECT id FROM t ORDER BY id FOR {lock}") == [1, 3]
+    assert seen(client, "ann", "SELECT t.id FROM t JOIN t u USING (id) ORDER BY 1 FOR UPDATE OF u") == [1, 3]
+    assert seen(client, "ann", "SELECT t.id FROM t, allowed ORDER BY 1 FOR UPDATE OF allowed") == [1, 2, 3, 4]
