@@ -9,10 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 from ivm.errors import SqlError
-from storage.types.regex.matching import Regex
+from ivm.stops import polled
+from storage.types.regex.matching import Regex, too_many_steps
+from storage.types.regex.program import MOST_STEPS
 from storage.types.regex.translate import leaf
+
+_LONG: Final = 10_000
+"""Longer patterns are compiled each time, since each kept one would take their memory."""
+_NOTHING: Final = Regex(re.compile(""), (), False, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +74,17 @@ class Like:
         return True
 
 
-@lru_cache(4096)
 def like_pattern(pattern: str, escape: str, ignore_case: bool) -> Like:
-    """Compiles a LIKE pattern; ``escape`` is one character, or empty for none. Raises 22025."""
+    """Compiles a LIKE pattern; ``escape`` is one character, or empty for none. Raises 22025, 54001."""
     if len(escape) > 1:
         raise SqlError("22025", "invalid escape string", hint="Escape string must be empty or one character.")
+    return (_compiled if len(pattern) < _LONG else _made)(pattern, escape, ignore_case)
+
+
+def _made(pattern: str, escape: str, ignore_case: bool) -> Like:
     parts: list[list[str | None]] = [[]]
     dangling = after_any = False
-    letters = iter(pattern)
+    letters = iter(polled(pattern))
     for c in letters:
         if c == escape:
             following = next(letters, None)
@@ -97,10 +107,15 @@ def like_pattern(pattern: str, escape: str, ignore_case: bool) -> Like:
     return Like(tuple(_part(p, ignore_case) for p in kept), dangling)
 
 
+_compiled: Final = lru_cache(4096)(_made)
+
+
 def _part(letters: list[str | None], ignore_case: bool) -> Part:
-    known = [c for c in letters if c is not None]
-    plain = len(known) == len(letters) and (not ignore_case or not letters)
+    plain = None not in letters and (not ignore_case or not letters)
+    if plain:
+        return Part("".join(c for c in letters if c is not None), _NOTHING, len(letters))
+    if len(letters) > MOST_STEPS:
+        raise too_many_steps()
     sources = ["." if c is None else re.escape(c) for c in letters]
     flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    pattern = Regex(re.compile("" if plain else "".join(sources), flags), tuple(map(leaf, sources)), False, False)
-    return Part("".join(known) if plain else None, pattern, len(letters))
+    return Part(None, Regex(re.compile("".join(sources), flags), tuple(map(leaf, sources)), False, False), len(letters))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
 from ivm.errors import SqlError, too_deep
-from ivm.stops import polled
+from ivm.stops import poll, polled
 from storage.types.json_errors import json_error
 from storage.types.numeric import numeric_text
 from storage.types.text_number import parse_numeric
@@ -29,9 +30,30 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-_INPUT: Final = json.JSONDecoder(parse_float=parse_numeric, parse_int=parse_numeric, parse_constant=_refuse)
-_SYNTAX: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
-_CANONICAL: Final = json.JSONDecoder(parse_float=Decimal, parse_int=Decimal)
+class _Numbers:
+    """Makes numbers by ``make``. Looks from time to time at what may stop the work, which a decoder in C does not."""
+
+    __slots__ = ("left", "make")
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        self.make, self.left = make, 0
+
+    def __call__(self, text: str) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            self.left = 4096
+            poll()
+        return self.make(text)
+
+
+def _decoder(make: Callable[[str], Any], **more: Any) -> json.JSONDecoder:
+    numbers = _Numbers(make)
+    return json.JSONDecoder(parse_float=numbers, parse_int=numbers, **more)
+
+
+_INPUT: Final = _decoder(parse_numeric, parse_constant=_refuse)
+_SYNTAX: Final = _decoder(str, parse_constant=_refuse)
+_CANONICAL: Final = _decoder(Decimal)
 
 
 def _depth(text: str) -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from ivm.stops import poll
 from ivm.words import BOOL, JSONB, TEXT, Kind
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS
 from storage.types.text_json import load_json
+
+_FEW: Final = 8
+"""Elements that are looked for one by one."""
 
 
 def _contains(left: Any, right: Any) -> bool:
@@ -19,8 +23,13 @@ def _contains(left: Any, right: Any) -> bool:
                 return False
         return True
     if isinstance(left, list) and isinstance(right, list):
-        for wanted in right:  # noqa: SIM110
-            if not _has(left, wanted):
+        simple = {(type(v), v) for v in left if not isinstance(v, list | dict)} if len(right) > _FEW else None
+        for wanted in right:
+            poll()
+            if simple is not None and not isinstance(wanted, list | dict):
+                if (type(wanted), wanted) not in simple:
+                    return False
+            elif not _has(left, wanted):
                 return False
         return True
     return type(left) is type(right) and bool(left == right)
@@ -62,15 +71,19 @@ def exists(value: str, key: str) -> bool:
     return key in _keys(value)
 
 
+def _strings(value: str) -> set[str]:
+    return {key for key in _keys(value) if isinstance(key, str)}
+
+
 @per_value("?|", (JSONB, TEXTS), BOOL, makes_null=False)
 @per_value("jsonb_exists_any", (JSONB, TEXTS), BOOL, makes_null=False)
 def exists_any(value: str, keys: tuple[str | None, ...]) -> bool:
-    found = _keys(value)
+    found = _strings(value)
     return any(key is not None and key in found for key in flatten(keys, Kind.TEXT))
 
 
 @per_value("?&", (JSONB, TEXTS), BOOL, makes_null=False)
 @per_value("jsonb_exists_all", (JSONB, TEXTS), BOOL, makes_null=False)
 def exists_all(value: str, keys: tuple[str | None, ...]) -> bool:
-    found = _keys(value)
+    found = _strings(value)
     return all(key is None or key in found for key in flatten(keys, Kind.TEXT))

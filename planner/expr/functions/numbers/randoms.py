@@ -12,6 +12,7 @@ from planner.expr.functions.table import CallSite, per_value
 from planner.expr.random_numbers import RandomNumbers
 
 _UNSEEDED: Final = RandomNumbers()
+_MOST_DIGITS: Final = 20_000
 _EXACT: Final = Context(prec=200_000, Emin=-999_999, Emax=999_999, traps=[])
 
 
@@ -40,6 +41,8 @@ def random_numeric(site: CallSite, low: Decimal, high: Decimal) -> Decimal:
             raise SqlError("22023", f"{name} bound cannot be {'NaN' if bound.is_nan() else 'infinity'}")
     _check_bounds(low, high)
     places = max(-int(bound.as_tuple().exponent) for bound in (low, high))
+    if max(low.adjusted(), high.adjusted()) + places > _MOST_DIGITS:
+        raise SqlError("54000", "bounds of random() have too many digits")
     ends = (int(bound.scaleb(places, _EXACT)) for bound in (low, high))
     return Decimal(numbers(site).whole(*ends)).scaleb(-places, _EXACT)
 
