@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz beside blocks checked joins proctime aggregates priorities laws extremes chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz beside blocks checked joins proctime aggregates priorities laws extremes isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -92,6 +92,10 @@ spellings: $(VENV)/test.done
 # What is asked enters recursions: against the same queries, whole.
 demand: $(VENV)/test.done
 	$(PY) -m tests.planner.transform.test_demand 0 $(or $(COUNT),1000)
+
+# Transactions of several clients, searched for what LEVEL forbids ("read committed", serializable).
+isolation: $(VENV)/test.done
+	$(PY) -m tests.programs.isolation --count $(or $(COUNT),20000) --level "$(or $(LEVEL),serializable)"
 
 laws: $(VENV)/test.done
 	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -rl --include="test_*.py" "^from hypothesis" tests)

@@ -12,7 +12,7 @@ from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.nodes import Project, Rel, SetKind, SetOperation, TopK, Values, schema
 from sql.bind.arrival import first_rows
 from sql.bind.walk import references
-from sql.statements.queries import OutputColumn
+from sql.statements.queries import LockedRows, OutputColumn
 
 UNIT: Final = Values(((),), ())
 """One row without columns: the input of a SELECT without FROM."""
@@ -39,6 +39,7 @@ class BoundQuery:
     order: tuple[SortKey, ...] = ()
     limit: Scalar | None = None
     offset: Scalar | None = None
+    locks: tuple[LockedRows, ...] = ()
 
     @property
     def width(self) -> int:

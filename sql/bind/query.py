@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
@@ -15,6 +15,7 @@ from sql.bind.bound_query import BoundQuery, finished
 from sql.bind.coerce import cast, type_name
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
+from sql.bind.locking import check_locked, locked_tables, note_locked
 from sql.bind.namespace import Namespace, visible_columns
 from sql.bind.order_by import ordinal, sort_key
 from sql.bind.priority import block_priorities
@@ -32,10 +33,10 @@ _NUMBERS = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLO
 def bind_top(env: Environment, query: nodes.Query) -> Query:
     """A statement's own query: its ORDER BY, LIMIT and OFFSET go into the ``Finishing``. Raises 0A000, 42P01, 42804."""
     as_of = None if query.as_of is None else epoch_expression(env, query.as_of, "AS OF")
-    _check_locked(query)
-    locking = replace(env, locked=frozenset(ref.at for ref in _locked(query)))
-    bound = resolve_columns(env, bind_query(locking, replace(query, as_of=None, locking=None), None))
-    _note_locked(env, query)
+    check_locked(query)
+    locking = replace(env, locked=frozenset(ref.at for ref in locked_tables(query)))
+    bound = resolve_columns(locking, bind_query(locking, replace(query, as_of=None, locking=()), None, query.locking))
+    note_locked(env, query)
     columns = _typed_columns(bound)
     if not bound.order:
         rel, order = in_order(bound.rel, limited=bound.limit is not None)
@@ -45,53 +46,7 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     if volatile.gives_volatile(bound):
         bound, project = volatile.postponed(bound)
         finishing = replace(finishing, width=None, project=project)
-    return Query(bound.rel, finishing, columns, as_of, query.as_of_at_least, query.locking is not None)
-
-
-def _check_locked(query: nodes.Query) -> None:
-    """Checks FOR UPDATE: the query is a SELECT, and the tables it names are in FROM. Raises 0A000, 42P01."""
-    if query.locking is None:
-        return
-    if not isinstance(query.body, nodes.Select):
-        message = "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT"
-        raise SqlError("0A000", message, position=query.at + 1)
-    todo = list(query.body.from_)
-    known: set[str | None] = set()
-    while todo:
-        ref = todo.pop()
-        if not isinstance(ref, nodes.JoinedTable):
-            known.add(ref.alias or (ref.name if isinstance(ref, nodes.TableName) else None))
-        elif ref.alias is None:
-            todo += [ref.left, ref.right]
-    for name, at in query.locking:
-        if name not in known:
-            message = f'relation "{name}" in FOR UPDATE clause not found in FROM clause'
-            raise SqlError("42P01", message, position=at + 1)
-
-
-def _note_locked(env: Environment, query: nodes.Query) -> None:
-    """FOR UPDATE needs UPDATE on the relations that it locks, or on some of their columns."""
-    if env.asking is None:
-        return
-    for ref in _locked(query):
-        relation = None if ref.name in env.ctes else env.catalog.resolve(ref.schema_name, ref.name)
-        for use in env.asking.uses:
-            if relation is not None and use.relation.id == relation.id and use.role == env.asking.role:
-                use.need("w")
-
-
-def _locked(query: nodes.Query) -> Iterator[nodes.TableName]:
-    """The tables in FROM that FOR UPDATE or SHARE locks."""
-    if query.locking is None or not isinstance(query.body, nodes.Select):
-        return
-    wanted = {name for name, _ in query.locking}
-    todo = list(query.body.from_)
-    while todo:
-        ref = todo.pop()
-        if isinstance(ref, nodes.JoinedTable):
-            todo += [ref.left, ref.right]
-        elif isinstance(ref, nodes.TableName) and (not wanted or (ref.alias or ref.name) in wanted):
-            yield ref
+    return Query(bound.rel, finishing, columns, as_of, query.as_of_at_least, bound.locks)
 
 
 def bind_stored(env: Environment, query: nodes.Query) -> Query:
@@ -117,14 +72,17 @@ def epoch_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:
     raise SqlError("42804", message, position=node.at + 1)
 
 
-def bind_query(env: Environment, query: nodes.Query, outer: NameScope | None) -> BoundQuery:
-    """Any query. ``outer``: the enclosing level. Its columns may be of type UNKNOWN, for the context to type."""
+def bind_query(
+    env: Environment, query: nodes.Query, outer: NameScope | None, locking: Sequence[nodes.Locking] = ()
+) -> BoundQuery:
+    """Any query. ``outer``: the enclosing level; ``locking``: what a statement's own query locks. Its columns may be of
+    type UNKNOWN, for the context to type."""
     if query.as_of is not None:
         raise unsupported("AS OF in a view or subquery", position=query.as_of.at + 1)
-    if query.locking is not None:
+    if query.locking:
         raise unsupported("FOR UPDATE or SHARE in a view or subquery", position=query.at + 1)
     if query.with_ is None:
-        return _body(env, query, outer)
+        return _body(env, query, outer, locking)
     if query.with_.mutually:
         inner, bindings, schemas = cte.mutually_recursive(env, query.with_, outer)
         bound = resolve_columns(inner, _body(inner, query, outer))
@@ -135,14 +93,16 @@ def bind_query(env: Environment, query: nodes.Query, outer: NameScope | None) ->
         priorities = block_priorities(inner, query.with_)
         block = LetRec(bindings, schemas, bound.rel, limit, at_limit, names, priorities, not query.with_.no_priority)
         return replace(bound, rel=block)
-    return _body(cte.with_ctes(env, query.with_, outer), query, outer)
+    return _body(cte.with_ctes(env, query.with_, outer), query, outer, locking)
 
 
-def _body(env: Environment, query: nodes.Query, outer: NameScope | None) -> BoundQuery:
+def _body(
+    env: Environment, query: nodes.Query, outer: NameScope | None, locking: Sequence[nodes.Locking] = ()
+) -> BoundQuery:
     """The query without its WITH."""
     body = query.body
     if isinstance(body, nodes.Select):
-        bound = bind_select(env, body, query.order, outer)
+        bound = bind_select(env, body, query.order, outer, locking)
     elif isinstance(body, nodes.Query):
         bound = bind_query(env, body, outer)
         if query.order or query.limit is not None or query.offset is not None:

@@ -22,7 +22,7 @@ def is_query(routine: Routine, text: str) -> bool:
     if len(statements) != 1:
         return False
     tree = parse(statements[0])
-    if not isinstance(tree, nodes.Query) or tree.locking is not None:
+    if not isinstance(tree, nodes.Query) or tree.locking:
         return False
     for part in _parts(tree):
         if isinstance(part, nodes.Apply) and part.name[-1] == routine.name:

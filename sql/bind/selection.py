@@ -19,6 +19,7 @@ from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import bind_from, reads_working_table
 from sql.bind.grouping import Grouping
 from sql.bind.grouping_sets import Keys, has_sets, key_sets, may_be_empty
+from sql.bind.locking import locked_rows
 from sql.bind.names import column_name
 from sql.bind.namespace import Visible, nullable
 from sql.bind.order_by import ordinal, sort_key
@@ -45,9 +46,13 @@ class TargetExpr:
 
 
 def bind_select(
-    env: Environment, node: nodes.Select, order: Sequence[nodes.OrderItem], outer: NameScope | None
+    env: Environment,
+    node: nodes.Select,
+    order: Sequence[nodes.OrderItem],
+    outer: NameScope | None,
+    locking: Sequence[nodes.Locking] = (),
 ) -> BoundQuery:
-    """A SELECT with the ORDER BY of the query around it, which may use the columns of FROM."""
+    """A SELECT with the ORDER BY of the query around it, which may use the columns of FROM, and what it locks."""
     rel, namespace = bind_from(env, node.from_, outer)
     scope = NameScope(namespace, outer)
     if node.where is not None:
@@ -70,6 +75,11 @@ def bind_select(
     grouped = node.group is not None or bool(scope.aggregates or scope.groupings) or node.having is not None
     kept = () if order or grouped or node.distinct is not None or scope.windows else namespace.order
     kept_indices = [_placed(targets, key.expr) for key in kept]
+    for present, what in ((grouped, "aggregate functions"), (scope.windows, "window functions"),
+                          (scope.functions, "set-returning functions in the target list")):  # fmt: skip
+        if locking and present:
+            raise SqlError("0A000", f"{locking[0].clause} is not allowed with {what}", position=locking[0].at + 1)
+    locks = locked_rows(env, namespace, locking, lambda expr: _placed(targets, expr, width)) if locking else ()
     if grouped:
         if scope.aggregates and reads_working_table(env, node.from_):
             message = "aggregate functions are not allowed in a recursive query's recursive term"
@@ -86,7 +96,7 @@ def bind_select(
     rel = Project(rel, tuple(t.expr for t in targets))
     columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
     keys_kept = (replace(k, expr=e) for k, e in zip(kept, _own(rel, kept_indices), strict=True))
-    bound = BoundQuery(rel, columns, (*_sort_keys(_own(rel, order_indices), order), *keys_kept))
+    bound = BoundQuery(rel, columns, (*_sort_keys(_own(rel, order_indices), order), *keys_kept), locks=locks)
     return bound if late else _distinct(env, node, bound, distinct_on, (order, order_indices))
 
 
@@ -225,10 +235,10 @@ def _output(env: Environment, scope: NameScope, targets: list[TargetExpr], node:
     return index
 
 
-def _placed(targets: list[TargetExpr], expr: Scalar) -> int:
-    """The index among the targets of an expression, added as a hidden one if it is new."""
+def _placed(targets: list[TargetExpr], expr: Scalar, first: int = 0) -> int:
+    """The index among the targets, from ``first`` on, of an expression, added as a hidden one if it is new."""
     for i, target in enumerate(targets):
-        if target.expr == expr:
+        if i >= first and target.expr == expr:
             return i
     targets.append(TargetExpr("", expr))
     return len(targets) - 1

@@ -246,8 +246,11 @@ def _lock(env: Environment, tree: nodes_statements.LockStatement) -> bound.Lock:
         if table.kind not in _LOCKED:
             raise SqlError("42809", f'cannot lock relation "{table.name}"')
         if env.asking is not None:
-            env.asking.use(table).need("r")
-    return bound.Lock(tables, tree.mode)
+            env.asking.use(table).need("r" if tree.mode == "access share" else "w")
+    every = (
+        t for name, r in zip(tree.names, tables, strict=True) for t in (r, *(() if name.only else env.catalog.below(r)))
+    )
+    return bound.Lock(tuple({t.id: t for t in every}.values()), tree.mode, tree.nowait)
 
 
 def _truncate(env: Environment, tree: nodes_statements.TruncateStatement) -> bound.Truncate:

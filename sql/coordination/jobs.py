@@ -17,9 +17,10 @@ from sql.coordination.idle import IdleMerging
 from sql.coordination.moments import MomentTimer
 from sql.coordination.stalls import Stalls
 from sql.coordination.thread import RUNNING_STATEMENT, EngineThread
-from sql.coordination.token import WriteToken
+from sql.coordination.waits import Waits
 from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
+from sql.engine.row_locks import LockOwner
 from sql.engine.snapshot import Published
 
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Jobs:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.token = WriteToken()
+        self.waits = Waits(engine)
         self._loop = asyncio.get_running_loop()
         self._thread = EngineThread(
             self._loop, engine.flush, engine.dataflow.cancel, self._answered, engine.dataflow.budget
@@ -49,6 +50,7 @@ class Jobs:
         self.moments.look()
 
     def _answered(self) -> None:
+        self.waits.look()
         self.merging.rest()
         self.moments.look()
 
@@ -108,28 +110,36 @@ class Jobs:
         """End the group of a commit that the event loop itself made while the engine thread was ``idle``."""
         return self._thread.wait(self._thread.begin(result, keep))
 
-    async def autocommit(self, work: Callable[[], T], here: Callable[[], Awaitable[T] | None] | None = None) -> T:
-        """Run a job that is a whole transaction. It waits for its turn to pass the write token, and is then queued at
-        once.
+    async def autocommit(
+        self,
+        work: Callable[[], T],
+        here: Callable[[], Awaitable[T] | None] | None = None,
+        owner: LockOwner | None = None,
+        patience: int = 0,
+    ) -> T:
+        """Run a job that is a whole transaction, over committed state. It waits for the locks of other transactions,
+        for ``patience`` milliseconds at most (0: any time).
 
         ``here``: does the same on the event loop's thread if this session is ``alone``; returns None if that would take
         too long.
         """
-        await self.token.enter()
-        try:
+
+        def alone() -> T:
+            self.engine.make_room()
+            return work()
+
+        async def run() -> T:
             done = here() if here is not None and self.alone else None
-            if done is None:
-                done = self.queue(work)
-        finally:
-            self.token.leave()
-        return await done
+            return await (self.queue(alone) if done is None else done)
+
+        return await self.waits.attempt(run, LockOwner() if owner is None else owner, patience)
 
     async def published_at_least(self, epoch: int) -> Published:
         """A published state that covers ``epoch``, which is not in the future. Later commits get later epochs."""
         if epoch <= self.engine.published.epoch:
             return self.engine.published
         engine = self.engine
-        if engine.next_moment <= epoch and not self.token.held:
+        if engine.next_moment <= epoch and not engine.is_held:
             await self.autocommit(lambda: engine.pass_time(epoch))
 
         def observe() -> None:

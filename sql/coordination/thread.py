@@ -29,6 +29,7 @@ from typing import Any, Final, Generic, NoReturn, TypeVar
 from ivm.budget import NO_BUDGET, Budget
 from ivm.errors import SqlError, too_deep
 from ivm.stops import stoppable
+from sql.engine.row_locks import BlockedError
 from storage.files import DISK_ERRORS, DiskError, FatalStorageError, disk_error
 
 T = TypeVar("T")
@@ -286,7 +287,7 @@ class EngineThread:
                 raise SqlError("57014", "canceling statement due to user request")
             with stoppable(self._interrupt, self._budget):
                 job.result = job.work()
-        except SqlError as error:
+        except (SqlError, BlockedError) as error:
             job.error = error
         except FatalStorageError:
             raise

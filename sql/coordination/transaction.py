@@ -1,13 +1,16 @@
 """One session's transaction, as the event loop sees it.
 
-A transaction reads one snapshot, taken at its first read. Its first write takes the write token. If the snapshot is no
-longer the newest by then, the transaction fails with 40001, so that it never overwrites commits that it has not seen.
-The token is released as soon as COMMIT or ROLLBACK is queued: from there the engine thread's queue keeps the order.
+A SERIALIZABLE transaction reads one snapshot, taken at its first read. From its first write on, each of its statements
+runs over the newest commits, after it has been checked that none of them has changed what the transaction has read
+(40001): its snapshot has moved on, and at COMMIT it is that of the commit itself. So the transactions that commit are
+in the order of their commits (optimistic concurrency control with backward validation: Kung and Robinson, 1981). In
+READ COMMITTED each statement reads the newest commits, and nothing is checked. In both, rows that are changed are
+locked, and a statement that meets a lock waits, then runs again (``sql.coordination.waits``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeVar
@@ -16,6 +19,8 @@ from ivm.errors import SqlError
 from ivm.stops import movable
 from sql.catalog.catalog import Catalog
 from sql.coordination.jobs import Jobs
+from sql.engine.read_set import Reading, ReadSet
+from sql.engine.row_locks import BlockedError, LockOwner
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Mark, Writer
@@ -39,17 +44,21 @@ class Extent(Enum):
     MESSAGE = "message"
     """The statements of one message, or those up to the extended protocol's Sync."""
     STATEMENT = "statement"
-    """One statement that commits by itself: a write is one job of the engine thread, which needs no write token."""
+    """One statement that commits by itself: a write is one job of the engine thread."""
 
 
 @dataclass(slots=True)
 class Transaction:
-    """A transaction in progress. ``started``: its now(), in µs since 2000."""
+    """A transaction in progress. ``started``: its now(), in µs since 2000. ``patience``: milliseconds that a statement
+    waits for a lock, 0 for any time. ``fresh``: whether each statement reads the newest commits."""
 
     jobs: Jobs
     started: int
     extent: Extent
     read_only: bool = False
+    fresh: bool = False
+    owner: LockOwner = field(default_factory=LockOwner)
+    patience: Callable[[], int] = lambda: 0
     queried: bool = False
     """Whether a statement of it has read anything: then its modes are fixed."""
     writer: Writer | None = None
@@ -58,13 +67,15 @@ class Transaction:
     """Called after commit or rollback; the published catalog tells which of the two it was."""
     _base: Published | None = None
     _own: Published | None = None
-    _holds: bool = False
+    _reads: ReadSet = field(default_factory=ReadSet)
 
     @property
     def catalog(self) -> Catalog:
         """The catalog in which names are resolved: that of the snapshot, with the transaction's own changes."""
-        if self.writer is not None:
+        if self.writer is not None and self.writer.is_fixed:
             return self.writer.catalog
+        if self.writer is not None:
+            return self.jobs.engine.catalog
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
 
     @property
@@ -89,34 +100,77 @@ class Transaction:
                 self._base = self.jobs.engine.published
             return self._base
         if self._own is None:
-            self._own = await self.jobs.submit(self.writer.snapshot)
+            self._own = await self._run(lambda writer: writer.snapshot())
         return self._own
 
+    def begin_statement(self) -> None:
+        """The next statement begins: unless the transaction reads one snapshot, it takes a new one."""
+        if self.fresh:
+            self._base = self._own = None
+
+    @property
+    def checks_reads(self) -> bool:
+        """Whether what it reads must be what it would read at its commit."""
+        return not self.fresh and self.extent is not Extent.STATEMENT
+
+    def note_reading(self, reading: Reading) -> None:
+        """Remember what a statement reads."""
+        if self.checks_reads:
+            self._reads.add(reading)
+
+    def enter(self, inputs: Iterable[int]) -> bool:
+        """On the event loop's thread: go on with the open writer while the engine is idle, and read these relations.
+        False: that takes a job."""
+        assert self.writer is not None, "the transaction has written"
+        try:
+            with self.jobs.engine.resting():
+                self._enter().catch_up(inputs)
+        except (TooLongHereError, BlockedError):
+            return False
+        return True
+
     async def write(self, work: Callable[[Writer], T], light: bool = False) -> T:
-        """Run a statement's changes on the engine thread. The caller rolls back after an error.
+        """Run a statement's changes on the engine thread, again after each lock that it has waited for. The caller
+        rolls back after an error.
 
         ``light``: when the engine thread is idle, first try on the event loop's thread. Work that would take long
         raises TooLongHereError there before it has changed anything.
         """
         if self.extent is Extent.STATEMENT:
             here = (lambda: self._whole_here(work)) if light else None
-            return await self.jobs.autocommit(lambda: self._whole(work), here)
-        if not self._holds:
-            await self.jobs.token.acquire()
-            self._holds = True
+            return await self.jobs.autocommit(lambda: self._whole(work), here, self.owner, self.patience())
         self._own = None
-        if light and self.jobs.idle:
-            try:
-                writer = self._begin()
-                with self.jobs.engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
-                    return work(writer)
-            except TooLongHereError:
-                pass
-        return await self.jobs.submit(lambda: work(self._begin()))
+        return await self._run(work, light)
+
+    async def _run(self, work: Callable[[Writer], T], light: bool = False) -> T:
+        """Run work of a transaction of several statements on the engine thread."""
+
+        async def run() -> T:
+            if light and self.jobs.idle:
+                try:
+                    with self.jobs.engine.resting():
+                        writer = self._enter()
+                        with movable(HERE_SECONDS, unchanged(writer)):
+                            return self._attempt(work)
+                except TooLongHereError:
+                    pass
+            return await self.jobs.submit(lambda: self._attempt(work))
+
+        return await self.jobs.waits.attempt(run, self.owner, self.patience())
+
+    def _attempt(self, work: Callable[[Writer], T]) -> T:
+        writer = self._enter()
+        mark, reads = writer.mark(), self._reads.copy()
+        try:
+            return work(writer)
+        except BlockedError:
+            writer.rollback_to(mark)
+            self._reads = reads
+            raise
 
     def _whole(self, work: Callable[[Writer], T]) -> T:
         self.jobs.engine.pass_time()
-        writer = Writer.begin(self.jobs.engine)
+        writer = Writer.begin(self.jobs.engine, self.owner)
         try:
             result = work(writer)
             writer.commit()
@@ -128,7 +182,7 @@ class Transaction:
     def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
         """``_whole`` on the event loop's thread. None, with nothing changed, if that would take long."""
         self.jobs.engine.pass_time()
-        writer = Writer.begin(self.jobs.engine)
+        writer = Writer.begin(self.jobs.engine, self.owner)
         try:
             with self.jobs.engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
                 result = work(writer)
@@ -141,48 +195,73 @@ class Transaction:
             raise
         return self.jobs.end_here(result)
 
-    def _begin(self) -> Writer:
+    def _enter(self) -> Writer:
+        """The writer, over the newest commits. Raises BlockedError, and 40001: they have changed what was read."""
+        engine = self.jobs.engine
         if self.writer is None:
-            engine = self.jobs.engine
-            engine.flush()
-            engine.pass_time()
-            engine.flush()  # so that a tentative step never shares a group with earlier commits
-            if self._base is not None and self._base.ordinal < engine.changed_at:
-                raise SqlError("40001", "could not serialize access due to concurrent update",
-                               detail="Another transaction has committed since this one first read.",
-                               hint="Run the transaction again.")  # fmt: skip
-            self.writer = Writer.begin(engine)
-            self.writer.start_clock()
+            self.writer = Writer.open(engine, self.owner)
+        else:
+            self.writer.enter()
+        if self.checks_reads:
+            self._check_reads()
         return self.writer
+
+    def _check_reads(self) -> None:
+        engine = self.jobs.engine
+        engine.flush()
+        base = self._base
+        if base is not None and self._has_changed(base):
+            raise SqlError("40001", "could not serialize access due to concurrent update",
+                           "Another transaction has committed a change of what this one has read.",
+                           "Run the transaction again.")  # fmt: skip
+        if base is not engine.published:
+            self._base, self._own = engine.published, None
+
+    def _has_changed(self, base: Published) -> bool:
+        """Whether what has been read is not as it was in the snapshot."""
+        engine = self.jobs.engine
+        if base is engine.published or not self._reads:
+            return False
+        gone = base.catalog is not engine.catalog and any(
+            i in base.catalog.relations and i not in engine.catalog.relations for i in self._reads.relations
+        )
+        return gone or engine.recent.conflicts(self._reads, base.ordinal)
 
     async def commit(self) -> None:
         """The changes are durable and published on return."""
-        await self._end(
-            lambda writer: writer.commit(),
-            here=self.writer is None or not (self.writer.deferred or self.writer.finishing),
-        )
+        writer = self.writer
+        if writer is None:
+            self._call_afterwards()
+            return
+        here = not (writer.deferred or writer.finishing)
+        try:
+            await self.jobs.waits.attempt(lambda: self._commit(here), self.owner, self.patience())
+        except BaseException:
+            await self.rollback()
+            raise
+        self.writer = None
+        self._call_afterwards()
+
+    async def _commit(self, here: bool) -> None:
+        """``here``: it is short enough for the event loop's thread."""
+        if here and self.jobs.alone:
+            await self.jobs.end_here(self._commit_now(), keep=True)
+        else:
+            await self.jobs.queue(self._commit_now, keep=True)
+
+    def _commit_now(self) -> int:
+        writer = self._enter()
+        mark = writer.mark()
+        try:
+            return writer.commit()
+        except BlockedError:
+            writer.rollback_to(mark)
+            raise
 
     async def rollback(self) -> None:
-        await self._end(lambda writer: writer.rollback(), here=False)
-
-    async def _end(self, work: Callable[[Writer], object], here: bool) -> None:
-        """``here``: the work is short enough for the event loop's thread."""
-        writer = self.writer
-        if not self._holds:
-            return
-        self._holds = False
-        try:
-            if here and writer is not None and self.jobs.alone:
-                job = self.jobs.end_here(work(writer), keep=True)
-            else:
-                job = self.jobs.queue(lambda: None if self.writer is None else work(self.writer), keep=True)
-        finally:
-            self.jobs.token.release()
-        try:
-            await job
-        except SqlError:
-            self._call_afterwards()
-            raise
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            await self.jobs.queue(writer.rollback, keep=True)
         self._call_afterwards()
 
     def _call_afterwards(self) -> None:
@@ -205,7 +284,9 @@ class Transaction:
             return
         writer = self.writer
         self._own = None
-        await self.jobs.submit(lambda: writer.rollback() if mark is None else writer.rollback_to(mark))
+        await self.jobs.submit(
+            lambda: writer.rollback_to(Mark(0, 0, self.jobs.engine.catalog) if mark is None else mark)
+        )
 
     def _find(self, name: str) -> int:
         for place in range(len(self.savepoints) - 1, -1, -1):

@@ -281,9 +281,10 @@ class QueryWriter:
                 self.out("ALL")
             else:
                 self.exprs.write(self.reader.coerced(node.limit, INT8), casts=False)
-        if node.locking is not None:
-            tables = ", ".join(quoted(name) for name, _ in node.locking)
-            self._clause(f" FOR UPDATE{' OF ' + tables if tables else ''}", 0)
+        for locking in node.locking:
+            tables = ", ".join(quoted(name) for name, _ in locking.tables)
+            wait = f" {locking.wait.upper()}" if locking.wait else ""
+            self._clause(f" {locking.clause}{' OF ' + tables if tables else ''}{wait}", 0)
         if node.as_of is not None:
             self._clause(f" AS OF {'AT LEAST ' if node.as_of_at_least else ''}", 0)
             self.exprs.write(self.reader.value(node.as_of), casts=False)

@@ -12,9 +12,10 @@ from ivm.words import OID, ColumnType
 from planner.expr.context import Context
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
-from sql.dml.key_index import KeyIndex, Probed, Settle, TableKey, first_of_each
+from sql.dml.key_index import KeyIndex, Probed, TableKey, first_of_each
 from sql.dml.row_values import RowValues
 from sql.dml.view_layers import joined, through
+from sql.engine.writer import Writer
 from sql.statements.statements import OnConflict
 
 
@@ -36,7 +37,7 @@ def upsert(
     rows: Words,
     keys: KeyIndex,
     context: Context,
-    settle: Settle,
+    writer: Writer,
     values: RowValues,
 ) -> Upserted:
     """Resolve the conflicts of the proposed ``rows``. 21000 if a row would be changed twice; constraints are not
@@ -45,13 +46,13 @@ def upsert(
     for key in keys.of(table):
         if key.index not in conflict.arbiters:
             continue
-        probed = keys.probe(table, key, rows[:0], rows, context, settle)
+        probed = keys.probe(table, key, rows[:0], rows, context, writer)
         taken = probed.spread(probed.held > 0, len(rows), False)
         if not probed.spread((probed.held > 0) | first_of_each(probed.keys), len(rows), True).all():
             raise _second_time()
         fresh = taken & ~held
         if fresh.any():
-            holder[fresh] = _holders(table, key, keys, probed, fresh, settle)
+            holder[fresh] = _holders(table, key, keys, probed, fresh, writer)
             held |= fresh
     assert conflict.changed is not None, "DO NOTHING has no rows to change"
     places = np.flatnonzero(held)
@@ -87,11 +88,11 @@ def _both(
     return RowSet(pack(columns, schema, len(old)), schema)
 
 
-def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fresh: Mask, settle: Settle) -> Words:
+def _holders(table: Relation, key: TableKey, keys: KeyIndex, probed: Probed, fresh: Mask, writer: Writer) -> Words:
     """The existing row in conflict with each of the ``fresh`` rows."""
     wanted = fresh if probed.source is None else fresh[probed.source]
     sought = np.ascontiguousarray(probed.keys[wanted])
-    found, place = keys.holders(table, key.key_check, sought, settle)
+    found, place = keys.holders(table, key.key_check, sought, writer)
     result = np.zeros((len(sought), found.shape[1]), np.int64)
     result[place] = found
     return result

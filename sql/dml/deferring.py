@@ -36,7 +36,7 @@ def defer_key(writer: Writer, keys: KeyIndex, context: Context, table: Relation,
         if now is None or key.index.id not in {i.id for i in now.indexes}:
             return
         sought, source = key.key_check.keys(rows, context)
-        held = keys.counts(now, key.key_check, sought, writer.settle)
+        held = keys.counts(now, key.key_check, sought, writer)
         if len(sought) and (held > 1).any():
             place = int(np.flatnonzero(held > 1)[0])
             row = rows[place if source is None else int(source[place])]
@@ -54,7 +54,7 @@ def defer_exclusion(
         now = writer.catalog.relations.get(table.id)
         if now is None or exclusion.index.id not in {i.id for i in now.indexes}:
             return
-        version = keys.stepped(now, exclusion.key_check, writer.settle)
+        version = keys.stepped(now, exclusion.key_check, writer)
         sought, _ = exclusion.key_check.keys(rows, context)
         stored, diffs, _ = version.lookup(sought, LATEST)
         there = {row.tobytes() for row in exclusion.key_check.restore(stored[diffs > 0])}
@@ -84,8 +84,8 @@ def _recheck(
     sought, source = (link.child_check if of_child else link.parent_check).keys(rows, context)
     if not len(sought):
         return
-    lost = keys.referred(link, sought, writer.settle) <= 0
-    lost &= keys.counts(link.child, link.child_check, sought, writer.settle) > 0
+    lost = keys.referred(link, sought, writer) <= 0
+    lost &= keys.counts(link.child, link.child_check, sought, writer) > 0
     if lost.any():
         place = int(np.flatnonzero(lost)[0])
         raise refused(link, rows[place if source is None else int(source[place])])

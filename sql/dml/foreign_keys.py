@@ -83,7 +83,7 @@ class References:
     def check_unreferenced(self, link: Link, rows: Words, name: str) -> None:
         """23503 if a row of a partition that is removed is referred to. ``name``: of what is removed."""
         keys, source = link.parent_check.keys(rows, self.context)
-        held = self.keys.counts(link.child, link.child_check, keys, self.writer.settle) > 0
+        held = self.keys.counts(link.child, link.child_check, keys, self.writer) > 0
         if held.any():
             place = int(np.flatnonzero(held)[0])
             row = rows[place if source is None else int(source[place])]
@@ -92,6 +92,11 @@ class References:
                 "23503", f'removing partition "{name}" violates foreign key constraint "{link.key.name}"',
                 f'{detail} is still referenced from table "{link.owner.name}".', subject=_subject(link),
             )  # fmt: skip
+
+    def lock_referred(self, table: Relation, rows: Words) -> None:
+        """Lock what new rows of a table refer to. Raises BlockedError."""
+        for link in self.keys.links(self.writer.catalog).outgoing.get(table.id, ()):
+            self.keys.lock_referred(link, link.child_check.keys(rows, self.context)[0], self.writer)
 
     def check_present(self, link: Link, rows: Words) -> None:
         """23503 for the first row whose key matches no row of the parent, or (MATCH FULL) is NULL in part."""
@@ -103,8 +108,9 @@ class References:
         if self.writer.is_deferred(link.key):
             defer_link(self.writer, self.keys, self.context, link, rows, partial(_absent, self.context), of_child=True)
             return
-        settle = self.writer.settle
-        missing = self.keys.referred(link, keys, settle) <= 0
+        writer = self.writer
+        self.keys.lock_referred(link, keys, writer)
+        missing = self.keys.referred(link, keys, writer) <= 0
         if missing.any():
             place = int(np.flatnonzero(missing)[0])
             row = rows[place if source is None else int(source[place])]
@@ -116,8 +122,8 @@ class References:
         rows = np.arange(len(old)) if source is None else source
         first = first_of_each(keys)
         keys, rows = np.ascontiguousarray(keys[first]), rows[first]
-        settle = self.writer.settle
-        gone = self.keys.referred(link, keys, settle) <= 0
+        writer = self.writer
+        gone = self.keys.referred(link, keys, writer) <= 0
         if not gone.any():
             return
         keys, rows = np.ascontiguousarray(keys[gone]), rows[gone]
@@ -126,7 +132,7 @@ class References:
             refused = partial(_still_referenced, self.context)
             defer_link(self.writer, self.keys, self.context, link, old[rows], refused, of_child=False)
             return
-        children, place = self.keys.holders(link.child, link.child_check, keys, settle)
+        children, place = self.keys.holders(link.child, link.child_check, keys, writer)
         if not len(children):
             return
         match action:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +11,7 @@ from ivm.rows import Mask, Words
 from ivm.trace.trace import Version
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
-from planner.physical.key_checks import KeyCheck, KeyName, key_check
+from planner.physical.key_checks import KeyCheck, key_check
 from sql.bind.constraints import check_conditions
 from sql.bind.exclusion import Exclusion
 from sql.bind.index_keys import exclusion_of, key_check_of
@@ -22,13 +21,13 @@ from sql.catalog.keys import Index
 from sql.catalog.links import Link, Links, links_of
 from sql.catalog.partitioning import PartitionBound
 from sql.engine.engine import Engine
+from sql.engine.key_notes import KeyNotes, Place
+from sql.engine.row_locks import Strength, Target
+from sql.engine.writer import Writer
 
 FEW: Final = 64
 """The most rows of one statement whose keys are noted one by one; for more, the engine steps first."""
 LATEST: Final = 2**62
-
-Settle = Callable[[], None]
-"""Feeds and steps the writer's changes so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +85,14 @@ class Probed:
 
 
 class KeyIndex:
-    """The arrangements as of the last step, and the changes fed since.
+    """The arrangements as of the last step, the commits made since, and what a writer has changed and not fed.
 
-    Invariant: for each key of a table, ``_since`` holds the change in its count since ``engine.head``. A table with too
-    many changes is listed in ``_bulk`` instead, and is stepped before it is read.
+    Invariant: ``engine.notes`` holds the changes of commits since ``engine.head``, a writer's notes those of its
+    updates that are not fed.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._steps = engine.steps
-        self._since: dict[tuple[int, KeyName], dict[bytes, int]] = {}
-        self._bulk: set[int] = set()
         self._known: dict[int, Rules] = {}
         self._partitions: dict[int, tuple[Relation, tuple[PartitionBound, ...], tuple[Scalar, ...]]] = {}
         self._links = Links(-1, {}, {}, {})
@@ -134,71 +130,116 @@ class KeyIndex:
         return known[2]
 
     def probe(
-        self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, settle: Settle
+        self, table: Relation, key: TableKey, removed: Words, rows: Words, context: Context, writer: Writer
     ) -> Probed:
         """Look up the rows' keys as if the ``removed`` rows were deleted. Cost: O(rows · log state)."""
-        if table.id in self._bulk or len(rows) > FEW:
-            settle()
-        self._renew()
+        if len(rows) > FEW or self._bulky(table, writer):
+            writer.settle()
         keys, source = key.key_check.keys(rows, context)
         held = self._stored(table, key.key_check, keys)
         if len(keys) > FEW:
             return Probed(keys, source, held - _gone(keys, key.key_check.keys(removed, context)[0]))
         gone = _counted(key.key_check.keys(removed, context)[0]) if len(removed) else {}
-        since = self._since.get(_name(table, key.key_check), {})
-        if gone or since:
-            for i, row in enumerate(keys):
-                name = row.tobytes()
-                held[i] += since.get(name, 0) - gone.get(name, 0)
+        for since in self._since(table, key.key_check, writer):
+            held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
+        if gone:
+            held -= np.array([gone.get(row.tobytes(), 0) for row in keys], np.int64)
         return Probed(keys, source, held)
 
-    def counts(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> Words:
+    def counts(self, table: Relation, key_check: KeyCheck, keys: Words, writer: Writer) -> Words:
         """The number of the table's rows with each key, int64[n], pending changes included."""
-        if table.id in self._bulk or len(keys) > FEW:
-            settle()
-        self._renew()
+        if len(keys) > FEW or self._bulky(table, writer):
+            writer.settle()
         held = self._stored(table, key_check, keys)
-        since = self._since.get(_name(table, key_check))
-        if since:
+        for since in self._since(table, key_check, writer):
             held += np.array([since.get(row.tobytes(), 0) for row in keys], np.int64)
         return held
 
-    def referred(self, link: Link, keys: Words, settle: Settle) -> Words:
+    def referred(self, link: Link, keys: Words, writer: Writer) -> Words:
         """The number of rows with each key among those that a foreign key may refer to."""
         found = np.zeros(len(keys), np.int64)
         for held in link.holders:
             own = np.ascontiguousarray(keys[:, list(held.order)])
-            found += self.counts(held.table, held.key_check, own, settle)
+            found += self.counts(held.table, held.key_check, own, writer)
         return found
 
-    def holders(self, table: Relation, key_check: KeyCheck, keys: Words, settle: Settle) -> tuple[Words, Words]:
+    def holders(self, table: Relation, key_check: KeyCheck, keys: Words, writer: Writer) -> tuple[Words, Words]:
         """(the table's rows with these keys, each one's position in ``keys``), pending changes included."""
-        found, diffs, place = self.stepped(table, key_check, settle).lookup(keys, LATEST)
+        found, diffs, place = self.stepped(table, key_check, writer).lookup(keys, LATEST)
         times = np.maximum(diffs, 0)
         return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
-    def stepped(self, table: Relation, key_check: KeyCheck, settle: Settle) -> Version:
+    def stepped(self, table: Relation, key_check: KeyCheck, writer: Writer) -> Version:
         """An arrangement of a table's keys, pending changes included."""
-        if table.id in self._bulk or self._since.get(_name(table, key_check)):
-            settle()
-            self._renew()
+        if self._bulky(table, writer) or self._since(table, key_check, writer):
+            writer.settle()
         return self._engine.key_arrangement(table.id, key_check)
 
-    def record(self, table: Relation, rows: Words, diff: int, context: Context) -> None:
-        """Record rows that a statement adds or removes and that are not stepped yet."""
+    def record(self, table: Relation, rows: Words, diff: int, context: Context, writer: Writer) -> None:
+        """Record rows that a statement adds or removes, which are the writer's next update."""
         rules = self.rules(table)
         tracked = rules.tracked
         if not tracked and not rules.exclusions:
             return
-        self._renew()
+        position = len(writer.updates)
         if len(rows) > FEW or rules.exclusions:
-            self._bulk.add(table.id)
+            writer.notes.note_large(position, table.id)
             return
         for kept in tracked:
-            since = self._since.setdefault(_name(table, kept), {})
             for row in kept.keys(rows, context)[0]:
-                name = row.tobytes()
-                since[name] = since.get(name, 0) + diff
+                writer.notes.note(position, _place(table, kept), row.tobytes(), diff)
+
+    def lock_keys(self, table: Relation, old: Words, new: Words, context: Context, writer: Writer) -> None:
+        """Lock the unique keys that new rows take, but for those that they keep of the old ones. Raises
+        BlockedError."""
+        rules = self.rules(table)
+        if rules.exclusions:
+            writer.lock_whole(table)
+        if not writer.locks_in(table):
+            return
+        for key in rules.keys:
+            if not key.is_kept(old, new, context):
+                writer.lock(table, _targets(table, key.key_check, new, context), Strength.UPDATE)
+
+    def lock_rows(self, table: Relation, old: Words, replaced: Words | None, context: Context, writer: Writer) -> None:
+        """Lock old rows, which are deleted or ``replaced``, each by the row at its position. Raises BlockedError.
+
+        A row is locked by its primary key, or as a whole; if its unique keys change, by these too.
+        """
+        if not len(old) or not writer.locks_in(table):
+            return
+        rules = self.rules(table)
+        kept = replaced is not None and all(key.is_kept(old, replaced, context) for key in rules.keys)
+        strength = Strength.NO_KEY_UPDATE if kept else Strength.UPDATE
+        writer.lock(table, self.identities(table, old, context), strength)
+        for key in () if kept else rules.keys:
+            writer.lock(table, _targets(table, key.key_check, old, context), strength)
+
+    def identities(self, table: Relation, rows: Words, context: Context) -> list[Target]:
+        """What stands for each of a table's rows as a whole."""
+        primary = next((key for key in self.rules(table).keys if key.index.columns == table.primary_key), None)
+        if table.primary_key and primary is not None:
+            return _targets(table, primary.key_check, rows, context)
+        return [(table.id, None, row.tobytes()) for row in rows]
+
+    def lock_referred(self, link: Link, keys: Words, writer: Writer) -> None:
+        """Lock the keys that rows of a foreign key refer to, so that they stay. Raises BlockedError."""
+        for held in link.holders:
+            if writer.locks_in(held.table):
+                own = np.ascontiguousarray(keys[:, list(held.order)])
+                targets: list[Target] = [(held.table.id, held.key_check.key, row.tobytes()) for row in own]
+                writer.lock(held.table, targets, Strength.KEY_SHARE)
+
+    def _notes(self, writer: Writer) -> tuple[KeyNotes, KeyNotes]:
+        return self._engine.key_notes(), writer.notes.unfed
+
+    def _bulky(self, table: Relation, writer: Writer) -> bool:
+        return any(table.id in notes.bulk for notes in self._notes(writer))
+
+    def _since(self, table: Relation, key_check: KeyCheck, writer: Writer) -> list[dict[bytes, int]]:
+        """The noted changes of the counts of a table's keys."""
+        place = _place(table, key_check)
+        return [found for notes in self._notes(writer) if (found := notes.since.get(place))]
 
     def _stored(self, table: Relation, key_check: KeyCheck, keys: Words) -> Words:
         """The number of stepped rows with each key, int64[n]."""
@@ -206,12 +247,6 @@ class KeyIndex:
         _, diffs, index = self._engine.key_arrangement(table.id, key_check).lookup(keys, LATEST)
         np.add.at(counts, index, diffs)
         return counts
-
-    def _renew(self) -> None:
-        if self._engine.steps != self._steps:
-            self._steps = self._engine.steps
-            self._since.clear()
-            self._bulk.clear()
 
 
 def first_of_each(keys: Words) -> Mask:
@@ -245,7 +280,12 @@ def _gone(keys: Words, removed: Words) -> Words:
     return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
 
 
-def _name(table: Relation, key_check: KeyCheck) -> tuple[int, KeyName]:
+def _targets(table: Relation, key_check: KeyCheck, rows: Words, context: Context) -> list[Target]:
+    """The locks of the rows' keys."""
+    return [(table.id, key_check.key, key.tobytes()) for key in key_check.keys(rows, context)[0]]
+
+
+def _place(table: Relation, key_check: KeyCheck) -> Place:
     return table.id, key_check.key
 
 

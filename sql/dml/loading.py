@@ -40,9 +40,12 @@ def insert_load(changer: Changer, table: Relation, rows: Few | SortedLoad, check
     ):
         changer.insert_rows(table, rows.whole())
         return
+    changer.writer.lock_whole(table)
+    for part in slices(len(rows.rows), CHECKED_ROWS):  # now: what waits is undone, and the file would be gone
+        changer.references().lock_referred(table, rows.rows[part])
     changer.check_conditions(table, rows.rows, met=checks)
     _check_keys(changer, table, rows)
-    changer.keys.record(table, rows.rows, 1, changer.context)
+    changer.keys.record(table, rows.rows, 1, changer.context, changer.writer)
     changer.writer.add_arranged(table.id, rows.rows, rows.file, rows.batch)
     changer.writer.add(table.id, rows.more.rows, rows.more.times)
     for part in slices(len(rows.rows), CHECKED_ROWS):

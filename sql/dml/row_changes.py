@@ -69,6 +69,7 @@ class RowChanger:
             return
         for check in self.keys.rules(table).computed:
             check.keys(new, self.context)
+        self.keys.lock_keys(table, old, new, self.context, self.writer)
         failed: tuple[int, TableKey] | None = None
         for key in self.keys.of(table):
             if key.is_kept(old, new, self.context):
@@ -76,7 +77,7 @@ class RowChanger:
             if self.writer.is_deferred(key.index):
                 defer_key(self.writer, self.keys, self.context, table, key, new)
                 continue
-            free = self.keys.probe(table, key, old, new, self.context, self.writer.settle).free(len(new))
+            free = self.keys.probe(table, key, old, new, self.context, self.writer).free(len(new))
             if not free.all():
                 row = int(np.flatnonzero(~free)[0])
                 if failed is None or row < failed[0]:
@@ -103,7 +104,7 @@ class RowChanger:
         return min(found, key=lambda f: f[0], default=None)
 
     def _conflicts(self, table: Relation, exclusion: Exclusion, old: Words, new: Words) -> Conflicts:
-        version = self.keys.stepped(table, exclusion.key_check, self.writer.settle)
+        version = self.keys.stepped(table, exclusion.key_check, self.writer)
         return conflicts(exclusion, version, old, new, self.context)
 
     def check_rows(self, table: Relation, old: Words, new: Words) -> None:
@@ -135,14 +136,16 @@ class RowChanger:
         excluding = [e for e in self.keys.rules(table).exclusions if e.index in conflict.arbiters]
         if not (asked or excluding) or not len(rows):
             return rows
+        self.keys.lock_keys(table, rows[:0], rows, self.context, self.writer)
         if any(index.deferrable for index in conflict.arbiters):
             raise deferrable_arbiter()
-        probed = [self.keys.probe(table, k, rows[:0], rows, self.context, self.writer.settle) for k in asked]
+        probed = [self.keys.probe(table, k, rows[:0], rows, self.context, self.writer) for k in asked]
         free = chosen(probed, len(rows), [self._conflicts(table, e, rows[:0], rows) for e in excluding])
         return rows if free.all() else rows[free]
 
     def _upsert(self, table: Relation, conflict: OnConflict, rows: Words) -> Words:
-        done = upsert(table, conflict, rows, self.keys, self.context, self.writer.settle, self.row_values())
+        self.keys.lock_keys(table, rows[:0], rows, self.context, self.writer)
+        done = upsert(table, conflict, rows, self.keys, self.context, self.writer, self.row_values())
         if row_by_row(self, table, "update"):
             done = self._upserted(table, done)
         self.replace_rows(table, done.old, done.new, done.new[done.updates])
@@ -220,9 +223,11 @@ class RowChanger:
             self.empty_at_commit(table)
         if self.events is not None:
             self.events.note(table, old, new, replaced)
+        self.writer.use(table)
+        self.keys.lock_rows(table, old, replaced, self.context, self.writer)
         for rows, diff in ((old, -1), (new, 1)):
             if len(rows):
-                self.keys.record(table, rows, diff, self.context)
+                self.keys.record(table, rows, diff, self.context, self.writer)
                 self.writer.add(table.id, rows, ones(len(rows), diff))
 
     def empty_at_commit(self, table: Relation) -> None:
@@ -242,8 +247,9 @@ class RowChanger:
 
     def remove_all(self, table: Relation, published: Published) -> None:
         """Delete the table's rows, without triggers or checks."""
+        self.writer.lock_whole(table)
         rows, diffs = published.rows(table.id, published.ordinal)
-        self.keys.record(table, rows, -1, self.context)
+        self.keys.record(table, rows, -1, self.context, self.writer)
         self.writer.add(table.id, rows, -diffs)
 
     def keep_references(

@@ -19,14 +19,14 @@ def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, 
     ``rows``: of the table's layout, in order of arrival; for deleted rows only the key columns matter. Raises 23502 for
     a NULL in the key, and the errors of the table's other constraints. Unchanged rows cause no updates.
     """
-    key_check, settle = key_check_of(table, index), changer.writer.settle
+    key_check, writer = key_check_of(table, index), changer.writer
     keys, source = key_check.keys(rows, changer.context)
     if source is not None and len(source) < len(rows):
         names = ", ".join(table.columns[i].name for i in index.columns)
         raise SqlError("23502", f'null value in the key ({names}) of a row for relation "{table.name}"')
     last = _last_of_each(keys)
     keys, rows, gone = np.ascontiguousarray(keys[last]), np.ascontiguousarray(rows[last]), gone[last]
-    held, place = changer.keys.holders(table, key_check, keys, settle)
+    held, place = changer.keys.holders(table, key_check, keys, writer)
     changer.apply(table, held[gone[place]], rows[:0])
     held, place = held[~gone[place]], place[~gone[place]]
     same = (held == rows[place]).all(axis=1)

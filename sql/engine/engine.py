@@ -30,6 +30,7 @@ from sql.engine.group import CommitGroup, Delta, preceded
 from sql.engine.guard import Bound
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
+from sql.engine.read_set import RecentCommits
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
@@ -61,6 +62,7 @@ class Engine(EngineState):
         self.kept_beside: list[Callable[[], list[Words] | None]] = []
         """Called when a sweep begins: they return the dictionary ids held outside the engine, or None to postpone the
         sweep."""
+        self.recent = RecentCommits()
         self.failing = Failing(self)
         self.entries = Entering(dictionary)
         self.next_moment = NEVER
@@ -108,6 +110,7 @@ class Engine(EngineState):
     def pass_time(self, upto: int | None = None) -> None:
         """Commit the moments that have come, up to epoch ``upto`` (None: the present): at each of them, rows of views
         come or go by themselves (``ivm.operators.wait``). No writer is open."""
+        self.make_room()
         now = max(self.clock.now() if upto is None else upto, self.timeline.epoch(self.timeline.last) + 1)
         self.next_moment = self.dataflow.next_moment
         if self.next_moment > now:
@@ -238,6 +241,7 @@ class Engine(EngineState):
     def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
+        self.recent.add(self.timeline.last, delta.changes)
         failing = self.failing
         if self.failures or failing.history.down:
             noted = failing.note(group.records[0].epoch, delta.epoch, delta.changes)

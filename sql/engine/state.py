@@ -6,9 +6,11 @@ Nothing here knows of commits. Everything runs on the thread that owns the engin
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import thread_time_ns
+from typing import Protocol
 
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
@@ -29,13 +31,29 @@ from sql.engine.definition import definition_rel
 from sql.engine.guard import Watch
 from sql.engine.index_arrangements import IndexArrangements
 from sql.engine.indexing import Wish
+from sql.engine.key_notes import KeyNotes
 from sql.engine.locks import Locks
 from sql.engine.persist import Persistence
+from sql.engine.row_locks import LockOwner, RowLocks, Target
 from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.step_times import StepTimes
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
 from storage.stored import History, errors_of
+
+
+class Tentative(Protocol):
+    """An open transaction whose changes may be in the dataflow (``sql.engine.writer.Writer``)."""
+
+    @property
+    def owner_of_locks(self) -> LockOwner: ...
+
+    @property
+    def is_fixed(self) -> bool: ...
+
+    def park(self) -> None:
+        """Take the changes out of the dataflow, until the transaction's next statement. Raises BlockedError if they
+        must stay."""
 
 
 class TooLongHereError(Exception):
@@ -75,6 +93,15 @@ class EngineState:
         self.error_outputs: dict[int, NodeId] = {}
         """The Outputs of the error rows of views that may fail."""
         self.locks = Locks(self.dataflow, self.renderer)
+        self.row_locks = RowLocks()
+        self.released: deque[Target] = deque()
+        """What has been unlocked, until the event loop tells those who wait."""
+        self.tentative: Tentative | None = None
+        """The open transaction that has the dataflow to itself at the moment."""
+        self._notes = KeyNotes()
+        """Of the commits since the last step."""
+        self._noted = 0
+        """The number of steps when a note was made last."""
         self._adopted: dict[int, History] = {}
         """The initial contents of views that were hydrated beside the engine. The next group hands them to the
         store."""
@@ -90,6 +117,29 @@ class EngineState:
         self.dataflow.limit_loops(self.watch.too_slow)
         self.head: Root = self.dataflow.publish()
         self.published = self.root()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a transaction has changed the catalog, and so has the dataflow to itself until it ends."""
+        return self.tentative is not None and self.tentative.is_fixed
+
+    def make_room(self) -> None:
+        """See to it that the dataflow holds commits only. Raises BlockedError."""
+        if self.tentative is not None:
+            self.tentative.park()
+            self.tentative = None
+
+    def release(self, owner: LockOwner, kept: int = 0) -> None:
+        """Give back a transaction's locks but the first ``kept``; ``released`` tells those who wait."""
+        if len(owner.taken) > kept:
+            self.released.extend(self.row_locks.release(owner, kept))
+
+    def key_notes(self) -> KeyNotes:
+        """The changes of keys' counts by commits since the last step."""
+        if self._noted != self.steps:
+            self._noted = self.steps
+            self._notes.clear()
+        return self._notes
 
     def next_version(self) -> int:
         """A catalog version never used before, not even by a transaction that was rolled back."""

@@ -1,8 +1,11 @@
 """One transaction's uncommitted changes, at a tentative ordinal.
 
 The writer's changes are fed at the next ordinal and stepped without being published, so that only the transaction sees
-them, in tables and in views. To roll back, the opposite updates are fed at the same ordinal. There is at most one
-writer at a time (the holder of the write token, or one job of the engine thread), so nobody else uses this ordinal.
+them, in tables and in views. To roll back, the opposite updates are fed at the same ordinal. At any moment at most one
+writer's changes are in the dataflow. Many transactions may be open: before another one goes on, or anything is
+committed, the changes are taken out again (``park``); the transaction keeps them, and feeds them once more when it has
+to see them in the dataflow. A short transaction is never fed before it commits, because its statements read tables
+through overlays. One that has changed the catalog cannot be parked, so that others wait for its end.
 """
 
 from __future__ import annotations
@@ -26,9 +29,12 @@ from sql.catalog.securables import schema_object, securable
 from sql.catalog.triggers import Trigger
 from sql.catalog.user_types import check_lasting, check_unused
 from sql.engine.engine import Engine
+from sql.engine.key_notes import WriterNotes
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
+from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, use
 from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.state import TooLongHereError
 from storage.record import RelationUpdate
 from storage.row_file import RowFile
 
@@ -43,6 +49,9 @@ class Mark:
     loads: int = 0
     deferred: int = 0
     deferring: tuple[bool | None, dict[int, bool]] = (None, {})
+    locks: int = 0
+    redefined: bool = False
+    """Whether the catalog had been changed."""
 
 
 @dataclass(slots=True)
@@ -75,15 +84,86 @@ class Writer:
     """The role that what is created belongs to."""
     hold: object = None
     """Keeps the values of words that are not fed yet in the dictionary."""
+    owner_of_locks: LockOwner = field(default_factory=LockOwner)
+    is_open: bool = False
+    """Whether it is of a transaction of several statements, which keeps its locks."""
+    notes: WriterNotes = field(default_factory=WriterNotes)
+    _base: Catalog | None = None
+    """The committed catalog that ``catalog`` comes from."""
 
     @classmethod
-    def begin(cls, engine: Engine) -> Writer:
-        return cls(engine, engine.timeline.last + 1, engine.catalog, hold=engine.dictionary.generation)
+    def begin(cls, engine: Engine, owner: LockOwner | None = None) -> Writer:
+        """A writer of one statement that commits by itself. Raises BlockedError."""
+        engine.make_room()
+        catalog = engine.catalog
+        return cls(engine, engine.timeline.last + 1, catalog, hold=engine.dictionary.generation,
+                   owner_of_locks=owner or LockOwner(), _base=catalog)  # fmt: skip
 
-    def start_clock(self) -> None:
+    @classmethod
+    def open(cls, engine: Engine, owner: LockOwner) -> Writer:
+        """A writer of a transaction that stays open. Raises BlockedError."""
+        writer = cls.begin(engine, owner)
+        writer.is_open = True
+        writer.enter()
+        return writer
+
+    def enter(self) -> None:
+        """Go on with the transaction's next statement, over the newest commit. Raises BlockedError."""
+        engine = self.engine
+        if engine.tentative is self:
+            return
+        engine.make_room()
+        engine.pass_time()
+        self.ordinal = engine.timeline.last + 1
+        self.catalog = self._base = engine.catalog
+        engine.tentative = self
+        self._start_clock()
+
+    def park(self) -> None:
+        engine = self.engine
+        if self.is_fixed:
+            raise BlockedError(DATAFLOW, [self.owner_of_locks], "another transaction is changing the catalog")
+        if self.fed:
+            if engine.rests:
+                raise TooLongHereError
+            for update in self.updates[: self.fed]:
+                self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
+            self.fed = 0
+            engine.settle()
+            self.notes.keep(len(self.updates), 0)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the changes must stay in the dataflow until the transaction ends."""
+        return (
+            bool(self.created or self.loads or self.passing)
+            or self.catalog is not self._base
+            or self.engine.failing.broken
+            or any(update.arranged is not None for update in self.updates)
+        )
+
+    def locks_in(self, table: Relation) -> bool:
+        """Whether rows of a table must be locked: it keeps its locks, or another transaction has some there."""
+        return self.is_open or self.engine.row_locks.others(self.owner_of_locks, table.id)
+
+    def lock(self, table: Relation, targets: Iterable[Target], strength: Strength) -> None:
+        """Lock rows of a table. Raises BlockedError."""
+        self.engine.row_locks.take(self.owner_of_locks, targets, strength, table.name, keep=self.is_open)
+
+    def use(self, table: Relation) -> None:
+        """Keep a table's definition as it is while its rows are changed. Raises BlockedError."""
+        if self.locks_in(table):
+            self.lock(table, [use(table.id)], Strength.KEY_SHARE)
+
+    def lock_whole(self, table: Relation) -> None:
+        """Lock a table with all its rows. Raises BlockedError."""
+        self.engine.row_locks.take_whole(self.owner_of_locks, table.id, table.name, keep=self.is_open)
+
+    def _start_clock(self) -> None:
         """Make it the present in the views that this transaction sees."""
         engine = self.engine
         if engine.dataflow.waits:
+            engine.flush()  # so that a tentative step never shares a group with earlier commits
             self.moment = max(engine.clock.now(), engine.clock.last + 1)
             engine.unstepped |= engine.dataflow.set_moment(self.ordinal, self.moment)
 
@@ -92,6 +172,20 @@ class Writer:
         if len(rows):
             self.updates.append(RelationUpdate(relation, rows, diffs))
 
+    def _apart(self, inputs: Iterable[int]) -> bool:
+        """Whether none of the changes that are not fed is of these relations or of what they are made from."""
+        known = self.catalog.relations
+        changed = {u.relation for u in self.updates[self.fed :]}
+        todo, seen = list(inputs), set[int]()
+        while todo:
+            relation = todo.pop()
+            if relation in changed:
+                return False
+            if relation not in seen and relation in known:
+                seen.add(relation)
+                todo += (*known[relation].dependencies, *(r.id for r in self.catalog.below(known[relation])))
+        return True
+
     def add_arranged(self, relation: int, rows: Words, file: RowFile, batch: Batch) -> None:
         """Add rows of a table, each once, as a batch of the table's own arrangement. The rows are in ``file``, which is
         deleted if they are rolled back. The caller has checked constraints."""
@@ -99,8 +193,11 @@ class Writer:
 
     def settle(self) -> None:
         """Feed and step all changes so far."""
+        if self.is_open and not self.fed:
+            self.engine.flush()  # so that a tentative step never shares a group with earlier commits
         self._feed()
         self.engine.failing.settle_tentative()
+        self.notes.unfed.clear()
 
     def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
         """The state with this transaction's changes; with ``inputs``, valid for reading these relations only.
@@ -109,7 +206,10 @@ class Writer:
         several statements is stepped once.
         """
         if inputs is None or not self._untouched(inputs):
-            self.settle()
+            if inputs is not None and not self.fed and self._apart(inputs):
+                self.engine.settle()
+            else:
+                self.settle()
         return self.as_stepped()
 
     def as_stepped(self) -> Published:
@@ -120,6 +220,11 @@ class Writer:
         return Published(at, epoch, engine.since, engine.head, self.catalog, engine.stored(), engine.failures,
                          engine.arranged)  # fmt: skip
 
+    def catch_up(self, inputs: Iterable[int]) -> None:
+        """Step the commits since the last step, if they touch these relations, without this transaction's changes."""
+        if self.is_open and not self.fed and not self.engine.touched.isdisjoint(inputs):
+            self.engine.settle()
+
     def pending(self, inputs: Iterable[int]) -> Pending | None:
         """The changes of these relations, all of them tables, since the last step; None: too many, or unknown."""
         updates = self.updates[self.fed :]
@@ -128,7 +233,9 @@ class Writer:
         found: dict[int, tuple[Words, Words]] = {}
         for relation in inputs:
             known = self.catalog.by_id(relation)
-            if known is None or known.kind is not RelationKind.TABLE or relation in self.engine.touched:
+            if known is None or known.kind is not RelationKind.TABLE:
+                return None
+            if relation in self.engine.touched:
                 return None
             parts = [u for u in updates if u.relation == relation]
             if parts:
@@ -137,6 +244,7 @@ class Writer:
 
     def arrangement(self, table: Relation) -> Version:
         """A table's own arrangement, with the pending changes overlaid if they are few."""
+        self.catch_up((table.id,))
         base = self.engine.arrangement(table.id)
         updates = (self.pending((table.id,)) or {}).get(table.id)
         return base if updates is None else overlaid(self.as_stepped(), table.id, (), base, updates)
@@ -172,12 +280,14 @@ class Writer:
 
     def redefine(self, relation: Relation) -> None:
         """Change a relation's definition but not its layout."""
+        self.lock_whole(relation)
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
 
     def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
         """Replace ``old`` by another relation: an empty table, or a materialized view of ``rel``."""
         engine = self.engine
         before = self.catalog.relations[old]
+        self.lock_whole(before)
         if before.locks:
             hint = "What its joins with PROCTIME() have found would be lost. Drop it first and create it again."
             raise unsupported(f"changing what materialized view {before.name} is made of", hint)
@@ -209,6 +319,7 @@ class Writer:
         A dropped index's arrangement is freed when the commit is published.
         """
         engine = self.engine
+        self.lock_whole(relation)
         self.settle()
         self.catalog = self.catalog.with_relation(relation, engine.next_version())
         if relation.id not in engine.failures:
@@ -221,6 +332,8 @@ class Writer:
         """Drop relations at commit; until then only this transaction sees them dropped."""
         gone = frozenset(ids)
         check_unused(self.catalog, gone)
+        for id_ in gone:
+            self.lock_whole(self.catalog.relations[id_])
         self.catalog = self.catalog.without(gone, self.engine.next_version())
 
     def create_schema(self, name: str) -> None:
@@ -236,7 +349,8 @@ class Writer:
 
     def mark(self) -> Mark:
         modes = self.all_deferred, dict(self.deferring)
-        return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes)
+        return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes,
+                    len(self.owner_of_locks.taken), self.catalog is not self._base)  # fmt: skip
 
     def rollback_to(self, mark: Mark) -> None:
         """Undo everything after a mark: feed the opposite updates at the same ordinal.
@@ -245,9 +359,9 @@ class Writer:
         """
         engine = self.engine
         engine.dataflow.cancel.clear()
-        engine.unstepped |= len(self.updates) > mark.updates
         kept = 0 if engine.failing.broken else mark.updates
-        for update in self.updates[kept : self.fed]:
+        undone = self.updates[kept : self.fed]
+        for update in undone:
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         for update in self.updates[mark.updates :]:
             if update.file is not None:
@@ -257,26 +371,42 @@ class Writer:
         del self.deferred[mark.deferred :]
         self.all_deferred, self.deferring = mark.deferring[0], dict(mark.deferring[1])
         self.fed = min(self.fed, kept)
-        if not engine.failing.broken:
-            self._feed()  # the step below clears the key index's notes of the rows that stay
-        if len(self.created) > mark.created:
+        if undone or len(self.created) > mark.created:
             engine.settle()
             for relation in reversed(self.created[mark.created :]):
                 engine.drop_relation(relation.id)
             del self.created[mark.created :]
-        engine.settle()
-        self.catalog = mark.catalog
-        for type_ in mark.catalog.types.values():
-            if type_.enum is not None:
-                type_.enum.publish()
+            engine.settle()
+        self.notes.keep(len(self.updates), self.fed)
+        engine.release(self.owner_of_locks, mark.locks)
+        engine.released.append(DATAFLOW)
+        self._return_to(mark)
         if engine.failing.broken:
             engine.failing.restore(self.catalog)
             self._feed()
             engine.settle()
+            self.notes.unfed.clear()
+
+    def _return_to(self, mark: Mark) -> None:
+        """Take the catalog of the savepoint, or the committed one that has come since."""
+        before = self.catalog
+        assert self._base is not None, "a writer begins with a catalog"
+        self.catalog = mark.catalog if mark.redefined else self._base
+        if self.catalog is not before:
+            for type_ in self.catalog.types.values():
+                if type_.enum is not None:
+                    type_.enum.publish()
 
     def rollback(self) -> None:
         """Undo everything."""
         self.rollback_to(Mark(0, 0, self.engine.catalog))
+        self._leave()
+
+    def _leave(self) -> None:
+        """The transaction has ended."""
+        if self.engine.tentative is self:
+            self.engine.tentative = None
+            self.engine.released.append(DATAFLOW)
 
     def is_deferred(self, constraint: Index | ForeignKey | Trigger) -> bool:
         """Whether the constraint is checked at commit."""
@@ -292,8 +422,7 @@ class Writer:
 
     def commit(self) -> int:
         """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error (of a
-        check that waited, 54000, 53100) rolls back."""
-        engine = self.engine
+        check that waited, 54000, 53100) rolls back; not so BlockedError, after which it is tried again."""
         try:
             self.check_deferred()
             for finish in self.finishing.values():
@@ -302,9 +431,18 @@ class Writer:
             self.rollback()
             raise
         self._drop_passing()
+        try:
+            return self._commit()
+        finally:
+            self._leave()
+            self.engine.release(self.owner_of_locks)
+
+    def _commit(self) -> int:
+        engine = self.engine
         if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
         self._feed()
+        engine.key_notes().take(self.notes.unfed)
         dropped = []
         if self.catalog is not engine.catalog:
             dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
@@ -326,11 +464,15 @@ class Writer:
                 self.rollback()
         finally:
             engine.flush()
+            engine.release(self.owner_of_locks)
             engine.pass_time()
             engine.flush()
-            fresh = Writer.begin(engine)
+            fresh = Writer.begin(engine, self.owner_of_locks)
+            fresh.is_open = self.is_open
             for each in fields(Writer):
                 setattr(self, each.name, getattr(fresh, each.name))
+            if self.is_open:
+                self.enter()
 
     def _drop_passing(self) -> None:
         """ON COMMIT DROP, including the tables' sequences and dependent views."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from sql.engine.clock import timestamp_now
 from sql.parse import StatementText
 from sql.session.datum_rows import datum_rows
@@ -16,7 +16,6 @@ from sql.statements.results import CommandResult, Notice, Result
 from sql.statements.statements import (
     Deallocate,
     Listen,
-    Lock,
     NoOperation,
     Notify,
     Prepare,
@@ -25,7 +24,7 @@ from sql.statements.statements import (
     Show,
 )
 
-Control = SetVariable | SetTransaction | Show | Prepare | Deallocate | Listen | Notify | NoOperation | Lock
+Control = SetVariable | SetTransaction | Show | Prepare | Deallocate | Listen | Notify | NoOperation
 
 
 def run_control(session: SessionState, statement: Control) -> Result:
@@ -51,8 +50,6 @@ def run_control(session: SessionState, statement: Control) -> Result:
         case Notify():
             session.notifications.notify(statement.channel, statement.payload)
             return CommandResult("NOTIFY")
-        case Lock():
-            return _lock(session, statement)
         case NoOperation():
             if statement.notice is not None:
                 session.notices.append(Notice("NOTICE", "00000", statement.notice))
@@ -77,16 +74,6 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> Comman
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
     set_modes(session, statement.modes)
     return CommandResult("SET")
-
-
-def _lock(session: SessionState, statement: Lock) -> CommandResult:
-    """ACCESS SHARE: a transaction reads the same definitions and rows to its end, also of tables that others drop
-    meanwhile. Raises 25P01; 0A000 for the modes that would keep others from reading or writing."""
-    if not session.in_any_block:
-        raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
-    if statement.mode != "access share":
-        raise unsupported(f"LOCK TABLE IN {statement.mode.upper()} MODE")
-    return CommandResult("LOCK TABLE")
 
 
 def _show(session: SessionState, statement: Show) -> Result:

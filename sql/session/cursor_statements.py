@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ivm.errors import SqlError
@@ -14,17 +15,18 @@ from sql.session.state import SessionState
 from sql.session.subscribing import subscribe
 from sql.session.subscription import Subscription
 from sql.statements.queries import Query
-from sql.statements.results import CommandResult, Result
+from sql.statements.results import CommandResult, Result, RowsResult
 from sql.statements.statements import Close, Declare, Fetch, Subscribe
 
+Locked = Callable[[Query, Prepared, Request], Awaitable[RowsResult]]
 OF_ROWS: Final = ("21", "22", "P0")
 """The classes of errors that a row's expressions raise; others (cancels, limits, views that are down) end DECLARE."""
 
 
 async def declare(
-    session: SessionState, reads: Reads, statement: Declare, prepared: Prepared, request: Request
+    session: SessionState, reads: Reads, locked: Locked, statement: Declare, prepared: Prepared, request: Request
 ) -> Result:
-    """DECLARE. 25P01: a cursor without HOLD outside of a transaction block."""
+    """DECLARE. ``locked``: runs a query that locks rows. 25P01: a cursor without HOLD outside of a block."""
     transaction = session.running
     if not statement.hold and not session.in_any_block:
         raise SqlError("25P01", "DECLARE CURSOR can only be used in transaction blocks")
@@ -32,6 +34,9 @@ async def declare(
     source: Source
     if isinstance(statement.statement, Subscribe):
         source = await subscribe(session, reads, statement.statement, request)
+    elif statement.statement.locks:
+        found = await locked(statement.statement, prepared, request)
+        source = PortalRows(found.columns, found.rows, found.dictionary, found.tag)
     else:
         source = await _rows(reads, statement.statement, prepared, request)
     session.cursors.declare(statement, prepared.text, source, len(transaction.savepoints))

@@ -84,7 +84,7 @@ class Executor:
         if isinstance(statement, Definition):
             return await self._define(statement, prepared, request)
         match statement:
-            case Query() if prepared.bound.interpreted:
+            case Query() if prepared.bound.interpreted or statement.locks:
                 return await self._writes.query(statement, prepared, request)
             case Query():
                 return await reads.query(statement, prepared, request)
@@ -94,6 +94,8 @@ class Executor:
                 return await self._writes.compound(statement, prepared, request)
             case CallProcedure():
                 return await self._call(statement, prepared, request)
+            case bound.Lock():
+                return await self._writes.lock(statement)
             case bound.SetConstraints():
                 return await self._writes.set_constraints(statement)
             case bound.Truncate():
@@ -118,7 +120,7 @@ class Executor:
                 hint = "Use COPY (SUBSCRIBE …) TO STDOUT, or DECLARE c CURSOR FOR SUBSCRIBE … and FETCH."
                 raise unsupported("SUBSCRIBE as a statement of its own", hint=hint)
             case bound.Declare():
-                return await declare(session, reads, statement, prepared, request)
+                return await declare(session, reads, self._writes.query, statement, prepared, request)
             case bound.Fetch():
                 return await fetch(session, statement, request)
             case bound.Close():

@@ -8,7 +8,7 @@ from typing import Final
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, is_temporary
 from sql.session.state import SessionState
-from sql.settings.settings import MODES
+from sql.settings.settings import FRESH, MODES
 from sql.statements import statements as bound
 from sql.statements.definitions import Definition
 from sql.statements.statements import Modes, Statement
@@ -39,6 +39,7 @@ def set_variable(session: SessionState, name: str, value: str | None, local: boo
         raise
     if session.transaction is not None:
         session.transaction.read_only = settings.boolean("transaction_read_only")
+        session.transaction.fresh = settings.get("transaction_isolation") in FRESH
 
 
 def set_role(session: SessionState, key: str, value: str | None, local: bool) -> None:

@@ -13,10 +13,12 @@ from ivm.stops import movable
 from planner.expr.context import Context
 from planner.expr.scalar import Literal
 from planner.peek.direct import is_short
+from planner.physical.nodes import Plan
 from sql.coordination.prepared import Prepared, StaleError
 from sql.coordination.transaction import Transaction
 from sql.engine.clock import timestamp_now
 from sql.engine.overlay import OverlaidSnapshot, Pending
+from sql.engine.read_set import Reading as ReadingNote
 from sql.engine.served import Served
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
@@ -77,8 +79,6 @@ class Reads:
         """A query with its read point, ready to run. StaleError: it must be bound again."""
         session = self._session
         transaction = session.running
-        if statement.locking and transaction.is_block:
-            await transaction.write(lambda writer: None)
         own = self._unstepped_state(transaction, statement, prepared)
         published, pending = (await transaction.snapshot(), None) if own is None else own
         plan = prepared.plan_of(statement.rel, published)
@@ -108,10 +108,20 @@ class Reads:
             plan, prepared.inputs, statement.finishing, read_point, context, information,
             session.coordinator.engine.persistence, session.coordinator.budget, ignore, count, pending, served,
         )  # fmt: skip
+        if statement.as_of is None:
+            self.note(plan, prepared.inputs, context)
         broken = await self._broken_then(reading) if read_point.history else reading.broken()
         if broken:
             self._check_views(reading, broken)
         return reading
+
+    def note(self, plan: Plan, inputs: frozenset[int], context: Context) -> None:
+        """Have the transaction remember that it reads what a plan reads."""
+        transaction = self._session.running
+        if transaction.checks_reads and inputs:
+            dictionary = self._session.coordinator.engine.dictionary
+            again = replace(context, session=None, hold=None)
+            transaction.note_reading(ReadingNote(inputs, plan, lambda: replace(again, dictionary=dictionary.scratch())))
 
     async def served(
         self, inputs: frozenset[int], read_point: ReadPoint, fixed: bool = False
@@ -151,6 +161,8 @@ class Reads:
         needed."""
         writer = transaction.writer
         if writer is None or statement.as_of is not None or not self._session.coordinator.jobs.idle:
+            return None
+        if not transaction.enter(prepared.inputs):
             return None
         published = writer.as_stepped()
         if not prepared.planned(published):

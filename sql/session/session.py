@@ -227,7 +227,7 @@ class Session:
         state.interrupts.forget()
         state.pause = 0.0
         with state.interrupts.limited(state.settings.milliseconds("statement_timeout")):
-            state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE)
+            state.begin_implicit(Extent.STATEMENT if request.single else Extent.MESSAGE).begin_statement()
             with state.interrupts.interruptible():
                 try:
                     result = await self._executor.run(prepared, request)

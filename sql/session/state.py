@@ -26,11 +26,12 @@ from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.acting import Actor
 from sql.dml.triggers import TriggerCaller
 from sql.engine.clock import timestamp_now
+from sql.engine.row_locks import LockOwner
 from sql.engine.writer import Writer
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
-from sql.settings.settings import ROLE_OID, SESSION_OID, Settings
+from sql.settings.settings import FRESH, ROLE_OID, SESSION_OID, Settings
 from sql.statements.results import Notice
 from sql.system.state import CopyInfo, SessionInfo
 
@@ -136,7 +137,12 @@ class SessionState:
         self.settings.begin(modes)
         read_only = self.settings.boolean("transaction_read_only")
         now = timestamp_now()
-        self.transaction = Transaction(self.coordinator.jobs, now, extent, read_only)
+        settings = self.settings
+        fresh = settings.get("transaction_isolation") in FRESH
+        owner = LockOwner(self.backend_id)
+        self.transaction = Transaction(
+            self.coordinator.jobs, now, extent, read_only, fresh, owner, lambda: settings.milliseconds("lock_timeout")
+        )
         return self.transaction
 
     def begin_implicit(self, extent: Extent = Extent.MESSAGE) -> Transaction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ivm.errors import unsupported
+from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Rel, Values
@@ -22,16 +22,28 @@ from sql.dml.fast_insert import constant_source
 from sql.dml.merging import merge
 from sql.dml.triggers import check_unchanged
 from sql.engine.overlay import OverlaidSnapshot
+from sql.engine.read_set import Reading as ReadingNote
 from sql.engine.snapshot import MemorySnapshot, Published
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.session.information import SystemInformation, system_words
 from sql.session.reads import LIGHT_ROWS, Reads
 from sql.session.request import Request
+from sql.session.row_locking import lock_tables, locked
 from sql.session.state import SessionState
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
-from sql.statements.statements import Compound, DataChange, Delete, Insert, Merge, SetConstraints, Truncate, Update
+from sql.statements.statements import (
+    Compound,
+    DataChange,
+    Delete,
+    Insert,
+    Lock,
+    Merge,
+    SetConstraints,
+    Truncate,
+    Update,
+)
 
 
 class Writes:
@@ -83,10 +95,14 @@ class Writes:
         changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
         snapshot = self.snapshot(writer.snapshot(), context, information)
+        if self._session.running.checks_reads:
+            self._session.running.note_reading(ReadingNote(prepared.inputs))
         return CompoundRun(changer, snapshot, context, bounds).run(statement)
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
-        """Run a query that calls interpreted routines, which may change rows."""
+        """Run a query that calls interpreted routines, which may change rows, or that locks rows."""
+        if statement.as_of is not None and statement.locks:
+            raise unsupported("AS OF with FOR UPDATE or SHARE")
         if statement.as_of is not None:
             raise unsupported(f"AS OF in a query that calls function {prepared.bound.interpreted[0]}")
         coordinator = self._session.coordinator
@@ -101,6 +117,8 @@ class Writes:
         prepared.check_current(writer.catalog)
         context, information = self._reads.writing(writer, request)
         rows = self.source(writer, statement.rel, prepared, context, information)
+        if statement.locks:
+            return locked(writer, self._session.coordinator.keys, statement, rows, context)
         return finish(rows, statement.finishing, context)
 
     def apply(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
@@ -136,6 +154,7 @@ class Writes:
         over = self._unstepped(writer, rel, prepared, context, information)
         if over is not None:
             assert prepared.plan is not None
+            self._reads.note(prepared.plan, prepared.inputs, context)
             return run(prepared.plan, over, context, bounds)
         published = writer.snapshot(prepared.inputs if prepared.plan is not None else None)
         if writer.engine.rests and not (prepared.planned(published) and not prepared.overdue()):
@@ -145,6 +164,7 @@ class Writes:
             writer.engine.arrange(prepared.wishes)
             published = writer.snapshot()
             plan = prepared.plan_of(rel, published)
+        self._reads.note(plan, prepared.inputs, context)
         for relation in prepared.inputs:
             if relation in published.failures:
                 raise published.failures[relation]
@@ -158,6 +178,7 @@ class Writes:
     ) -> OverlaidSnapshot | None:
         """The snapshot that a short plan reads without a step after changes of the transaction; None: a step is
         needed."""
+        writer.catch_up(prepared.inputs)
         published = writer.as_stepped()
         if not prepared.planned(published):
             prepared.plan_of(rel, published)
@@ -186,6 +207,15 @@ class Writes:
         names = SearchPathReader(session.running.catalog, session.path(session.running.catalog))
         await session.running.write(lambda writer: set_constraints(writer, statement, names))
         return CommandResult("SET CONSTRAINTS")
+
+    async def lock(self, statement: Lock) -> Result:
+        """Run LOCK TABLE. Readers never wait for it: they read what is committed. 25P01: outside of a block."""
+        session = self._session
+        if not session.in_any_block:
+            raise SqlError("25P01", "LOCK TABLE can only be used in transaction blocks")
+        if statement.mode != "access share":
+            await session.running.write(lambda writer: lock_tables(writer, statement))
+        return CommandResult("LOCK TABLE")
 
     async def truncate(self, statement: Truncate, prepared: Prepared) -> Result:
         """Run TRUNCATE."""

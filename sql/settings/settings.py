@@ -36,7 +36,9 @@ REPORTED: Final = (
 )  # fmt: skip
 MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 """Settings of one transaction: every transaction begins with the default_… of each."""
-ISOLATION_LEVELS: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
+FRESH: Final = ("read committed", "read uncommitted")
+"""The isolation levels in which each statement reads the newest commits."""
+ISOLATION_LEVELS: Final = ("serializable", "repeatable read", *FRESH)
 """The levels that can be requested; a transaction always gets the first."""
 
 

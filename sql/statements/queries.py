@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ivm.words import SqlType
 from planner.expr.scalar import Scalar
 from planner.logical.nodes import Finishing, Rel
+from sql.catalog.catalog import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,21 @@ class OutputColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class LockedRows:
+    """Rows of a table that a query locks. ``columns``: where they stand among the query's columns, None for all rows of
+    the table; ``strength`` and ``wait``: as written, in lower case."""
+
+    table: Relation
+    columns: tuple[int, ...] | None
+    strength: str
+    wait: str
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """SELECT, VALUES, TABLE or WITH. ``as_of``: an expression without columns (bigint epoch or timestamptz).
 
-    ``locking``: FOR UPDATE or the like; a transaction takes the write token before it reads.
+    ``locks``: what FOR UPDATE and its like lock.
     """
 
     rel: Rel
@@ -31,4 +43,4 @@ class Query:
     columns: tuple[OutputColumn, ...]
     as_of: Scalar | None = None
     as_of_at_least: bool = False
-    locking: bool = False
+    locks: tuple[LockedRows, ...] = ()

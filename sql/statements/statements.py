@@ -439,10 +439,11 @@ class SetConstraints:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """LOCK TABLE; ``mode``: in lower case."""
+    """LOCK TABLE of these tables; ``mode``: in lower case."""
 
     tables: tuple[Relation, ...]
     mode: str
+    nowait: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class _Tail:
     offset: nodes.Expr | None = None
     as_of: nodes.Expr | None = None
     as_of_at_least: bool = False
-    locking: tuple[tuple[str, int], ...] | None = None
+    locking: tuple[nodes.Locking, ...] = ()
     ties: bool = False
 
     def is_empty(self) -> bool:
@@ -219,7 +219,7 @@ class QueryGrammar(TableGrammar):
                 tail.offset = self.expression()
                 self.accept_one_of("row", "rows")
             elif self.is_word("for"):
-                tail.locking = self._locking()
+                tail.locking = (*tail.locking, self._locking())
             else:
                 break
         if tail.as_of is None and self.is_as_of():
@@ -247,15 +247,15 @@ class QueryGrammar(TableGrammar):
         self.expect("only")
         return count, False
 
-    def _locking(self) -> tuple[tuple[str, int], ...]:
-        """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``: its tables."""
+    def _locking(self) -> nodes.Locking:
+        """``FOR UPDATE | NO KEY UPDATE | SHARE | KEY SHARE [OF table, …] [NOWAIT | SKIP LOCKED]``."""
         token = self.advance()
-        if not any(self.accept(*words) for words in _LOCKS):
+        strength = next((" ".join(words) for words in _LOCKS if self.accept(*words)), None)
+        if strength is None:
             raise self.error()
         tables = self.listed(self.located_name) if self.accept("of") else ()
-        if self.is_word("nowait") or self.is_word("skip", "locked"):
-            raise self.refusal(f"FOR UPDATE {self.token.value.upper()}", token)
-        return tables
+        wait = next((" ".join(words) for words in (("nowait",), ("skip", "locked")) if self.accept(*words)), "")
+        return nodes.Locking(strength, tables, wait, token.start)
 
     def with_clause(self) -> nodes.With | None:
         at = self.token.start

@@ -384,10 +384,26 @@ class SetQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Locking:
+    """``FOR strength [OF table, …] [NOWAIT | SKIP LOCKED]``. ``tables``: with where each stands; ``wait``: "", "nowait"
+    or "skip locked"."""
+
+    strength: str
+    tables: tuple[tuple[str, int], ...]
+    wait: str
+    at: int
+
+    @property
+    def clause(self) -> str:
+        """How messages name it."""
+        return f"FOR {self.strength.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query's body with its WITH, ORDER BY, LIMIT, OFFSET, AS OF and FOR UPDATE.
 
-    ``locking``: FOR UPDATE or SHARE, with the tables after OF and where each stands. ``ties``: FETCH FIRST … WITH TIES.
+    ``locking``: FOR UPDATE, SHARE and their like. ``ties``: FETCH FIRST … WITH TIES.
     """
 
     body: QueryBody
@@ -398,7 +414,7 @@ class Query:
     offset: Expr | None = None
     as_of: Expr | None = None
     as_of_at_least: bool = False
-    locking: tuple[tuple[str, int], ...] | None = None
+    locking: tuple[Locking, ...] = ()
     ties: bool = False
 
 

@@ -160,6 +160,7 @@ class LockStatement:
 
     names: tuple[TableName, ...]
     mode: str
+    nowait: bool = False
 
 
 @dataclass(frozen=True, slots=True)

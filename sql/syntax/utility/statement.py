@@ -509,5 +509,4 @@ class StatementGrammar(AlterGrammar):
             mode = " ".join(words)
         if mode not in LOCK_MODES:
             raise self.error()
-        self.accept("nowait")
-        return nodes_statements.LockStatement(names, mode)
+        return nodes_statements.LockStatement(names, mode, self.accept("nowait"))

@@ -89,7 +89,7 @@ def test_a_view_with_a_negative_count_is_filled_anew(server: Server, monkeypatch
 
 
 def test_a_block_that_reads_it_fails_and_the_view_heals(server: Server) -> None:
-    """The transaction holds the write token, so the view is filled after its end."""
+    """The view is filled after its end at the latest."""
     client = server.client()
     client.run("BEGIN")
     client.run("INSERT INTO t VALUES (4, 3.5)")

@@ -103,7 +103,7 @@ def test_temporary_tables_go_with_their_session(server: Server, client: Client) 
     assert client.state("SELECT * FROM copied") == "42P01"
 
 
-def test_for_update_takes_the_write_token(server: Server, client: Client) -> None:
+def test_for_update_locks_rows(server: Server, client: Client) -> None:
     client.run("CREATE TABLE t (a int PRIMARY KEY, b int)")
     client.run("INSERT INTO t VALUES (1, 1)")
     other = server.client()
@@ -119,7 +119,7 @@ def test_for_update_takes_the_write_token(server: Server, client: Client) -> Non
     assert client.state("SELECT b FROM t FOR UPDATE OF x") == "42P01"
     assert client.state("SELECT 1 UNION SELECT 2 FOR UPDATE") == "0A000"
     assert client.state("SELECT * FROM (SELECT * FROM t FOR UPDATE) q") == "0A000"
-    assert client.state("SELECT * FROM t FOR UPDATE SKIP LOCKED") == "0A000"
+    assert client.rows("SELECT * FROM t FOR UPDATE SKIP LOCKED") == [("1", "12")]
 
 
 def test_several_columns_take_a_row_or_a_subquery(client: Client) -> None:

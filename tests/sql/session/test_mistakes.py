@@ -51,7 +51,6 @@ OURS: Final = {
     "CREATE EVENT TRIGGER x ON ddl_command_start EXECUTE FUNCTION f()": ("0A000", "event triggers", ""),
     "CREATE RULE r AS ON INSERT TO people DO NOTHING": ("0A000", "rules", ""),
     "CREATE PUBLICATION p FOR ALL TABLES": ("0A000", "CREATE PUBLICATION", ""),
-    "LOCK TABLE people": ("0A000", "LOCK", ""),
     "CREATE MATERIALIZED VIEW v AS SELECT now() AS n": ("0A000", "now()", "Its result changes"),
     "SUBSCRIBE totals": ("0A000", "SUBSCRIBE", "COPY (SUBSCRIBE"),
     "COPY people FROM '/etc/passwd'": ("42501", "", "--files"),

@@ -1,0 +1,111 @@
+"""What transactions have read, and what has been committed since.
+
+A transaction that promises to be serializable may commit if no commit since its snapshot has changed what it has read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ivm.rows import Words
+from planner.expr.context import Context
+from planner.peek.affected import may_read
+from planner.physical.nodes import Plan
+from storage.stored import History
+
+GROUPS: Final = 4096
+"""The most groups of commits that are remembered."""
+WORDS: Final = 1 << 22
+"""The most words of their rows."""
+STATEMENTS: Final = 256
+"""The most statements of a transaction that are remembered one by one."""
+LARGE: Final = 10_000
+"""The most rows of a relation in a group that are remembered; more are taken for all rows there may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A statement's plan over ``relations``; ``context`` makes one with its parameters, to compute its keys again.
+
+    Without a plan all of the relations has been read.
+    """
+
+    relations: frozenset[int]
+    plan: Plan | None = None
+    context: Callable[[], Context] | None = None
+
+    def meets(self, relation: int, rows: Words | None) -> bool:
+        """Whether it may have read one of these rows, or (None) any rows, of a relation."""
+        if relation not in self.relations:
+            return False
+        if rows is None or self.plan is None or self.context is None:
+            return True
+        return may_read(self.plan, relation, rows, self.context())
+
+
+@dataclass(slots=True)
+class ReadSet:
+    """What a transaction has read. ``whole``: relations of which everything is taken for read."""
+
+    readings: list[Reading] = field(default_factory=list)
+    whole: set[int] = field(default_factory=set)
+
+    def copy(self) -> ReadSet:
+        return ReadSet(list(self.readings), set(self.whole))
+
+    def __bool__(self) -> bool:
+        return bool(self.readings or self.whole)
+
+    @property
+    def relations(self) -> set[int]:
+        return self.whole.union(*(r.relations for r in self.readings))
+
+    def add(self, reading: Reading) -> None:
+        if not reading.relations - self.whole:
+            return
+        if reading.plan is None or len(self.readings) >= STATEMENTS:
+            self.whole |= reading.relations
+        else:
+            self.readings.append(reading)
+
+    def meets(self, relation: int, rows: Words | None) -> bool:
+        """Whether one of these rows of a relation may have been read."""
+        return relation in self.whole or any(r.meets(relation, rows) for r in self.readings)
+
+
+class RecentCommits:
+    """The changes of the last groups of commits, by the ordinals at which they ended."""
+
+    def __init__(self) -> None:
+        self._groups: deque[tuple[int, dict[int, Words | None]]] = deque()
+        self._words = 0
+        self._forgotten = 0
+        """The newest ordinal that is no longer remembered."""
+
+    def add(self, ordinal: int, changes: Mapping[int, History]) -> None:
+        """Remember a group that ends at an ordinal."""
+        kept = {relation: None if len(h.rows) > LARGE else h.rows for relation, h in changes.items()}
+        self._groups.append((ordinal, kept))
+        self._words += _words(kept)
+        while self._words > WORDS or len(self._groups) > GROUPS:
+            self._forgotten, gone = self._groups.popleft()
+            self._words -= _words(gone)
+
+    def conflicts(self, reads: ReadSet, since: int) -> bool:
+        """Whether a commit after an ordinal has changed what was read; true if that is no longer known."""
+        if since < self._forgotten:
+            return True
+        wanted = reads.relations
+        for ordinal, changes in reversed(self._groups):
+            if ordinal <= since:
+                break
+            if any(reads.meets(relation, rows) for relation, rows in changes.items() if relation in wanted):
+                return True
+        return False
+
+
+def _words(changes: Mapping[int, Words | None]) -> int:
+    return sum(rows.size for rows in changes.values() if rows is not None)
