@@ -38,8 +38,9 @@ def without_void(b: Binder, node: nodes.Apply) -> nodes.Apply:
     declared = b.env.parameters.types
 
     def is_void(arg: nodes.Expr) -> bool:
-        if isinstance(arg, nodes.Cast) and isinstance(arg.expr, Param):
-            return arg.type.name == "void"
+        if isinstance(arg, nodes.Cast) and isinstance(arg.expr, Param) and arg.type.name == "void":
+            b.bind(arg)  # it counts as a parameter all the same
+            return True
         known = declared[arg.index - 1] if isinstance(arg, Param) and 0 < arg.index <= len(declared) else None
         return known is not None and known.kind is Kind.VOID
 

@@ -459,3 +459,7 @@ def test_activity_tells_what_runs_since_when(server: Server, client: Client) -> 
 
 def test_parameters_of_type_void_are_no_arguments(client: Client) -> None:
     assert client.run("PREPARE without (void) AS SELECT upper($1::void, 'x'), lower('Y', $1)") == "PREPARE"
+    types = "SELECT parameter_types::text FROM pg_prepared_statements WHERE name = "
+    assert client.rows(f"{types}'without'") == [("{void}",)]
+    client.run("PREPARE inferred AS SELECT upper('x', $1::void)")
+    assert client.rows(f"{types}'inferred'") == [("{void}",)]
