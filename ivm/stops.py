@@ -7,6 +7,7 @@ pass, and the end of ``stoppable`` raises its error.
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -68,6 +69,7 @@ def stoppable(cancel: Stop | None, budget: Budget = NO_BUDGET) -> Iterator[None]
         limits.cancel, limits.budget = before
         if limits.large and before[1] is NO_BUDGET:
             limits.large = False
+            gc.collect(1)  # an error's frames and what they hold refer to each other
             give_back()
 
 
