@@ -69,10 +69,11 @@ def test_a_comment_is_shown_until_it_goes(client: Client, named: str, shown: str
     assert client.run(f"COMMENT ON {named} IS 'it''s this'") == "COMMENT"
     assert client.rows(f"SELECT {shown}") == [("it's this",)]
     shared = named.startswith("DATABASE")
-    assert client.rows(f"SELECT description FROM pg_{'sh' if shared else ''}description") == [("it's this",)]
+    found = f"SELECT description FROM pg_{'sh' if shared else ''}description WHERE description = 'it''s this'"
+    assert client.rows(found) == [("it's this",)]
     client.run(f"COMMENT ON {named} IS NULL")
     assert client.rows(f"SELECT {shown}") == [(None,)]
-    assert client.rows("SELECT description FROM pg_description") == []
+    assert client.rows(found) == []
 
 
 @pytest.mark.parametrize(("named", "state", "message"), MISTAKES)
@@ -104,7 +105,8 @@ def test_comments_follow_columns_and_last(tmp_path: Path) -> None:
     client.run("ALTER TABLE t ALTER a TYPE bigint, ADD e int")
     server.restart()
     client = server.client()
-    assert client.sorted("SELECT objsubid, description FROM pg_description") == [("1", "of a"), ("2", "of c")]
+    own = "SELECT objsubid, description FROM pg_description WHERE objoid >= 16384"
+    assert client.sorted(own) == [("1", "of a"), ("2", "of c")]
     client.run("DROP TABLE t")
-    assert client.rows("SELECT * FROM pg_description") == []
+    assert client.rows(own) == []
     server.close()
