@@ -19,7 +19,7 @@ from sql.admission.tls import Tls
 from sql.pgwire.messages import ProtocolError
 from sql.pgwire.messages_backend import ENCRYPTS, REFUSED, AuthenticationSasl, NegotiateProtocolVersion, SaslStage
 from sql.pgwire.messages_frontend import SaslInitial
-from sql.pgwire.messages_opening import SSL_REQUEST_CODE, CancelRequest, EncryptionRequest, Startup
+from sql.pgwire.messages_opening import NEWEST_MINOR, SSL_REQUEST_CODE, CancelRequest, EncryptionRequest, Startup
 from sql.pgwire.protocol import Phase, ServerProtocol
 from sql.pgwire.startup import Opened, open_session
 from sql.system.state import TlsInfo
@@ -151,8 +151,8 @@ class Entrance:
         self.login = Login(self._gate, self.client, self.opened.database, self.opened.user)
         mechanisms = self.login.begin()
         told = b""
-        if startup.minor > 0 or self.opened.unknown:
-            told = NegotiateProtocolVersion(0, self.opened.unknown).encode()
+        if startup.minor > NEWEST_MINOR or self.opened.unknown:
+            told = NegotiateProtocolVersion(min(startup.minor, NEWEST_MINOR), self.opened.unknown).encode()
         if self.login.admission is not None:
             return self._admit(self.login.admission, told)
         self._way = _Way.PROOF

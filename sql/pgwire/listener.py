@@ -30,6 +30,9 @@ from sql.pgwire.startup import REPORTED
 
 log = logging.getLogger("freshet.wire")
 
+SHORT_KEY: Final = 4
+LONG_KEY: Final = 32
+"""Bytes of the key for cancelling, before protocol 3.2 and from there on."""
 TERMINATED: Final = SqlError("57P01", "terminating connection due to administrator command")
 READ_HIGH: Final = 1 << 21
 """Reading pauses above this many unprocessed bytes, unless a single message is longer."""
@@ -260,7 +263,7 @@ class ClientConnection(asyncio.Protocol):
         self.session = session
         session.signalled = self._signalled
         self._tell_addresses(session)
-        self._server.register(self, session.backend_id)
+        self._server.register(self, session.backend_id, LONG_KEY if admitted.startup.minor >= 2 else SHORT_KEY)
         who = (session.backend_id, opened.user, opened.database, opened.application)
         audit.authorized(self._entrance.client, *who, admission)
         out = [AUTHENTICATION_OK]
@@ -325,10 +328,10 @@ class Server:
         number: int = self._listening.sockets[0].getsockname()[1]
         return number
 
-    def register(self, connection: ClientConnection, backend_id: int) -> None:
-        """Assigns a connection the key that a CancelRequest must present."""
+    def register(self, connection: ClientConnection, backend_id: int, length: int) -> None:
+        """Assigns a connection the key, of that many bytes, that a CancelRequest must present."""
         connection.backend_id = backend_id
-        connection.secret = secrets.token_bytes(4)
+        connection.secret = secrets.token_bytes(length)
         self.keys[connection.backend_id] = connection
 
     def cancel_by_key(self, request: CancelRequest) -> None:

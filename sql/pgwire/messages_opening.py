@@ -9,6 +9,8 @@ from typing import Final
 from sql.pgwire.messages import INT32, ProtocolError, cstring, finish, string_at
 
 PROTOCOL_MAJOR: Final = 3
+NEWEST_MINOR: Final = 2
+"""Protocol 3.2, of PostgreSQL 18: keys for cancelling may be long."""
 SSL_REQUEST_CODE: Final = 80877103
 GSS_REQUEST_CODE: Final = 80877104
 CANCEL_REQUEST_CODE: Final = 80877102
@@ -76,7 +78,7 @@ class Startup:
 
 def unsupported_version(major: int, minor: int) -> ProtocolError:
     """0A000, which ends the connection."""
-    message = f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.0"
+    message = f"unsupported frontend protocol {major}.{minor}: server supports 3.0 to 3.{NEWEST_MINOR}"
     return ProtocolError(message, sqlstate="0A000", fatal=True)
 
 

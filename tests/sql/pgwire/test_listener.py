@@ -112,11 +112,30 @@ def test_startup_tells_parameters_and_key(raw: Raw) -> None:
 
 
 def test_a_newer_minor_version_is_negotiated(running: Running) -> None:
-    connection = Raw(running, 2, (("_pq_.x", "y"),))
-    kind, body = connection.start[0]
-    assert kind == "v"
-    assert back.NegotiateProtocolVersion.decode(body) == back.NegotiateProtocolVersion(0, ("_pq_.x",))
-    connection.close()
+    for asked, told, extra in ((0, 0, "_pq_.x"), (2, 2, "_pq_.x"), (9999, 2, "")):
+        connection = Raw(running, asked, ((extra, "y"),) if extra else ())
+        kind, body = connection.start[0]
+        assert kind == "v"
+        options = (extra,) if extra else ()
+        assert back.NegotiateProtocolVersion.decode(body) == back.NegotiateProtocolVersion(told, options)
+        connection.close()
+
+
+def test_keys_for_cancelling_are_long_from_3_2_on(running: Running) -> None:
+    for minor, length in ((0, 4), (2, 32), (9, 32)):
+        connection = Raw(running, minor)
+        assert minor == 9 or connection.start[0][0] == "R"
+        key = next(back.BackendKeyData.decode(body) for kind, body in connection.start if kind == "K")
+        assert len(key.secret) == length
+        connection.send(front.Query("sleep"))
+        time.sleep(0.3)
+        for secret in (key.secret[:4] + b"x", key.secret):
+            with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
+                plain.sendall(opening.CancelRequest(key.backend_id, secret).encode())
+                assert plain.recv(1) == b""
+        body = next(body for kind, body in iter(connection.read, None) if kind == "E")
+        assert b"57014" in body
+        connection.close()
 
 
 def test_encryption_is_refused_and_startup_goes_on(running: Running) -> None:
