@@ -19,7 +19,7 @@ OBJECTS = (
     ("INDEX i", "obj_description('i'::regclass, 'pg_class')"),
     ("INDEX t_pkey", "obj_description('t_pkey'::regclass, 'pg_class')"),
     ("SEQUENCE s", "obj_description('s'::regclass)"),
-    ("SCHEMA public", "obj_description('public'::regnamespace, 'pg_namespace')"),
+    ("SCHEMA shown", "obj_description('shown'::regnamespace, 'pg_namespace')"),
     ("TYPE mood", "obj_description((SELECT oid FROM pg_type WHERE typname = 'mood'), 'pg_type')"),
     ("FUNCTION f(int)", "obj_description((SELECT oid FROM pg_proc WHERE proname = 'f'), 'pg_proc')"),
     ("DATABASE db", "shobj_description((SELECT oid FROM pg_database), 'pg_database')"),
@@ -55,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "CREATE VIEW v AS SELECT b FROM t",
         "CREATE MATERIALIZED VIEW m AS SELECT b FROM t",
         "CREATE SEQUENCE s",
+        "CREATE SCHEMA shown",
         "CREATE TYPE mood AS ENUM ('good')",
         "CREATE FUNCTION f(int) RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ):
