@@ -115,6 +115,11 @@ class Dataflow(Network):
         return self._context.running
 
     @property
+    def calls(self) -> int:
+        """How often operators have been called in Python so far. May be asked on any thread."""
+        return self._context.called
+
+    @property
     def newest(self) -> int:
         """The newest ordinal whose updates a step has started on."""
         return self._context.newest

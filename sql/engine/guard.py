@@ -9,6 +9,7 @@ its time limit, and is then taken down with an error
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ PATIENCE_SECONDS: Final = 0.015
 """How long a loop may keep others waiting; a view that has come back is given more. It is asked every 20 ms."""
 MOST_PATIENCE: Final = 128.0
 """The most times ``PATIENCE_SECONDS`` that a loop may be given: two seconds."""
+EVALUATE_SECONDS: Final = 1.0
+"""How long an operator may evaluate expressions while others wait."""
+_EVALUATOR: Final = "/planner/expr/evaluate/"
 ASKED_SECONDS: Final = 1.0
 """A loop has asked within this time if it is one that runs."""
 
@@ -64,6 +68,24 @@ class Bound(Enum):
     """The time limit, after which the view is filled beside the engine."""
 
 
+class OneStop:
+    """A stop for one of those who ask (``ivm.stops.Stop``)."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        self._set = True
+
+    def clear(self) -> None:
+        self._set = False
+
+    def is_set(self) -> bool:
+        """Whether whoever asks is to stop; the next one goes on."""
+        found, self._set = self._set, False
+        return found
+
+
 class Watch:
     """Bounds steps. Loops ask by ``too_slow``; everything else ends through ``interrupt``, and ``reason`` then tells
     why.
@@ -74,8 +96,13 @@ class Watch:
 
     def __init__(self, interrupt: threading.Event) -> None:
         self._interrupt = interrupt
-        self.overdue = threading.Event()
-        """Set with ``interrupt``, which cancels set too: a cancel takes no view down for a commit that is made."""
+        self.overdue = OneStop()
+        """Set with ``interrupt``, which cancels set too: a cancel takes no view down for a commit that is made. Set
+        alone for an operator that evaluates for long while others wait."""
+        self._thread = 0
+        self._evaluates: tuple[int, float] | None = None
+        """Since when the same operator has been evaluating: how often operators had been called, and the time."""
+        self.calls: Callable[[], int] = lambda: 0
         self._deadline: float | None = None
         """Of what runs outside of loops, in monotonic seconds."""
         self._limit = STEP_SECONDS
@@ -95,6 +122,7 @@ class Watch:
         self._limit = self.seconds if seconds is None else seconds
         self._bound = bound
         self._waited_since = None
+        self._thread, self._evaluates = threading.get_ident(), None
         self._deadline = time.monotonic() + self._limit
         try:
             yield
@@ -134,8 +162,27 @@ class Watch:
     def _run(self) -> None:
         while not self._stopped.wait(POLL_SECONDS):
             deadline, now = self._deadline, time.monotonic()
-            if deadline is not None and now > max(deadline, self._asked + ASKED_SECONDS):
+            if deadline is None:
+                continue
+            if now > max(deadline, self._asked + ASKED_SECONDS):
                 self._interrupt_with(self._late())
+            elif self._bound is Bound.COMMIT and self._evaluates_long(now) and self.others_wait():
+                self._evaluates = None
+                self.reason = ParkedError("A function of it took long while others waited.")
+                self.overdue.set()
+
+    def _evaluates_long(self, now: float) -> bool:
+        """Whether one operator has been evaluating expressions for ``EVALUATE_SECONDS``."""
+        calls = self.calls()
+        frame = sys._current_frames().get(self._thread)
+        while frame is not None and _EVALUATOR not in frame.f_code.co_filename:
+            frame = frame.f_back
+        if frame is None:
+            self._evaluates = None
+            return False
+        if self._evaluates is None or self._evaluates[0] != calls:
+            self._evaluates = calls, now
+        return now - self._evaluates[1] > EVALUATE_SECONDS
 
     def _interrupt_with(self, reason: SqlError) -> None:
         self.reason = reason

@@ -115,6 +115,7 @@ class EngineState:
         self._next_id = catalog.next_id
         self.watch = Watch(self.dataflow.cancel)
         self.dataflow.limit_loops(self.watch.too_slow)
+        self.watch.calls = lambda: self.dataflow.calls
         self.head: Root = self.dataflow.publish()
         self.published = self.root()
 

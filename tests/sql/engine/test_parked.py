@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from planner.expr.evaluate import calls
 from sql.coordination import refilling
 from tests.support.sessions import Client, Server
 
@@ -119,6 +121,31 @@ def test_a_step_that_is_slow_but_ends(server: Server) -> None:
     assert client.rows("SELECT count(*), max(n) FROM reached") == [("104", "200")]
     assert client.rows("VERIFY MATERIALIZED VIEW reached") == []
     assert [loop.patience for loop in server.coordinator.engine.dataflow._root.loops()] == [2.0]
+
+
+def test_a_function_that_takes_long(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the view that it is in waits, and is complete once it is filled."""
+    client, poll = server.client(), calls.poll
+    client.run("CREATE TABLE n (x int)")
+    client.run("CREATE MATERIALIZED VIEW slowly AS SELECT md5(x::text) AS y FROM n")
+    client.run("CREATE MATERIALIZED VIEW quickly AS SELECT x + 1 AS y FROM n")
+
+    def slow() -> None:
+        if threading.current_thread().name == "engine":
+            time.sleep(0.02)
+        poll()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(calls, "poll", slow)
+        _park(server, "INSERT INTO n SELECT generate_series(1, 600)")
+        assert client.rows("SELECT count(*) FROM quickly") == [("600",)]
+        assert client.rows("SELECT count(*), count(DISTINCT y) FROM slowly") == [("600", "600")]
+    assert server.coordinator.engine.failing.patience_of(_id(server, "slowly")) == 2
+    assert server.coordinator.engine.failing.patience_of(_id(server, "quickly")) == 1
+
+
+def _id(server: Server, name: str) -> int:
+    return next(r.id for r in server.coordinator.engine.catalog.relations.values() if r.name == name)
 
 
 def test_a_view_that_is_filled_can_be_dropped(server: Server) -> None:
