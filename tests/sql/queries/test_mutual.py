@@ -146,6 +146,7 @@ def test_a_view_past_its_limit_has_an_error_and_heals(server: Server, a: Client)
     assert a.rows("SELECT * FROM freshet.view_errors") == expected
     server.restart()
     b = server.client()
+    assert b.state("SELECT * FROM n") == "54001"  # once it is filled
     assert b.rows("SELECT * FROM freshet.view_errors") == expected
     b.run("INSERT INTO e VALUES (5, 6), (6, 7)")
     assert (b.error("SELECT * FROM m").detail or "").endswith("+(1, 5), +(2, 6), +(3, 7).")
@@ -227,7 +228,7 @@ def test_a_view_that_runs_away_is_dropped_at_once(server: Server, a: Client) -> 
 
 
 def test_a_drop_does_not_end_the_loop_of_another_view(server: Server, a: Client) -> None:
-    """DROP waits if the running loop belongs to another view."""
+    """DROP waits if the running loop belongs to another view, until that is left to be filled beside the engine."""
     b = server.client()
     a.run("INSERT INTO e SELECT i, i + 1 FROM generate_series(1, 400) i")
     a.run(f"CREATE MATERIALIZED VIEW m AS {block(REACH, 'SELECT * FROM r')}")
@@ -239,7 +240,7 @@ def test_a_drop_does_not_end_the_loop_of_another_view(server: Server, a: Client)
     assert a.run("DROP MATERIALIZED VIEW other") == "DROP MATERIALIZED VIEW"
     assert a.run("DROP MATERIALIZED VIEW same") == "DROP MATERIALIZED VIEW"
     change.join()
-    assert engine.failures == {}
+    assert {error.sqlstate for error in engine.failures.values()} <= {"55000"}
     assert a.rows("VERIFY MATERIALIZED VIEW m") == []
 
 
