@@ -81,6 +81,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
         tuple(options.sinks), options.safe_mode,
     )  # fmt: skip
+    coordinator.most_sessions = options.max_connections
     gate = await open_gate(coordinator, options, password, lambda text: say(f"freshet: {text}"))
     Sources(coordinator)
     try:

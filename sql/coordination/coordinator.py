@@ -32,6 +32,7 @@ from sql.engine.clock import EpochClock
 from sql.engine.engine import Engine
 from sql.engine.persist import Persistence, Tuning
 from sql.engine.scratch import remove_scratch
+from sql.settings.limits import MOST_SESSIONS
 from storage.spark.session import SparkSettings
 
 T = TypeVar("T")
@@ -70,6 +71,7 @@ class Coordinator:
         self.statements = Statements()
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[OpenSession] = set()
+        self.most_sessions = MOST_SESSIONS
         self.closing: list[Callable[[], Awaitable[None]]] = []
         """Called first when the server shuts down; services on top of the coordinator register their shutdown here."""
         self.sources: Mapping[int, SourceStatus] | None = None

@@ -31,6 +31,7 @@ from sql.engine.writer import Writer
 from sql.session.cursors import Cursor, Cursors
 from sql.session.interrupts import Interrupts
 from sql.session.portal import NamedStatement, Portal
+from sql.settings.limits import RESERVED
 from sql.settings.settings import FRESH, ROLE_OID, SESSION_OID, Settings
 from sql.statements.results import Notice
 from sql.system.state import CopyInfo, SessionInfo
@@ -74,7 +75,7 @@ class SessionState:
         self.user = user
         self.database = database
         self.login = login(coordinator, user, database, admission)
-        self.settings = _starting_settings(user, parameters, self.is_superuser(self.login))
+        self.settings = _starting_settings(user, parameters, self.is_superuser(self.login), coordinator.most_sessions)
         self.acting: list[int] = []
         """The owners of the functions with SECURITY DEFINER that are running."""
         self.notices: list[Notice] = []
@@ -249,13 +250,14 @@ class SessionState:
 def login(coordinator: Coordinator, user: str, database: str, admission: Admission) -> int:
     """The role that a user connects as: as long as there are no rules, the bootstrap superuser for a name that is no
     role's. Raises 28000 for such a name else, and for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond
-    its limit."""
+    its limit or the server's."""
     access = coordinator.engine.published.catalog.access
     found = access.named(user)
     if admission is OWN:
         return BOOTSTRAP_ID
     if found is None:
         if admission.anybody:
+            _check_room(coordinator, superuser=True)
             return BOOTSTRAP_ID
         raise SqlError("28000", f'role "{user}" does not exist')
     if not found.login:
@@ -263,13 +265,24 @@ def login(coordinator: Coordinator, user: str, database: str, admission: Admissi
     if not access.has(found.oid, DATABASE_OBJECT, "c"):
         detail = "User does not have CONNECT privilege."
         raise SqlError("42501", f'permission denied for database "{database}"', detail)
+    _check_room(coordinator, superuser=found.superuser)
     connected = sum(session.info().role == found.oid for session in coordinator.sessions)
     if not found.superuser and 0 <= found.limit <= connected:
         raise SqlError("53300", f'too many connections for role "{user}"')
     return found.oid
 
 
-def _starting_settings(user: str, parameters: dict[str, str], superuser: bool) -> Settings:
+def _check_room(coordinator: Coordinator, *, superuser: bool) -> None:
+    """53300 when there are as many sessions as may be; the last ones are kept for superusers."""
+    left = coordinator.most_sessions - len(coordinator.sessions)
+    if left <= 0:
+        raise SqlError("53300", "sorry, too many clients already")
+    if not superuser and left <= RESERVED:
+        message = "remaining connection slots are reserved for non-replication superuser connections"
+        raise SqlError("53300", message)
+
+
+def _starting_settings(user: str, parameters: dict[str, str], superuser: bool, most: int) -> Settings:
     """The settings of a new session, whose values become its defaults. Unknown ones are ignored."""
     settings = Settings()
     for name, value in parameters.items():
@@ -279,5 +292,7 @@ def _starting_settings(user: str, parameters: dict[str, str], superuser: bool) -
             except SqlError as error:
                 if error.sqlstate != "42704":
                     raise
-    settings.become_defaults(session_authorization=user, is_superuser="on" if superuser else "off")
+    settings.become_defaults(
+        session_authorization=user, is_superuser="on" if superuser else "off", max_connections=str(most)
+    )
     return settings

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from sql.settings.limits import MOST_SESSIONS, RESERVED
+
 UNITS: Final = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "kb": 10**3, "mb": 10**6, "gb": 10**9}
 
 
@@ -32,6 +34,13 @@ def parse_workers(text: str) -> int:
     return int(text)
 
 
+def parse_sessions(text: str) -> int:
+    """A number of sessions."""
+    if not text.isascii() or not text.isdigit() or not RESERVED < int(text) <= 262_143:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of sessions: write {RESERVED + 1} to 262143")
+    return int(text)
+
+
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="freshet", description="A SQL server that keeps views up to date.")
@@ -45,6 +54,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sinks", action="append", default=[], metavar="DIR|URI",
                         help="a folder, or the beginning of an object store's URIs, that CREATE SINK and COPY … TO "
                              "may write under; may be given several times")  # fmt: skip
+    parser.add_argument("--max-connections", type=parse_sessions, default=MOST_SESSIONS, metavar="N",
+                        help="sessions at a time, the last 3 for superusers (default: %(default)s)")  # fmt: skip
     parser.add_argument("--workers", type=parse_workers, default=1,
                         help="threads that share large pieces of a step (default: %(default)s)")  # fmt: skip
     parser.add_argument("--python", action="store_true", help="let clients create aggregates in Python: any code")

@@ -26,6 +26,7 @@ from sql.settings.checks import (
     timezone,
 )
 from sql.settings.date_style import date_style
+from sql.settings.limits import MOST_SESSIONS, RESERVED
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
 from storage.types.text_style import TextFormats
 
@@ -88,6 +89,7 @@ _SETTINGS: Final = (
     _Setting("lc_collate", "C"),
     _Setting("lc_ctype", "C"),
     _Setting("lock_timeout", "0", duration),
+    _Setting("max_connections", str(MOST_SESSIONS)),
     _Setting("max_function_args", "100"),
     _Setting("max_identifier_length", "63"),
     _Setting("max_index_keys", "32"),
@@ -102,6 +104,7 @@ _SETTINGS: Final = (
     _Setting("server_version", SERVER_VERSION),
     _Setting("server_version_num", "150000"),
     _Setting("session_authorization", ""),
+    _Setting("superuser_reserved_connections", str(RESERVED)),
     _Setting("standard_conforming_strings", "on", only("on")),
     _Setting("statement_timeout", "0", duration),
     _Setting("synchronous_commit", "on", anything),

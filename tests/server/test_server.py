@@ -102,7 +102,7 @@ def _delete_and_fail(connection: psycopg.Connection[tuple[object, ...]]) -> None
 def test_help_and_bad_flags(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "server.py")]
     done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
-    for flag in ("--host", "--port", "--data", "--memory", "--files", "--workers"):
+    for flag in ("--host", "--port", "--data", "--memory", "--files", "--workers", "--max-connections"):
         assert flag in done.stdout
     bad = subprocess.run([*command, "--memory", "lots"], capture_output=True, text=True, check=False)
     assert bad.returncode == 2

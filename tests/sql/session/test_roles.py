@@ -236,3 +236,26 @@ def test_a_dump_may_ask_for_subscriptions(server: Server) -> None:
     assert client.rows("SELECT count(*) FROM pg_subscription WHERE subdbid = 5") == [("0",)]
     client.run("RESET ROLE; DROP ROLE dumper")
     client.close()
+
+
+def test_the_server_has_a_limit_of_sessions(server: Server, client: Client) -> None:
+    client.run("CREATE ROLE one_of_many LOGIN")
+    before = server.coordinator.most_sessions
+    try:
+        server.coordinator.most_sessions = len(server.coordinator.sessions) + 3
+        with pytest.raises(SqlError) as refusal:
+            server.client("one_of_many")
+        assert refusal.value.sqlstate == "53300"
+        assert refusal.value.message.startswith("remaining connection slots are reserved")
+        others = [server.client() for _ in range(3)]
+        with pytest.raises(SqlError) as refusal:
+            server.client()
+        assert (refusal.value.sqlstate, refusal.value.message) == ("53300", "sorry, too many clients already")
+        others.pop().close()
+        server.client().close()
+        for other in others:
+            other.close()
+    finally:
+        server.coordinator.most_sessions = before
+    assert client.rows("SHOW max_connections") == [("5000",)]
+    client.run("DROP ROLE one_of_many")
