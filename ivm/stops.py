@@ -7,12 +7,13 @@ pass, and the end of ``stoppable`` raises its error.
 
 from __future__ import annotations
 
-import gc
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from traceback import clear_frames
+from types import TracebackType
 from typing import Final, Protocol, TypeVar
 
 from ivm.budget import NO_BUDGET, Budget, Share, give_back, out_of_memory
@@ -33,12 +34,14 @@ class Stopped(Exception):
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
-        self.error = error
+        self.error: Exception | None = error
 
     def reason(self) -> Exception:
-        """The error, without the frames of the work, which would keep what that held."""
-        self.__traceback__ = None
-        return self.error
+        """The error, once. This then refers neither to it, whose context it will be, nor to the frames of the work:
+        they would keep what that held."""
+        error, self.error, self.__traceback__ = self.error, None, None
+        assert error is not None
+        return error
 
 
 class _Limits(threading.local):
@@ -55,36 +58,49 @@ class _Limits(threading.local):
 _LIMITS = _Limits()
 
 
-@contextmanager
-def stoppable(cancel: Stop | None, budget: Budget = NO_BUDGET) -> Iterator[None]:
+class stoppable:  # noqa: N801 - a context, as contextlib's are
     """In this context, the thread's work ends with 57014 once ``cancel`` is set, and takes memory from ``budget``."""
-    limits = _LIMITS
-    before = limits.cancel, limits.budget
-    limits.cancel, limits.budget = cancel, budget
-    try:
-        yield
-    except Stopped as stopped:
-        raise stopped.reason() from None
-    finally:
-        limits.cancel, limits.budget = before
-        if limits.large and before[1] is NO_BUDGET:
+
+    __slots__ = ("_before", "_now")
+
+    def __init__(self, cancel: Stop | None, budget: Budget = NO_BUDGET) -> None:
+        self._now = cancel, budget
+
+    def __enter__(self) -> None:
+        self._before = _LIMITS.cancel, _LIMITS.budget
+        _LIMITS.cancel, _LIMITS.budget = self._now
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        limits = _LIMITS
+        limits.cancel, limits.budget = self._before
+        if isinstance(error, Stopped):
+            clear_frames(trace)
+        if limits.large and limits.budget is NO_BUDGET:
             limits.large = False
-            gc.collect(1)  # an error's frames and what they hold refer to each other
             give_back()
+        if isinstance(error, Stopped):
+            del trace
+            raise error.reason() from None
 
 
-@contextmanager
-def movable(seconds: float, elsewhere: Callable[[], Exception | None]) -> Iterator[None]:
+class movable:  # noqa: N801
     """In this context, work that takes longer ends with what ``elsewhere`` returns; None: it must go on here."""
-    limits = _LIMITS
-    before = limits.until, limits.elsewhere
-    limits.until, limits.elsewhere = perf_counter() + seconds, elsewhere
-    try:
-        yield
-    except Stopped as stopped:
-        raise stopped.reason() from None
-    finally:
-        limits.until, limits.elsewhere = before
+
+    __slots__ = ("_before", "_elsewhere", "_seconds")
+
+    def __init__(self, seconds: float, elsewhere: Callable[[], Exception | None]) -> None:
+        self._seconds, self._elsewhere = seconds, elsewhere
+
+    def __enter__(self) -> None:
+        self._before = _LIMITS.until, _LIMITS.elsewhere
+        _LIMITS.until, _LIMITS.elsewhere = perf_counter() + self._seconds, self._elsewhere
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        _LIMITS.until, _LIMITS.elsewhere = self._before
+        if isinstance(error, Stopped):
+            clear_frames(trace)
+            del trace
+            raise error.reason() from None
 
 
 def stay() -> None:

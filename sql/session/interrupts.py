@@ -71,8 +71,10 @@ class Interrupts:
         if not milliseconds:
             yield
             return
-        error = SqlError("57014", "canceling statement due to statement timeout")
-        timer = asyncio.get_running_loop().call_later(milliseconds / 1000, self.interrupt, error)
+        # no variable holds the error: it would refer to itself through this frame, and keep all that the statement held
+        timer = asyncio.get_running_loop().call_later(
+            milliseconds / 1000, self.interrupt, SqlError("57014", "canceling statement due to statement timeout")
+        )
         try:
             yield
         finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -12,7 +14,7 @@ import pytest
 from ivm.budget import Budget
 from ivm.errors import SqlError
 from ivm.rows import Vector
-from ivm.stops import movable, stoppable
+from ivm.stops import movable, poll, stoppable
 from ivm.words import INT4, TEXT
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
@@ -87,3 +89,28 @@ def test_what_would_take_too_many_digits_is_refused() -> None:
     with pytest.raises(SqlError) as info:
         maths.logarithm(NEAR, LONG)
     assert info.value.sqlstate == "54000"
+
+
+class Held:
+    """What a stopped call holds."""
+
+
+def test_what_was_stopped_lets_go_of_what_it_held() -> None:
+    """Without a garbage collection, while its error is kept."""
+    cancel = threading.Event()
+    cancel.set()
+    seen: list[weakref.ref[Held]] = []
+
+    def work() -> None:
+        held = Held()
+        seen.append(weakref.ref(held))
+        poll()
+
+    gc.disable()
+    try:
+        with pytest.raises(SqlError) as info, stoppable(cancel):
+            work()
+        assert info.value.sqlstate == "57014"
+        assert seen[0]() is None
+    finally:
+        gc.enable()
