@@ -169,6 +169,10 @@ class SessionFunctions(Protocol):
         """pg_backend_pid."""
         ...
 
+    def blocking_pids(self, backend: int) -> Sequence[int]:
+        """pg_blocking_pids: the sessions whose locks one of them waits for."""
+        ...
+
     def notify(self, channel: str, payload: str) -> None:
         """pg_notify."""
         ...

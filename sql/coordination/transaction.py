@@ -36,6 +36,13 @@ def unchanged(writer: Writer) -> Callable[[], TooLongHereError | None]:
     return lambda: TooLongHereError() if len(writer.updates) == before else None
 
 
+def _cannot_wait(blocked: BlockedError) -> SqlError:
+    """The error of a procedure that has committed and meets a lock: what it has done cannot be done again."""
+    error = blocked.error
+    hint = "A procedure that has committed or rolled back cannot wait for a lock. Call it again."
+    return SqlError(error.sqlstate, error.message, hint=hint)
+
+
 class Extent(Enum):
     """What a transaction spans."""
 
@@ -163,7 +170,9 @@ class Transaction:
         mark, reads = writer.mark(), self._reads.copy()
         try:
             return work(writer)
-        except BlockedError:
+        except BlockedError as blocked:
+            if writer.has_ended_one:
+                raise _cannot_wait(blocked) from None
             writer.rollback_to(mark)
             self._reads = reads
             raise
@@ -174,6 +183,11 @@ class Transaction:
         try:
             result = work(writer)
             writer.commit()
+        except BlockedError as blocked:
+            writer.rollback()
+            if writer.has_ended_one:
+                raise _cannot_wait(blocked) from None
+            raise
         except BaseException:
             writer.rollback()
             raise

@@ -77,8 +77,8 @@ class Waits:
             self._wake(released.popleft())
 
     def blocking(self, backend: int) -> list[int]:
-        """The sessions that the one with this number waits for."""
-        found = [w for owner, w in self._waiting.items() if owner.backend == backend]
+        """The sessions that the one with this number waits for. May be called on any thread."""
+        found = [w for owner, w in tuple(self._waiting.items()) if owner.backend == backend]
         return sorted({holder.backend for waiting in found for holder in self._before(waiting)})
 
     async def _wait(self, blocked: BlockedError, owner: LockOwner, patience: int, first: bool) -> None:

@@ -87,6 +87,8 @@ class Writer:
     owner_of_locks: LockOwner = field(default_factory=LockOwner)
     is_open: bool = False
     """Whether it is of a transaction of several statements, which keeps its locks."""
+    has_ended_one: bool = False
+    """Whether its statement, a procedure's call, has ended a transaction and gone on in this one."""
     notes: WriterNotes = field(default_factory=WriterNotes)
     _base: Catalog | None = None
     """The committed catalog that ``catalog`` comes from."""
@@ -468,7 +470,7 @@ class Writer:
             engine.pass_time()
             engine.flush()
             fresh = Writer.begin(engine, self.owner_of_locks)
-            fresh.is_open = self.is_open
+            fresh.is_open, fresh.has_ended_one = self.is_open, True
             for each in fields(Writer):
                 setattr(self, each.name, getattr(fresh, each.name))
             if self.is_open:

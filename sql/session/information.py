@@ -131,6 +131,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
     def notify(self, channel: str, payload: str) -> None:
         self.session.notifications.notify(channel, payload)
 
+    def blocking_pids(self, backend: int) -> Sequence[int]:
+        return self.session.coordinator.jobs.waits.blocking(backend)
+
     def listening_channels(self) -> Sequence[str]:
         return self.session.coordinator.channels.of(self.session.notifications)
 

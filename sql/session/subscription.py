@@ -96,7 +96,7 @@ class Subscription:
             self._view = among[0]
             await self._follow(self._view, as_of)
             return
-        published = await self._coordinator.jobs.submit(lambda: self._attach(rel))
+        published = await self._coordinator.jobs.autocommit(lambda: self._attach(rel))
         if as_of is None and (error := self._error_in(published)) is not None:
             raise error
         if as_of is None:

@@ -333,3 +333,40 @@ def test_shared_and_other_locks_are_no_deadlock(three: Clients) -> None:
     second.result(LONG)
     b.run("COMMIT")
     assert a.sorted("SELECT x FROM t WHERE id < 3") == [("1",), ("2",)]
+
+
+def test_who_blocks_whom(three: Clients) -> None:
+    a, b, c = three
+    pids = [client.rows("SELECT pg_backend_pid()")[0][0] for client in three]
+    begin(a, b, level="READ COMMITTED")
+    a.run("UPDATE t SET x = 1 WHERE id = 1")
+    found = waits(b, "UPDATE t SET x = 2 WHERE id = 1")
+    assert c.rows(f"SELECT pg_blocking_pids({pids[1]}), pg_blocking_pids({pids[0]})") == [(f"{{{pids[0]}}}", "{}")]
+    a.run("COMMIT")
+    found.result(LONG)
+    b.run("COMMIT")
+
+
+def test_a_procedure_that_has_committed_does_not_wait(three: Clients) -> None:
+    a, b, c = three
+    a.run("""CREATE PROCEDURE two() LANGUAGE plpgsql AS $$ BEGIN INSERT INTO plain VALUES (7, 'once'); COMMIT;
+             UPDATE t SET x = 0 WHERE id = 1; END $$""")
+    begin(a)
+    a.run("UPDATE t SET x = 1 WHERE id = 1")
+    assert b.state("CALL two()") == "55P03"
+    a.run("ROLLBACK")
+    assert c.rows("SELECT count(*) FROM plain WHERE a = 7") == [("1",)]
+    b.run("CALL two()")
+    assert c.rows("SELECT x FROM t WHERE id = 1") == [("0",)]
+
+
+def test_a_subscription_begins_without_what_is_not_committed(three: Clients) -> None:
+    a, b, _ = three
+    begin(a)
+    a.run("INSERT INTO t SELECT i, 1 FROM generate_series(100, 299) i")
+    assert a.rows("SELECT n FROM sums") == [("203",)]
+    b.run("BEGIN; DECLARE k CURSOR FOR SUBSCRIBE (SELECT count(*) FROM t)")
+    assert [row[-1] for row in b.rows("FETCH ALL k")] == ["3"]
+    assert b.rows("SELECT n FROM sums") == [("3",)]
+    b.run("COMMIT")
+    a.run("ROLLBACK")

@@ -89,6 +89,11 @@ def pg_backend_pid(site: CallSite) -> int:
     return int(backend()) if callable(backend) else os.getpid()
 
 
+@per_value("pg_blocking_pids", (INT4,), SqlType(Kind.ARRAY, element=INT4), volatility="volatile", needs_site=True)
+def pg_blocking_pids(site: CallSite, pid: int) -> tuple[int, ...]:
+    return tuple(session_of(site).blocking_pids(pid))
+
+
 @per_value("pg_trigger_depth", (), INT4, volatility="stable", needs_site=True)
 def pg_trigger_depth(site: CallSite) -> int:
     depth = getattr(site.context.session, "trigger_depth", None)
