@@ -147,7 +147,7 @@ class Dataflow(Network):
         try:
             yield
         finally:
-            context.stop = context.cancel
+            context.stop = None
 
     @property
     def counters(self) -> Counters:

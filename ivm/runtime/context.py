@@ -104,8 +104,8 @@ class FlowContext:
         self.again = False
         """Whether the step has updates at an ordinal that was stepped before (a transaction's tentative one)."""
         self.cancel = threading.Event()
-        self.stop: Stop = self.cancel
-        """What ends operators that ask (``ivm.stops``) in the middle of their work."""
+        self.stop: Stop | None = None
+        """What ends operators that ask (``ivm.stops``) in the middle of their work; None: ``cancel``."""
         self.running: RunningLoop | None = None
         """The outermost loop that runs, as far as is known."""
         self.entered = 0.0
@@ -143,7 +143,10 @@ class FlowContext:
         """The context in which operators run: what ends them, and the memory that they may take for a while. A
         maintained view may not fail because of what others take."""
         budget = self.share.budget
-        return stoppable(self.stop, Budget(budget.limit) if self.mode is Mode.MAINTAINED else budget)
+        return stoppable(
+            self.cancel if self.stop is None else self.stop,
+            Budget(budget.limit) if self.mode is Mode.MAINTAINED else budget,
+        )
 
     @property
     def interrupted(self) -> bool:

@@ -18,6 +18,8 @@ from storage.types.codec import decode, encode
 
 Run = Callable[[RowBatch], Vector]
 _MEMO_LIMIT: Final = 1 << 16
+_BLOCK: Final = 1024
+"""Rows whose arguments are decoded together: each gets a copy of a value that all share."""
 _SIZED: Final = (str, bytes, tuple)
 _LONG: Final = 20_000
 """What is longer is not worked on by the event loop's thread."""
@@ -172,15 +174,30 @@ def _pick(vector: Vector, rows: Words) -> Vector:
 
 def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[int | SqlError | None]:
     """Runs the implementation on each row. Gives a result word, None (NULL) or an error for each."""
+    count = len(vectors[0].words) if vectors else site.count
+    taking = Taking()
+    try:
+        if count <= _BLOCK:
+            return _block(function, site, vectors, count, taking)
+        words: list[int | SqlError | None] = []
+        for at in range(0, count, _BLOCK):
+            rows = slice(at, at + _BLOCK)
+            part = [Vector(v.words[rows], None if v.nulls is None else v.nulls[rows]) for v in vectors]
+            words += _block(function, site, part, min(_BLOCK, count - at), taking)
+        return words
+    finally:
+        taking.release()
+
+
+def _block(
+    function: Function, site: CallSite, vectors: list[Vector], count: int, taking: Taking
+) -> list[int | SqlError | None]:
+    """The same for few rows, whose values are decoded together."""
     poll()
     dictionary = site.context.dictionary
     datums = [decode(t, v, dictionary) for t, v in zip(site.args, vectors, strict=True)]
-    taking = Taking()
-    try:
-        values, errors = _values(function, site, vectors, datums, taking)
-        encoded = encode(site.result, values, dictionary)
-    finally:
-        taking.release()
+    values, errors = _values(function, site, count, datums, taking)
+    encoded = encode(site.result, values, dictionary)
     words: list[Any] = encoded.words.tolist()
     if encoded.nulls is not None:
         words = [None if null else word for word, null in zip(words, encoded.nulls.tolist(), strict=True)]
@@ -190,10 +207,9 @@ def _compute(function: Function, site: CallSite, vectors: list[Vector]) -> list[
 
 
 def _values(
-    function: Function, site: CallSite, vectors: list[Vector], datums: list[Any], taking: Taking
+    function: Function, site: CallSite, count: int, datums: list[Any], taking: Taking
 ) -> tuple[list[object], dict[int, SqlError]]:
     """The implementation's values, and the errors of those rows (None among the values) that fail."""
-    count = len(vectors[0].words) if vectors else site.count
     implementation = function.implementation
     first = (site,) if function.needs_site else ()
     here = may_move()

@@ -6,6 +6,7 @@ The long form, behind FRESHET_BOMBS=1, runs more of them.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -150,3 +151,30 @@ def test_a_view_gets_the_error_and_the_commit_stands(tmp_path: Path) -> None:
     assert client.rows("SELECT * FROM bad") == [("1",)]
     client.close()
     server.close()
+
+
+def test_a_query_in_a_dataflow_ends_too(tmp_path: Path) -> None:
+    """Its operators look at the query's own cancel, in the middle of a block of rows."""
+    server = Server(tmp_path)
+    client = server.client()
+    client.run(f"SET statement_timeout = '{TIMEOUT * 1000:.0f}ms'")
+    with pytest.raises(SqlError):
+        client.rows("SELECT count(DISTINCT repeat('x', 100000) || g) FROM generate_series(1, 100000) g")
+    deadline = time.monotonic() + 5
+    while any(reader_is_busy(thread) for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "a reader goes on with a query that was cancelled"
+        time.sleep(0.05)
+    client.close()
+    server.close()
+
+
+def reader_is_busy(thread: threading.Thread) -> bool:
+    """Whether a reader's thread runs a query."""
+    if not thread.name.startswith("reader"):
+        return False
+    frame = sys._current_frames().get(thread.ident or 0)
+    while frame is not None:
+        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("sql/session/query.py"):
+            return True
+        frame = frame.f_back
+    return False
