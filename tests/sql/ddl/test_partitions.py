@@ -232,7 +232,11 @@ def test_the_catalogs_tell(client: Client) -> None:
     ]
     assert client.rows("SELECT relid::text FROM pg_partition_ancestors('b2x'::regclass)") == [("b2x",), ("b2",), ("t",)]
     assert client.rows("SELECT pg_get_partition_constraintdef('b2y'::regclass)") == [
-        ("((abs(d)) IS NOT NULL AND ((abs(d)) >= '15'::integer) AND (true))",)
+        (
+            "((a IS NOT NULL) AND (b IS NOT NULL) AND ((a > 'b'::text) OR ((a = 'b'::text) AND (b >= '10'::bigint)))"
+            " AND ((a < 'b'::text) OR ((a = 'b'::text) AND (b < '20'::bigint))) AND (abs(d) IS NOT NULL)"
+            " AND (abs(d) >= 15))",
+        )
     ]
     text = "SELECT partrelid::regclass::text, partstrat, partattrs FROM pg_partitioned_table ORDER BY 1"
     assert client.rows(text) == [

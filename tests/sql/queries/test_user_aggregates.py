@@ -47,7 +47,9 @@ def shared(everyones: Client) -> Iterator[Client]:
     """A client whose aggregates, except geomean, are dropped after each test."""
     yield everyones
     signature = "proname || '(' || pg_get_function_arguments(oid) || ')'"
-    found = everyones.rows(f"SELECT {signature} FROM pg_proc WHERE prokind = 'a' AND proname <> 'geomean'")
+    found = everyones.rows(
+        f"SELECT {signature} FROM pg_proc WHERE prokind = 'a' AND oid >= 16384 AND proname <> 'geomean'"
+    )
     for (name,) in found:
         everyones.run(f"DROP AGGREGATE {name}")
 
@@ -273,7 +275,7 @@ def test_the_catalog_shows_it(client: Client) -> None:
     shown += "ON l.oid = p.prolang WHERE proname = 'geomean'"
     double = "double precision"
     assert client.rows(shown) == [("geomean", "a", "python", "i", "t", double, double, "t")]
-    assert client.rows("SELECT aggkind FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid::oid") == [("n",)]
+    assert client.rows("SELECT aggkind FROM pg_aggregate WHERE aggfnoid::oid >= 16384") == [("n",)]
     plan = "\n".join(r[0] or "" for r in client.rows("EXPLAIN SELECT g, geomean(x) FROM t GROUP BY g"))
     assert "whole group [geomean(#1)]" in plan
 
