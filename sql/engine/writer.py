@@ -131,7 +131,7 @@ class Writer:
             for update in self.updates[: self.fed]:
                 self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
             self.fed = 0
-            engine.settle()
+            engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.keep(len(self.updates), 0)
 
     @property
