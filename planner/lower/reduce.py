@@ -132,8 +132,9 @@ def _accumulated(
     low: Lowering, flow: Flow, keys: tuple[Scalar, ...], some: list[tuple[int, Aggregate]]
 ) -> ArrangedResults:
     args = columns_in_order(tuple(arg for _, a in some for arg in a.args))
+    place = {arg: i for i, arg in enumerate(args)}
     calls = tuple(
-        AggregateCall(a.function, tuple(args.index(x) for x in a.args), tuple(x.type for x in a.args)) for _, a in some
+        AggregateCall(a.function, tuple(place[x] for x in a.args), tuple(x.type for x in a.args)) for _, a in some
     )
     layout = Accumulation(tuple(dict.fromkeys(calls)), always=not keys)
     program = Weigh(flow.schema, keys, args, layout)
@@ -146,7 +147,8 @@ def _accumulated(
     fold = AccumulateFold(layout)
     grouped = low.builder.group(arranged, program.key_width, fold)
     at = gathers.cells(layout.schema, program.key_width)
-    cells = tuple((i, at[layout.calls.index(c)]) for (i, _), c in zip(some, calls, strict=True))
+    cell = dict(zip(layout.calls, at, strict=False))
+    cells = tuple((i, cell[c]) for (i, _), c in zip(some, calls, strict=True))
     return ArrangedResults(grouped, program.key_width + fold.out_width, cells)
 
 

@@ -127,10 +127,12 @@ class _Push:
         return _filtered(replace(rel, input=self.push(rel.input, below)), above)
 
     def _filter(self, rel: Filter, predicates: Predicates) -> Rel:
-        mine = conjuncts(rel.predicate)
         joined = isinstance(rel.input, Join)
-        down = tuple(p for p in mine if not can_raise(p) or (joined and _may_be_key(p)))
-        stay = tuple(p for p in mine if p not in down)
+
+        def goes_down(predicate: Scalar) -> bool:
+            return not can_raise(predicate) or (joined and _may_be_key(predicate))
+
+        down, stay = _split(conjuncts(rel.predicate), goes_down)
         return _filtered(self.push(rel.input, (*down, *predicates)), stay)
 
     def _project(self, rel: Project, predicates: Predicates) -> Rel:

@@ -59,6 +59,9 @@ class NameScope:
     groupings: list[tuple[tuple[Scalar, ...], int]] = field(default_factory=list)
     several: bool = False
     direct: list[Scalar] = field(default_factory=list)
+    _numbered: list[Aggregate] | None = None
+    """The aggregates that ``_numbers`` has numbered."""
+    _numbers: dict[Aggregate, int] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -67,10 +70,14 @@ class NameScope:
 
     def add_aggregate(self, aggregate: Aggregate) -> int:
         """Adds an aggregate of this level; its number, which equal aggregates share."""
-        assert self.aggregates is not None
-        if aggregate not in self.aggregates:
-            self.aggregates.append(aggregate)
-        return self.aggregates.index(aggregate)
+        known = self.aggregates
+        assert known is not None
+        if self._numbered is not known:
+            self._numbered, self._numbers = known, {a: i for i, a in enumerate(known)}
+        number = self._numbers.setdefault(aggregate, len(known))
+        if number == len(known):
+            known.append(aggregate)
+        return number
 
 
 @dataclass(frozen=True, slots=True)
