@@ -15,6 +15,7 @@ from typing import Final, TypeVar
 from ivm.budget import NO_BUDGET, Budget
 from sql.admission.gate import Gate
 from sql.coordination.advisory import AdvisoryLocks
+from sql.coordination.followers import Followers
 from sql.coordination.hydration import Hydrators
 from sql.coordination.jobs import Jobs
 from sql.coordination.notifications import Channels
@@ -80,6 +81,7 @@ class Coordinator:
         """Who may connect; None on a server that does not listen."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
+        self.followers = Followers(engine)
         self.spark = SharedSpark(engine, spark)
         self.hydrators = Hydrators(self.jobs)
         self.refills = Refills(self.jobs, self.hydrators, self.readers)

@@ -55,6 +55,12 @@ class ChangeQueue:
         return not self._waiting
 
     @property
+    def only_changes(self) -> Words | None:
+        """The rows of the changes that wait, if they came at once."""
+        first = self._waiting[0] if len(self._waiting) == 1 else None
+        return first.rows if isinstance(first, History) else None
+
+    @property
     def schema(self) -> Schema:
         """The schema of the rows that ``take`` returns."""
         progress = (ColumnType(BOOL, False),) if self._statement.progress else ()

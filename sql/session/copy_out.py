@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ivm.rows import RowSet
+from ivm.words import Kind, SqlType
 from sql.coordination.prepared import Prepared
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_to_files import file_to_write, write_file
@@ -68,6 +71,7 @@ async def copy_subscription(
     subscription = await subscribe(session, reads, source, request)
     names = [c.name for c in subscription.columns]
     writer = CopyWriter(statement.options, names, subscription.dictionary)
+    shared = not writer.format and not any(_has_names(column.type) for column in subscription.columns)
     progress = CopyInfo(session.backend_id, 0, True, "PIPE")
     session.copying = lambda: progress
 
@@ -78,10 +82,11 @@ async def copy_subscription(
             while not subscription.ended:
                 with session.interrupts.interruptible():
                     await subscription.wait(None)
-                rows = subscription.take(CHUNK_ROWS)
-                if len(rows):
-                    chunk = writer.rows(rows, output_style(session))
-                    progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(rows)
+                style = output_style(session)
+                form = (statement.options, replace(style, reg=None, now=0)) if shared else None
+                count, chunk = subscription.take_written(CHUNK_ROWS, form, partial(writer.rows, style=style))
+                if count:
+                    progress.done, progress.rows = progress.done + len(chunk), progress.rows + count
                     yield chunk
             if trailer := writer.trailer():
                 yield trailer
@@ -89,3 +94,10 @@ async def copy_subscription(
             subscription.close()
 
     return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {progress.rows}")
+
+
+def _has_names(type_: SqlType) -> bool:
+    """Whether the text of values may depend on the session's search path."""
+    if type_.kind is Kind.RECORD or type_.kind.value.startswith("reg"):
+        return True
+    return type_.element is not None and _has_names(type_.element)

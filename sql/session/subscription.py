@@ -1,12 +1,13 @@
 """SUBSCRIBE: a snapshot, then each commit's changes as they are published.
 
-A subscription follows a stored relation, or a temporary view that the dataflow maintains for it alone. The thread that
-publishes a group hands its changes over; they wait in a queue on the event loop until the client takes them.
+A subscription follows a stored relation, or a temporary view that the dataflow maintains for it alone. The changes wait
+in a queue on the event loop until the client takes them (``sql.coordination.followers``).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Final
 
@@ -125,7 +126,7 @@ class Subscription:
             engine.hydrate()
             engine.republish()
             engine.dataflow.changes(engine.outputs[self._relation])  # the snapshot has them
-        engine.listeners.append(self._listen)
+        self._coordinator.followers.add(self._listen)
         self._last = None if self._temporary else engine.published
         return engine.published
 
@@ -174,7 +175,7 @@ class Subscription:
             self._inputs = frozenset({self._relation})
             if engine.catalog.lacks(self._inputs):
                 raise StaleError
-            engine.listeners.append(self._listen)
+            coordinator.followers.add(self._listen)
             return view.follow(self._take)
 
         served, covered = await coordinator.jobs.submit(attach)
@@ -198,7 +199,7 @@ class Subscription:
         self._queue.start(held[0], held[2][:, 0], as_of, *parts)
 
     def _listen(self, delta: Delta, published: Published) -> None:
-        """Called on the engine thread for each published group."""
+        """Called on the event loop for each published group."""
         history = self._replaced(delta, published) or delta.changes.get(self._relation)
         self._last = None if self._last is None else published
         failure = published.failures.get(self._relation)
@@ -209,7 +210,7 @@ class Subscription:
             self._view.tell(partial(self._take, gone=gone))
             return
         broken = None if gone else self._error_in(published)
-        self._loop.call_soon_threadsafe(self._deliver, history, delta.epoch, failure, gone, broken, published.hold)
+        self._deliver(history, delta.epoch, failure, gone, broken, published.hold)
 
     def _replaced(self, delta: Delta, published: Published) -> History | None:
         """If the materialized view followed was replaced by one of the same columns: from now on that one is followed,
@@ -304,6 +305,16 @@ class Subscription:
         """The waiting rows, at most ``count``. Raises the subscription's error once everything was taken."""
         return self._queue.take(count)
 
+    def take_written(self, count: int, form: Hashable, write: Callable[[RowSet], bytes]) -> tuple[int, bytes]:
+        """As ``take``: how many rows, and what ``write`` makes of them in a form that others may share; None: none
+        may."""
+        changes = None if form is None else self._queue.only_changes
+        rows = self.take(count)
+        if changes is None or len(changes) != len(rows):
+            return len(rows), write(rows)
+        whole = form, self.statement.progress, self.statement.query.columns
+        return len(rows), self._coordinator.followers.written(changes, whole, lambda: write(rows))
+
     def close(self) -> None:
         """End the subscription, and drop its temporary view."""
         self._queue.close()
@@ -314,11 +325,9 @@ class Subscription:
         engine = self._coordinator.engine
         if self._view is not None and self._take in self._view.followers:
             self._view.followers.remove(self._take)
-        if self._listen in engine.listeners:
-            engine.listeners.remove(self._listen)
-            if self._temporary:
-                engine.flush()
-                engine.drop_relation(self._relation)
+        if self._coordinator.followers.remove(self._listen) and self._temporary:
+            engine.flush()
+            engine.drop_relation(self._relation)
 
 
 def subscribe_columns(statement: Subscribe) -> tuple[OutputColumn, ...]:
