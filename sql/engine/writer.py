@@ -114,6 +114,8 @@ class Writer:
         engine = self.engine
         if engine.tentative is self:
             return
+        if engine.rests and engine.dataflow.waits:
+            raise TooLongHereError  # a moment may have come, which takes a step
         engine.make_room()
         engine.pass_time()
         self.ordinal = engine.timeline.last + 1

@@ -40,7 +40,7 @@ FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid
 WHERE p.pronamespace = 'pg_catalog'::regnamespace ORDER BY p.oid
 """
 UNASKED: Final = (
-    "acldefault", "aclexplode", "pg_get_expr", "enum_first", "enum_last", "enum_range", "ts_filter",
+    "acldefault", "aclexplode", "contsel", "pg_get_expr", "enum_first", "enum_last", "enum_range", "ts_filter",
     "json_populate_recordset", "jsonb_populate_recordset",
 )  # fmt: skip
 """Functions that are here, with arguments that the finder has no values of."""

@@ -92,7 +92,7 @@ def test_names_keep_their_meaning(client: Client, server: Server) -> None:
     error = client.error("DROP SCHEMA second")
     assert (error.detail or "").splitlines()[-1] == "function g(integer) depends on operator second.+(integer,integer)"
     client.run("DROP SCHEMA first, second CASCADE")
-    assert client.rows("SELECT count(*) FROM pg_operator") == [("0",)]
+    assert client.rows("SELECT count(*) FROM pg_operator WHERE oid >= 16384") == [("0",)]
     client.run("DROP TABLE one")
 
 
