@@ -89,11 +89,13 @@ def test_sessions_cancel_and_end_each_other(program: Program) -> None:
         assert admin.execute("SELECT pg_terminate_backend(%s)", (pid,)).fetchone() == (True,)
         with pytest.raises((psycopg.errors.AdminShutdown, psycopg.OperationalError)):
             victim.execute("SELECT 1")
+        victim.close()  # libpq may not have seen yet that the server has closed it
         while admin.execute(query, (pid,)).fetchone() is not None:
             time.sleep(0.01)
         assert admin.execute("SELECT pg_terminate_backend(0)").fetchone() == (False,)
         with pytest.raises(psycopg.errors.AdminShutdown):
             admin.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        admin.close()
     with program.connect() as again:
         assert again.execute("SELECT 1").fetchone() == (1,)
 
