@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from planner.expr.scalar import Scalar
@@ -13,8 +12,6 @@ from sql.catalog.catalog import CatalogReader, Relation, RelationKind
 from sql.statements.queries import LockedRows
 from sql.syntax.nodes import queries as nodes
 
-_CLAUSES: Final = ("UNION/INTERSECT/EXCEPT", "DISTINCT clause", "GROUP BY clause", "HAVING clause")
-
 
 def check_locked(query: nodes.Query) -> None:
     """Whether rows of the query can be told apart. Raises 0A000, and 42P01 for a table that is not in FROM."""
@@ -22,14 +19,14 @@ def check_locked(query: nodes.Query) -> None:
     for locking in query.locking:
         if not isinstance(body, nodes.Select):
             raise _not_with(locking, "UNION/INTERSECT/EXCEPT")
-        for present, clause in zip((body.distinct is not None, bool(body.group), body.having is not None), _CLAUSES[1:],
-                                   strict=True):  # fmt: skip
+        having, distinct = body.having is not None, body.distinct is not None
+        for name, present in {"DISTINCT": distinct, "GROUP BY": bool(body.group), "HAVING": having}.items():
             if present:
-                raise _not_with(locking, clause)
+                raise _not_with(locking, f"{name} clause")
         known = _names(body.from_)
-        for name, at in locking.tables:
-            if name not in known:
-                message = f'relation "{name}" in {locking.clause} clause not found in FROM clause'
+        for table, at in locking.tables:
+            if table not in known:
+                message = f'relation "{table}" in {locking.clause} clause not found in FROM clause'
                 raise SqlError("42P01", message, position=at + 1)
 
 

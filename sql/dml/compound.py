@@ -9,6 +9,7 @@ Postgres does ("only one of the modifications takes place").
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -36,12 +37,14 @@ from sql.statements.statements import Compound, DataChange, Delete, Insert, Merg
 
 @dataclass(slots=True)
 class CompoundRun:
-    """One execution. ``base``: the snapshot. ``given``: RETURNING's rows and diffs, by the part's number."""
+    """One execution. ``base``: the snapshot. ``given``: RETURNING's rows and diffs, by the part's number. ``read``: is
+    told what each query reads."""
 
     changer: Changer
     base: MemorySnapshot
     context: Context
     bounds: Bounds
+    read: Callable[[frozenset[int]], None]
     given: dict[int, tuple[Words, Words]] = field(default_factory=dict)
     changed: bool = False
     """Whether an earlier part has run."""
@@ -70,6 +73,7 @@ class CompoundRun:
 
     def _rows(self, rel: Rel) -> RowSet:
         published = self.base.published
+        self.read(frozenset(relation for relation in gets(rel) if relation >= 0))
         for relation in sorted(gets(rel)):
             if relation in published.failures:
                 raise published.failures[relation]

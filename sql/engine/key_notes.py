@@ -43,6 +43,8 @@ class WriterNotes:
     large: list[tuple[int, int]] = field(default_factory=list)
     """(position, table) of updates with too many rows to note each."""
     unfed: KeyNotes = field(default_factory=KeyNotes)
+    _fed: int = 0
+    """The number of entries, the first ones, that are not in ``unfed``."""
 
     def note(self, position: int, place: Place, key: bytes, diff: int) -> None:
         self.entries.append((position, place, key, diff))
@@ -52,15 +54,25 @@ class WriterNotes:
         self.large.append((position, table))
         self.unfed.bulk.add(table)
 
-    def keep(self, updates: int, fed: int) -> None:
-        """Forget the notes of all but the first ``updates``, of which ``fed`` are fed."""
+    def forget(self, updates: int) -> None:
+        """Forget the notes of all but the first ``updates``. Cost: those notes."""
         while self.entries and self.entries[-1][0] >= updates:
-            self.entries.pop()
+            _, place, key, diff = self.entries.pop()
+            if len(self.entries) >= self._fed:
+                self.unfed.add(place, key, -diff)
+        self._fed = min(self._fed, len(self.entries))
         while self.large and self.large[-1][0] >= updates:
-            self.large.pop()
+            self.large.pop()  # its table stays in bulk, at the price of a step
+
+    def stepped(self) -> None:
+        """All updates are fed, and have been stepped."""
         self.unfed.clear()
-        for position, place, key, diff in reversed(self.entries):
-            if position < fed:
-                break
+        self._fed = len(self.entries)
+
+    def taken_out(self) -> None:
+        """No update is fed any more."""
+        self.unfed.clear()
+        self._fed = 0
+        for _, place, key, diff in self.entries:
             self.unfed.add(place, key, diff)
-        self.unfed.bulk.update(table for position, table in self.large if position >= fed)
+        self.unfed.bulk.update(table for _, table in self.large)

@@ -92,6 +92,8 @@ class Writer:
     notes: WriterNotes = field(default_factory=WriterNotes)
     _base: Catalog | None = None
     """The committed catalog that ``catalog`` comes from."""
+    _arranged: int = 0
+    """The number of updates that are batches of arrangements."""
 
     @classmethod
     def begin(cls, engine: Engine, owner: LockOwner | None = None) -> Writer:
@@ -134,7 +136,12 @@ class Writer:
                 self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
             self.fed = 0
             engine.settle_watched()  # a cancel is meant for the statement that comes next
-            self.notes.keep(len(self.updates), 0)
+            self.notes.taken_out()
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether a step of its changes was interrupted. They are in the dataflow then, and nobody else's are."""
+        return self.engine.failing.broken and self.engine.tentative in (None, self)
 
     @property
     def is_fixed(self) -> bool:
@@ -142,8 +149,8 @@ class Writer:
         return (
             bool(self.created or self.loads or self.passing)
             or self.catalog is not self._base
-            or self.engine.failing.broken
-            or any(update.arranged is not None for update in self.updates)
+            or self._is_broken
+            or self._arranged > 0
         )
 
     def locks_in(self, table: Relation) -> bool:
@@ -194,6 +201,7 @@ class Writer:
         """Add rows of a table, each once, as a batch of the table's own arrangement. The rows are in ``file``, which is
         deleted if they are rolled back. The caller has checked constraints."""
         self.updates.append(RelationUpdate(relation, rows, np.broadcast_to(np.int64(1), len(rows)), file, batch))
+        self._arranged += 1
 
     def settle(self) -> None:
         """Feed and step all changes so far."""
@@ -201,7 +209,7 @@ class Writer:
             self.engine.flush()  # so that a tentative step never shares a group with earlier commits
         self._feed()
         self.engine.failing.settle_tentative()
-        self.notes.unfed.clear()
+        self.notes.stepped()
 
     def snapshot(self, inputs: Iterable[int] | None = None) -> Published:
         """The state with this transaction's changes; with ``inputs``, valid for reading these relations only.
@@ -363,13 +371,15 @@ class Writer:
         """
         engine = self.engine
         engine.dataflow.cancel.clear()
-        kept = 0 if engine.failing.broken else mark.updates
+        broken = self._is_broken
+        kept = 0 if broken else mark.updates
         undone = self.updates[kept : self.fed]
         for update in undone:
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         for update in self.updates[mark.updates :]:
             if update.file is not None:
                 update.file.path.unlink(missing_ok=True)
+            self._arranged -= update.arranged is not None
         del self.updates[mark.updates :]
         del self.loads[mark.loads :]
         del self.deferred[mark.deferred :]
@@ -381,15 +391,15 @@ class Writer:
                 engine.drop_relation(relation.id)
             del self.created[mark.created :]
             engine.settle()
-        self.notes.keep(len(self.updates), self.fed)
+        self.notes.forget(len(self.updates))
         engine.release(self.owner_of_locks, mark.locks)
         engine.released.append(DATAFLOW)
         self._return_to(mark)
-        if engine.failing.broken:
+        if broken:
             engine.failing.restore(self.catalog)
             self._feed()
             engine.settle()
-            self.notes.unfed.clear()
+            self.notes.stepped()
 
     def _return_to(self, mark: Mark) -> None:
         """Take the catalog of the savepoint, or the committed one that has come since."""
@@ -419,10 +429,15 @@ class Writer:
 
     def check_deferred(self, constraints: Collection[int] | None = None) -> None:
         """Make the checks that wait, all or those of these constraints. Raises what they raise."""
-        due = [c for c in self.deferred if constraints is None or c[0] in constraints]
-        self.deferred = [c for c in self.deferred if c not in due]
-        for _, check in due:
-            check()
+        before = self.deferred
+        due = [c for c in before if constraints is None or c[0] in constraints]
+        self.deferred = [c for c in before if c not in due]
+        try:
+            for _, check in due:
+                check()
+        except BlockedError:  # all of them are made again
+            self.deferred = before
+            raise
 
     def commit(self) -> int:
         """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error (of a

@@ -72,6 +72,8 @@ class SessionState:
         self.coordinator = coordinator
         self.admission = admission
         self.transaction: Transaction | None = None
+        self.ending: Transaction | None = None
+        """The transaction that is being committed: statements of deferred triggers run in it."""
         self.user = user
         self.database = database
         self.login = login(coordinator, user, database, admission)
@@ -130,8 +132,9 @@ class SessionState:
     @property
     def running(self) -> Transaction:
         """The transaction of the running statement."""
-        assert self.transaction is not None, "a statement runs in a transaction"
-        return self.transaction
+        found = self.transaction or self.ending
+        assert found is not None, "a statement runs in a transaction"
+        return found
 
     def new_transaction(self, extent: Extent, modes: Mapping[str, str] | None = None) -> Transaction:
         """Open a transaction, with these modes or the session's defaults."""

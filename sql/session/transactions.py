@@ -115,7 +115,11 @@ async def _commit(session: SessionState, transaction: Transaction) -> None:
     if error is not None:
         await transaction.rollback()
         raise error
-    await transaction.commit()
+    session.ending = transaction
+    try:
+        await transaction.commit()
+    finally:
+        session.ending = None
 
 
 async def fail(session: SessionState) -> None:

@@ -95,9 +95,10 @@ class Writes:
         changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         bounds = Bounds(writer.engine.dataflow.cancel, self._session.coordinator.budget)
         snapshot = self.snapshot(writer.snapshot(), context, information)
-        if self._session.running.checks_reads:
-            self._session.running.note_reading(ReadingNote(prepared.inputs))
-        return CompoundRun(changer, snapshot, context, bounds).run(statement)
+        transaction = self._session.running
+        return CompoundRun(
+            changer, snapshot, context, bounds, lambda inputs: transaction.note_reading(ReadingNote(inputs))
+        ).run(statement)
 
     async def query(self, statement: Query, prepared: Prepared, request: Request) -> RowsResult:
         """Run a query that calls interpreted routines, which may change rows, or that locks rows."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.session.test_locks import Clients, begin, error_of, three, waits
-
-__all__ = ["three"]
+from tests.support.waiting import Clients, begin, error_of, waits
 
 
 def test_unrelated_commits_do_not_matter(three: Clients) -> None:
@@ -50,6 +48,15 @@ READS = [
     ("UPDATE t SET x = x + 1 WHERE x > 25", "INSERT INTO t VALUES (9, 30)"),
     ("DELETE FROM plain WHERE b IS NULL", "INSERT INTO plain VALUES (9, NULL)"),
     ("INSERT INTO plain SELECT x, 'i' FROM other WHERE x > 15", "INSERT INTO other VALUES (9, 16)"),
+    (
+        "WITH i AS (INSERT INTO plain VALUES (50, 'w') RETURNING a) SELECT sum(x) FROM other, i",
+        "INSERT INTO other VALUES (9, 16)",
+    ),
+    ("INSERT INTO plain VALUES (51, 'r') RETURNING (SELECT max(x) FROM t)", "INSERT INTO t VALUES (9, 99)"),
+    (
+        "INSERT INTO t VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET x = (SELECT max(x) FROM other)",
+        "UPDATE other SET x = 77 WHERE id = 2",
+    ),
 ]
 
 

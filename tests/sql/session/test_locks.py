@@ -2,58 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from concurrent.futures import Future
-from typing import Any
+import cProfile
+import pstats
 
 import pytest
 
-from ivm.errors import SqlError
-from tests.support.sessions import Client, Server
-
-Clients = tuple[Client, Client, Client]
-LONG = 20.0
-
-
-@pytest.fixture
-def three(server: Server) -> Iterator[Clients]:
-    clients = server.client(), server.client(), server.client()
-    a = clients[0]
-    a.run("CREATE SCHEMA locks")
-    for client in clients:
-        client.run("SET search_path TO locks")
-    a.run("CREATE TABLE t (id int PRIMARY KEY, x int)")
-    a.run("CREATE TABLE other (id int PRIMARY KEY, x int)")
-    a.run("CREATE TABLE plain (a int, b text)")
-    a.run("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
-    a.run("INSERT INTO other VALUES (1, 10), (2, 20)")
-    a.run("INSERT INTO plain VALUES (1, 'a'), (1, 'a'), (2, NULL)")
-    a.run("CREATE MATERIALIZED VIEW sums AS SELECT sum(x) AS s, count(*) AS n FROM t")
-    yield clients
-    for client in clients[1:]:
-        client.close()
-    a.run("DROP SCHEMA locks CASCADE")
-    a.close()
-
-
-def waits(client: Client, text: str) -> Future[Any]:
-    """Start a statement that is to wait for a lock."""
-    found: Future[Any] = client.server.start(client.work(text))
-    time.sleep(0.1)
-    assert not found.done(), text
-    return found
-
-
-def begin(*clients: Client, level: str = "SERIALIZABLE") -> None:
-    for client in clients:
-        client.run(f"BEGIN ISOLATION LEVEL {level}")
-
-
-def error_of(found: Future[Any]) -> SqlError:
-    error = found.exception(LONG)
-    assert isinstance(error, SqlError)
-    return error
+from tests.support.sessions import Client
+from tests.support.waiting import LONG, Clients, begin, error_of, waits
 
 
 @pytest.mark.parametrize("level", ["READ COMMITTED", "SERIALIZABLE"])
@@ -370,3 +325,65 @@ def test_a_subscription_begins_without_what_is_not_committed(three: Clients) -> 
     assert b.rows("SELECT n FROM sums") == [("3",)]
     b.run("COMMIT")
     a.run("ROLLBACK")
+
+
+def test_checks_that_waited_are_made_again(three: Clients) -> None:
+    a, b, c = three
+    a.run("""CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             UPDATE other SET x = x + NEW.x WHERE id = 1; RETURN NULL; END $$""")
+    a.run("CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t DEFERRABLE INITIALLY DEFERRED"
+          " FOR EACH ROW EXECUTE FUNCTION note()")  # fmt: skip
+    for end in ("COMMIT", "SET CONSTRAINTS ALL IMMEDIATE; COMMIT"):
+        c.run("DELETE FROM t WHERE id > 6; UPDATE other SET x = 10 WHERE id = 1")
+        begin(a, b, level="READ COMMITTED")
+        b.run("INSERT INTO t VALUES (7, 70), (8, 80)")
+        a.run("UPDATE other SET x = 1000 WHERE id = 1")
+        ending = waits(b, end)
+        a.run("COMMIT")
+        ending.result(LONG)
+        assert c.rows("SELECT x FROM other WHERE id = 1") == [("1150",)]
+    a.run("DROP FUNCTION note CASCADE")
+
+
+def test_one_may_roll_back_while_anothers_step_is_broken(three: Clients) -> None:
+    a, b, c = three
+    a.run("CREATE TABLE e (src int, dst int); INSERT INTO e VALUES (1, 2)")
+    step = "SELECT r.a, e.dst FROM r JOIN e ON e.src = r.b"
+    recursion = f"WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM e UNION ALL {step}) SELECT * FROM r"
+    a.run(f"CREATE MATERIALIZED VIEW paths AS {recursion}")
+    begin(a, b, level="READ COMMITTED")
+    b.run("INSERT INTO plain VALUES (60, 'b')")
+    a.run("SAVEPOINT s")
+    a.run("INSERT INTO e VALUES (2, 1)")
+    a.run("SET LOCAL statement_timeout = '300ms'")
+    assert a.state("SELECT count(*) FROM paths") == "57014"
+    b.run("ROLLBACK")
+    a.run("ROLLBACK TO s; INSERT INTO e VALUES (2, 3); COMMIT")
+    assert c.rows("SELECT count(*) FROM plain") == [("3",)]
+    assert c.sorted("SELECT * FROM paths") == [("1", "2"), ("1", "3"), ("2", "3")]
+    assert c.rows("VERIFY MATERIALIZED VIEW paths") == []
+
+
+def _calls(client: Client, count: int) -> int:
+    """The calls of Python functions that the inserts of one transaction make on the event loop."""
+    profile = cProfile.Profile()
+
+    async def run() -> None:
+        await client.work("BEGIN")
+        profile.enable()
+        for i in range(count):
+            await client.work(f"INSERT INTO t VALUES ({1000 + i}, 1)")
+        for i in range(count // 10):
+            await client.work(f"SAVEPOINT s; INSERT INTO t VALUES ({9000 + i}, 1); ROLLBACK TO s")
+        profile.disable()
+        await client.work("ROLLBACK")
+
+    client.server.run(run())
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def test_a_statement_costs_the_same_late_in_a_transaction(three: Clients) -> None:
+    a, *_ = three
+    _calls(a, 20)
+    few, many = _calls(a, 100), _calls(a, 400)
+    assert many < 5.5 * few, (few, many)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.session.test_locks import Clients, begin, three, waits
+from tests.support.waiting import Clients, begin, waits
 
-__all__ = ["three"]
 LEVELS = ("KEY SHARE", "SHARE", "NO KEY UPDATE", "UPDATE")
 CONFLICTS = {("KEY SHARE", "UPDATE"), ("SHARE", "NO KEY UPDATE"), ("SHARE", "UPDATE"),
              ("NO KEY UPDATE", "NO KEY UPDATE"), ("NO KEY UPDATE", "UPDATE"), ("UPDATE", "UPDATE")}  # fmt: skip
