@@ -150,3 +150,14 @@ def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
     for word, bit, target, target_bit in gather.bits:
         out[:, target] |= ((rows[:, word] >> np.int64(bit)) & 1) << np.int64(target_bit)
     return out, source
+
+
+def apply_to_one(gather: Gather, row: Sequence[int]) -> list[int] | None:
+    """``apply`` to one row, without numpy; None if the row is dropped."""
+    if any(row[word] >> bit & 1 for word, bit in gather.drop_if):
+        return None
+    out = [row[word] if word >= 0 else 0 for word in gather.words]
+    for word, bit, target, target_bit in gather.bits:
+        if row[word] >> bit & 1:
+            out[target] |= 1 << target_bit if target_bit < 63 else -1 << 63
+    return out

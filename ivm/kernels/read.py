@@ -27,6 +27,7 @@ from ivm.kernels.memory import (
     copy_words,
     load,
     store,
+    where,
 )
 from ivm.kernels.order import compare
 from ivm.kernels.seek import seek
@@ -84,3 +85,43 @@ def lookup(trace: Words, keys: Words, target: Words, upto: int) -> bool:
                     _append(trace, at, p, target, i)
                 p += 1
     return True
+
+
+@kernel
+def lookup_one(trace: Words, held: Words, room: int, upto: int) -> int:
+    """The rows whose key is the word ``held[0]``, accumulated over ordinals <= ``upto``: their words from ``held[1]``
+    on, and their diffs, none 0, behind the place of ``room`` rows. -1: there are more.
+
+    For traces whose key and diff have one word. Cost: one seek for each layer, and the updates found.
+    """
+    shift = all_bits(trace[T_SHAPE])
+    width = trace[T_WIDTH]
+    key = where(held)
+    first = key + 8
+    diffs = 1 + room * width
+    count = 0
+    for k in range(trace[T_LAYERS]):
+        at = HEAD + LAYER_WORDS * k
+        rows = trace[at + L_ROWS]
+        total = trace[at + L_COUNT]
+        p = seek(rows, total, width, trace[at + L_FENCE], 0, key, 1, trace[T_ORDER])
+        while p < total and load(rows + 8 * width * p) == held[0]:
+            if (load(trace[at + L_TIMES] + trace[at + L_TIME_STRIDE] * p) >> shift) <= upto:
+                i = 0
+                while i < count and compare(first + 8 * width * i, rows + 8 * width * p, 1, width, 0) != 0:
+                    i += 1
+                if i == count:
+                    if count == room:
+                        return -1
+                    copy_words(rows + 8 * width * p, first + 8 * width * i, width)
+                    held[diffs + i] = 0
+                    count += 1
+                held[diffs + i] += load(trace[at + L_DIFFS] + trace[at + L_DIFF_STRIDE] * p)
+            p += 1
+    left = 0
+    for i in range(count):
+        if held[diffs + i] != 0:
+            copy_words(first + 8 * width * i, first + 8 * width * left, width)
+            held[diffs + left] = held[diffs + i]
+            left += 1
+    return left

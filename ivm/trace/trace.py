@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from ivm.kernels.between import between
 from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, address
-from ivm.kernels.read import collect, lookup
+from ivm.kernels.read import collect, lookup, lookup_one
 from ivm.rows import Words
 from ivm.trace.batch import Batch, Block
 from ivm.trace.shards import sorted_block
@@ -67,6 +69,18 @@ class Version:
         rows, index, diffs = sorted_block(block, self.order_address).arrays()
         return rows, diffs[:, 0], index
 
+    def lookup_one(self, key: int, at: int) -> list[int] | None:
+        """The one row with a key of one word at ``at``, [] if there is none; None: there are several, or it has been
+        counted otherwise than once. Cost: a seek for each layer, without a block."""
+        held = np.empty(1 + _FEW * (self.width + 1), np.int64)
+        held[0] = key
+        count = lookup_one(self.desc, held, _FEW, at)
+        if count == 0:
+            return []
+        if count != 1 or held[1 + _FEW * self.width] != 1:
+            return None
+        return held[1 : 1 + self.width].tolist()  # type: ignore[no-any-return]
+
     def between(self, lows: Words, highs: Words, at: int) -> tuple[Words, Words, Words]:
         """As ``lookup``, of all keys from each of ``lows`` to its counterpart in ``highs``, as words compare; the index
         is that of the range, and a row is found in each range that has it."""
@@ -90,4 +104,6 @@ class Version:
         return desc
 
 
-_ZERO = np.zeros(1, np.int64)
+_FEW: Final = 4
+"""The most rows of one key that ``lookup_one`` looks at, before they are accumulated."""
+_ZERO: Final = np.zeros(1, np.int64)

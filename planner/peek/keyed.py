@@ -24,8 +24,8 @@ from storage.types.codec import encode
 
 
 @dataclass(frozen=True, slots=True)
-class _Keyed:
-    """A plan of this form.
+class Keyed:
+    """A plan of this form: the rows of a relation whose arrangement has the keys given.
 
     ``keys``: the parameter, or the array of them; ``gather``: from an arranged row to the result.
     """
@@ -39,7 +39,7 @@ class _Keyed:
 
 def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
     """Whether a plan is only a lookup of keys in an arrangement that exists."""
-    found = _keyed(plan)
+    found = keyed(plan)
     return found is not None and snapshot.arrangement(found.relation, found.key) is not None
 
 
@@ -47,7 +47,7 @@ def run_keyed(
     plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds
 ) -> tuple[Words, Words, Words | None] | None:
     """(rows, diffs, error rows), or None if the plan has another form. Raises 53200, 57014."""
-    found = _keyed(plan)
+    found = keyed(plan)
     if found is None:
         return None
     version = snapshot.arrangement(found.relation, found.key)
@@ -61,7 +61,7 @@ def run_keyed(
     return moved, diffs if source is None else diffs[source], None if errors is None else errors[0]
 
 
-def _keys(found: _Keyed, context: Context) -> Words | None:
+def _keys(found: Keyed, context: Context) -> Words | None:
     """The distinct keys that are not NULL, int64[n, 1]; None if the array must be evaluated."""
     datums: Sequence[object] | None
     if found.is_array:
@@ -84,7 +84,8 @@ def _datum(key: Scalar, context: Context) -> object:
 
 
 @by_identity
-def _keyed(plan: Plan) -> _Keyed | None:
+def keyed(plan: Plan) -> Keyed | None:
+    """The lookup that a plan consists of, if it is one."""
     join = plan.nodes[plan.rows]
     if not isinstance(join, Join):
         return None
@@ -95,7 +96,7 @@ def _keyed(plan: Plan) -> _Keyed | None:
         keys, is_array, extra = given
         gather = _from_fixed(join.gather, len(arranged.gather.words), extra, fixed == join.left)
         if gather is not None and _fails_with(plan, stored[0], moving):
-            return _Keyed(*stored, keys, is_array, gather)
+            return Keyed(*stored, keys, is_array, gather)
     return None
 
 

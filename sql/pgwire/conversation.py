@@ -15,9 +15,11 @@ from ivm.words import SqlType
 from sql.pgwire import messages_backend as backend
 from sql.pgwire import messages_frontend as frontend
 from sql.pgwire.copy_out import frame_copy
+from sql.pgwire.described import describe_rows
 from sql.pgwire.messages import HEADER, ProtocolError
+from sql.pgwire.point import PointRequest, point_request
 from sql.pgwire.protocol import ServerProtocol
-from sql.pgwire.values import column_formats, encode_rows
+from sql.pgwire.values import encode_rows
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
     CommandResult,
@@ -30,7 +32,7 @@ from sql.statements.results import (
     RowsResult,
 )
 from storage.types.text_style import TextStyle
-from storage.types.type_names import type_length, type_oid, typmod
+from storage.types.type_names import type_oid
 
 log = logging.getLogger("freshet.wire")
 
@@ -88,6 +90,10 @@ class WireSession(Protocol):
         """``final``: Sync has already arrived and is next, so that the statement may commit by itself."""
         ...
 
+    def read_point(self, request: PointRequest) -> bytes | None:
+        """All that answers the request, up to ReadyForQuery, if nothing must be waited for; None: as any other."""
+        ...
+
     def close_statement(self, name: str) -> None: ...
     def close_portal(self, name: str) -> None: ...
     async def sync(self) -> None: ...
@@ -143,6 +149,22 @@ class Conversation:
                 log.exception("internal error")
                 state = "53200" if isinstance(error, MemoryError) else "XX000"
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
+
+    def answered_at_once(self, data: bytes) -> bytes | None:
+        """The answer to what a client that was waited for has sent, if it is a pipeline that can be answered now.
+        None: it goes to the protocol."""
+        if self._out or not self._protocol.idle:
+            return None
+        request = point_request(data)
+        if request is None:
+            return None
+        try:
+            return self._session.read_point(request)
+        except SqlError:  # raised again where it can be reported
+            return None
+        except Exception:
+            log.exception("a read by key failed; it is run again as any other query")
+            return None
 
     async def _cancelled(self, answering: bool) -> None:
         """Handles a cancel that reached the task outside of the session: fails the statement being answered, if any."""
@@ -351,15 +373,3 @@ class Conversation:
     async def _flush_and_wait(self) -> None:
         self._flush()
         await self._channel.drain()
-
-
-def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
-    """A result's RowDescription. ``formats`` as in Bind (none, one, or one per column). Raises 08P01."""
-    fields = tuple(
-        backend.FieldDescription(
-            column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
-            typmod(column.type), form,
-        )
-        for column, form in zip(columns, column_formats(formats, len(columns)), strict=True)
-    )  # fmt: skip
-    return backend.RowDescription(fields).encode()

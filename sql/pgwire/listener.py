@@ -62,6 +62,7 @@ class ClientConnection(asyncio.Protocol):
         self.backend_id = 0
         self.secret = b""
         self.session: WireSession | None = None
+        self._conversation: Conversation | None = None
         self._entrance = Entrance(self._protocol, server.gate, Client(""))
 
     # Called by the transport.
@@ -76,6 +77,11 @@ class ClientConnection(asyncio.Protocol):
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def data_received(self, data: bytes) -> None:
+        if self._arrived is not None and self._conversation is not None and not self._full:
+            answer = self._conversation.answered_at_once(data)
+            if answer is not None:
+                self.write(answer)
+                return
         self._protocol.receive(data)
         if self._arrived is not None:
             if not self._arrived.done():
@@ -273,7 +279,7 @@ class ClientConnection(asyncio.Protocol):
         out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
-        conversation = Conversation(self, self._protocol, session)
+        conversation = self._conversation = Conversation(self, self._protocol, session)
 
         def arrives() -> None:
             if self._arrived is not None and self._protocol.phase is Phase.QUERIES:

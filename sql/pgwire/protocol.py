@@ -68,6 +68,12 @@ class ServerProtocol:
     def pending(self) -> int:
         return len(self._buffer) - self._at + self._total
 
+    @property
+    def idle(self) -> bool:
+        """Whether every message has been answered, so that the next one begins a query or a pipeline."""
+        answered = not self._extended and not self._skip_to_sync
+        return answered and self.phase is Phase.QUERIES and not self.pending
+
     def receive(self, data: bytes) -> None:
         """Takes bytes from the client. Cost: linear in ``data``; a long message is joined once, when it is complete."""
         if not self._total and self._at == len(self._buffer):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words
-from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType, Storage
+from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, Schema, SqlType, Storage
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
 from storage.dictionary import Dictionary
@@ -37,6 +37,8 @@ _BINARY_DTYPES: Final[dict[Kind, str]] = {
 _BULK: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.FLOAT4, Kind.FLOAT8)
 """Types whose binary format is their word, or its float: any value is valid."""
 
+Writer = Callable[[int], bytes]
+"""From a word, not of NULL, to its bytes on the wire."""
 Slices = tuple[NDArray[np.uint8], Words, Words]
 """The data, and each row's start and length in it (-1 for NULL)."""
 
@@ -91,28 +93,35 @@ def encode_rows(
 
 
 def _encode_few(rowset: RowSet, formats: list[int], dictionary: Dictionary, style: TextStyle) -> bytes:
-    width = len(rowset.schema)
-    writers = [_writer(c.type, f, dictionary, style) for c, f in zip(rowset.schema, formats, strict=True)]
-    has_nulls = rowset.rows.shape[1] > width
-    out: list[bytes] = []
-    for row in rowset.rows.tolist():
-        parts = [b""]
-        for i in range(width):
-            if has_nulls and row[width + i // 64] >> (i % 64) & 1:
-                parts.append(b"\xff\xff\xff\xff")
-            else:
-                body = writers[i](row[i])
-                parts.append(_LENGTH.pack(len(body)) + body)
-        body = b"".join(parts)
-        out.append(_HEAD.pack(b"D", len(body) + 6, width) + body)
-    return b"".join(out)
+    writers = row_writers(rowset.schema, formats, dictionary, style)
+    return b"".join([encode_row(row, writers) for row in rowset.rows.tolist()])
+
+
+def row_writers(schema: Schema, formats: Sequence[int], dictionary: Dictionary, style: TextStyle) -> list[Writer]:
+    """What writes each column of a row. ``formats``: one per column."""
+    return [_writer(c.type, f, dictionary, style) for c, f in zip(schema, formats, strict=True)]
+
+
+def encode_row(row: Sequence[int], writers: Sequence[Writer]) -> bytes:
+    """The DataRow message of one row: its columns' words, then those of its null bits, if it has any."""
+    width = len(writers)
+    has_nulls = len(row) > width
+    parts = [b""]
+    for i, write in enumerate(writers):
+        if has_nulls and row[width + i // 64] >> (i % 64) & 1:
+            parts.append(b"\xff\xff\xff\xff")
+        else:
+            body = write(row[i])
+            parts.append(_LENGTH.pack(len(body)) + body)
+    body = b"".join(parts)
+    return _HEAD.pack(b"D", len(body) + 6, width) + body
 
 
 def _format_int(word: int) -> bytes:
     return b"%d" % word
 
 
-def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextStyle) -> Callable[[int], bytes]:
+def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextStyle) -> Writer:
     """A function from a word to its encoding on the wire."""
     kind = type_.kind
     if kind in TEXT_KINDS:

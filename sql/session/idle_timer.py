@@ -16,6 +16,11 @@ class IdleTimer:
         self._timer: asyncio.TimerHandle | None = None
         self._error: SqlError | None = None
 
+    @property
+    def expired(self) -> bool:
+        """Whether the client has been silent for too long, and has not been told yet."""
+        return self._error is not None
+
     def start(self) -> None:
         """A message has been answered: the session waits for its client."""
         session = self._session

@@ -16,11 +16,13 @@ from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
 from sql.parse import no_parameter, parsed, split
+from sql.pgwire.point import PointRequest
 from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
 from sql.session.information import output_style
+from sql.session.point_reads import PointReads
 from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, executed, output_columns, prepare, statement_named
 from sql.session.request import Request
@@ -56,6 +58,7 @@ class Session:
         session."""
         self._executor = Executor(state)
         self._loop = asyncio.get_running_loop()
+        self._points = PointReads(state)
         self._idle = IdleTimer(state)
         self._closed = False
         coordinator.sessions.add(self)
@@ -189,6 +192,10 @@ class Session:
             found.rows = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
             return found.result(max_rows)
         return result
+
+    def read_point(self, request: PointRequest) -> bytes | None:
+        """Answer a read of one row by its key, if it is one and nothing else is to be said; None: call the others."""
+        return None if self._idle.expired else self._points.answer(request)
 
     def close_statement(self, name: str) -> None:
         self.state.statements.pop(name, None)

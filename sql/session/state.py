@@ -130,6 +130,12 @@ class SessionState:
         return self.in_block or (self.several and self.transaction is not None)
 
     @property
+    def occupied(self) -> bool:
+        """Whether there is a transaction, or something to tell the client."""
+        told = self.notices or self.parameter_changes or self.notifications.inbox.arrived
+        return bool(self.transaction is not None or self.failed or told or self.acting)
+
+    @property
     def running(self) -> Transaction:
         """The transaction of the running statement."""
         found = self.transaction or self.ending

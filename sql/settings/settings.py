@@ -297,7 +297,7 @@ class Settings:
 
     def _put(self, key: str, value: str | None, local: bool) -> None:
         old = self.values.get(key)
-        self.changes += 1
+        self.changes += old != value
         for values in (self.values,) if local or key in MODES else (self.values, self._kept):
             if value is None:
                 values.pop(key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections import Counter
 from dataclasses import dataclass
@@ -67,6 +68,35 @@ def test_a_version_does_not_change() -> None:
     assert sorted(rows[index == 0][:, 1].tolist()) == list(range(3, 500, 50))
     assert len(rows[index == 1]) == 0
     assert len(rows[index == 2]) == 10
+
+
+def test_the_row_of_one_key_is_what_a_lookup_finds() -> None:
+    rng = random.Random(5)
+    flow = Dataflow()
+    given = flow.add(Input(3))
+    arranged = flow.add(Arrange(given, Gather((0, 1, 2)), 1))
+    flow.retain(arranged)
+    flow.hydrate()
+    found = Counter[int]()
+    held: Counter[tuple[int, ...]] = Counter()
+    for at in range(1, 120):
+        for _ in range(rng.choice([1, 3, 40])):
+            row = rng.choice([-(2**63), -1, 0, 1, 2**63 - 1, *range(5, 25)]), rng.choice([0, 7]), rng.choice([0, -1])
+            diff = -1 if held[row] and rng.random() < 0.6 else 1
+            held[row] += diff
+            feed(flow, given, at, [row], diff)
+        flow.step()
+        version = flow.publish()[arranged]
+        for key in (-(2**63), -1, 0, 1, 2, 2**63 - 1, *range(5, 26)):
+            for then in (at, max(at - 1, version.since)):
+                rows, diffs, _ = version.lookup(np.array([[key]]), then)
+                one = version.lookup_one(key, then)
+                found[-1 if one is None else len(one)] += 1
+                if one is not None:
+                    assert (rows.tolist(), diffs.tolist()) == (([one], [1]) if one else ([], []))
+                elif not (len(rows) != 1 or diffs.tolist() != [1]):
+                    assert sum(abs(d) for d in held.values()) > 4, "left to the other only among many updates"
+    assert min(found[-1], found[0], found[3]) > 200, found
 
 
 def test_an_unchanged_arrangement_is_published_once() -> None:

@@ -41,6 +41,21 @@ def test_compose_is_doing_both(first: Gather, second: Gather, rows: list[list[in
     assert once.tolist() == both.tolist()
 
 
+def widest() -> st.SearchStrategy[Gather]:
+    """Gathers that move any of a word's bits."""
+    bit, word = st.sampled_from([0, 1, 62, 63]), st.integers(0, WIDTH - 1)
+    moves = st.lists(st.tuples(word, bit, word, bit), max_size=4).map(tuple)
+    words = st.tuples(*[st.integers(-1, WIDTH - 1)] * WIDTH)
+    return st.builds(Gather, words, moves, st.lists(st.tuples(word, bit), max_size=1).map(tuple))
+
+
+@given(widest(), st.lists(st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), 2**62]), min_size=4, max_size=4))
+def test_one_row_is_moved_as_a_block_is(gather: Gather, row: list[int]) -> None:
+    moved, _ = gathers.apply(gather, np.array([row], np.int64))
+    one = gathers.apply_to_one(gather, row)
+    assert moved.tolist() == ([] if one is None else [one])
+
+
 def test_reach_runs_without_python() -> None:
     """The reachability loop is join, concat, arrange and threshold only, and joins with the threshold itself."""
     node = (ColumnType(INT4, False),)

@@ -1,0 +1,22 @@
+"""The shape of a result: its RowDescription."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql.pgwire import messages_backend as backend
+from sql.pgwire.values import column_formats
+from sql.statements.queries import OutputColumn
+from storage.types.type_names import type_length, type_oid, typmod
+
+
+def describe_rows(columns: Sequence[OutputColumn], formats: Sequence[int]) -> bytes:
+    """A result's RowDescription. ``formats`` as in Bind (none, one, or one per column). Raises 08P01."""
+    fields = tuple(
+        backend.FieldDescription(
+            column.name, column.table, column.attribute, type_oid(column.type), type_length(column.type),
+            typmod(column.type), form,
+        )
+        for column, form in zip(columns, column_formats(formats, len(columns)), strict=True)
+    )  # fmt: skip
+    return backend.RowDescription(fields).encode()
