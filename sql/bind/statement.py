@@ -69,6 +69,8 @@ from sql.syntax.nodes.policies import AlterPolicyStatement, CreatePolicyStatemen
 from sql.syntax.nodes.triggers import CreateTriggerStatement
 
 _LOCKED: Final = (RelationKind.TABLE, RelationKind.VIEW)
+_LOCKING: Final = {"access share": "r", "row exclusive": "awdD"}
+"""The privileges of which one lets a role lock a table in a mode; for the other modes UPDATE, DELETE or TRUNCATE."""
 
 
 def bind_statement(
@@ -246,7 +248,7 @@ def _lock(env: Environment, tree: nodes_statements.LockStatement) -> bound.Lock:
         if table.kind not in _LOCKED:
             raise SqlError("42809", f'cannot lock relation "{table.name}"')
         if env.asking is not None:
-            env.asking.use(table).need("r" if tree.mode == "access share" else "w")
+            env.asking.use(table).any_of = _LOCKING.get(tree.mode, "wdD")
     every = (
         t for name, r in zip(tree.names, tables, strict=True) for t in (r, *(() if name.only else env.catalog.below(r)))
     )

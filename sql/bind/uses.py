@@ -29,6 +29,8 @@ class Use:
     needed: dict[str, set[int]] = field(default_factory=dict)
     above: Use | None = None
     below: Mapping[int, int] = field(default_factory=dict)
+    any_of: str = ""
+    """The privileges of which one on the whole relation is needed."""
 
     def need(self, privilege: str, columns: Iterable[int] = ()) -> None:
         """Note a privilege, on these columns if it is one of columns."""
@@ -101,6 +103,8 @@ class Asking:
 
     def _allowed(self, use: Use) -> bool:
         what, access = securable(use.relation), self.access
+        if use.any_of and not set(use.any_of) & set(access.privileges(use.role, what)):
+            return False
         for privilege, columns in use.required().items():
             if access.has(use.role, what, privilege):
                 continue

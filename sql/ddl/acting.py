@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ivm.errors import SqlError
-from sql.catalog.access import Access, RoleNames
+from sql.catalog.access import DATABASE_OBJECT, Access, RoleNames
 from sql.catalog.acl import PUBLIC_ROLE
 from sql.statements.role_spec import RoleSpec
 
@@ -50,6 +50,11 @@ class Actor:
         """Raises 42501 unless the current role is a superuser."""
         if not self.is_superuser:
             raise SqlError("42501", message)
+
+    def check_creates_schemas(self) -> None:
+        """Raises 42501 unless the current role may create schemas."""
+        if not self.access.has(self.role, DATABASE_OBJECT, "C"):
+            raise SqlError("42501", f"permission denied for database {self.database}")
 
     def check_becomes(self, role: int) -> None:
         """Raises 42501 unless what the current role makes or owns may be given to this one."""

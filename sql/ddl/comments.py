@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, NAMESPACE, TYPE
@@ -13,6 +14,12 @@ from sql.catalog.search_path import SearchPathReader, no_schema
 from sql.ddl.indexes import index_named
 from sql.engine.writer import Writer
 from sql.statements.comments import Comment
+
+BUILT_IN: Final = {
+    "tablespace": ("pg_default", "pg_global"), "extension": ("plpgsql",),
+    "language": ("internal", "c", "sql", "plpgsql"),
+}  # fmt: skip
+"""The names of what every server has of kinds that cannot be created."""
 
 
 def comment_on(writer: Writer, names: SearchPathReader, statement: Comment, database: str) -> None:
@@ -41,6 +48,10 @@ def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple
             if name != database:
                 raise SqlError("3D000", f'database "{name}" does not exist')
             return DATABASE, DATABASE_OID, 0
+        case "role" if names.catalog.access.named(name) is not None:
+            raise unsupported("a comment on a role")
+        case "tablespace" | "extension" | "language" if name in BUILT_IN[statement.kind]:
+            raise unsupported(f"a comment on {'an' if statement.kind == 'extension' else 'a'} {statement.kind}")
         case "role" | "tablespace" | "extension" | "language":
             raise SqlError("42704", f'{statement.kind} "{name}" does not exist')
         case "type" | "domain":

@@ -41,8 +41,7 @@ def set_schema_owner(writer: Writer, actor: Actor, name: str, spec: RoleSpec) ->
     if not actor.is_superuser:
         check_schema_owner(writer.catalog, actor.role, name)
         actor.check_becomes(new)
-        if not writer.catalog.access.has(actor.role, DATABASE_OBJECT, "C"):
-            raise SqlError("42501", f"permission denied for database {actor.database}")
+        actor.check_creates_schemas()
     writer.set_access(writer.catalog.access.with_owner(schema_object(writer.catalog, name), new))
 
 
@@ -79,4 +78,6 @@ def reassign(writer: Writer, names: SearchPathReader, actor: Actor, statement: R
             raise SqlError("42501", "permission denied to reassign objects")
     for what, _ in list(objects(names)):
         if writer.catalog.access.owner(what) in old:
+            if what.kind == "n":
+                actor.check_creates_schemas()
             writer.set_access(writer.catalog.access.with_owner(what, new))

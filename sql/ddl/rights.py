@@ -12,6 +12,7 @@ from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn, is
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.securables import check_create, language, permission_denied, schema_object, securable
 from sql.ddl.acting import Actor
+from sql.ddl.comments import BUILT_IN
 from sql.ddl.indexes import index_named
 from sql.ddl.owned import check_owner, check_schema_owner
 from sql.statements import definitions, types
@@ -202,13 +203,13 @@ class Rights:
     ) -> None:
         match statement:
             case definitions.CreateSchema():
-                if not self.catalog.access.has(self.actor.role, DATABASE_OBJECT, "C"):
-                    raise SqlError("42501", f"permission denied for database {self.actor.database}")
+                self.actor.check_creates_schemas()
                 if statement.owner is not None:
                     self.actor.check_becomes(self.actor.of(statement.owner))
             case definitions.AlterSchema(owner=None):
                 if statement.name in self.catalog.schemas:
                     check_schema_owner(self.catalog, self.actor.role, statement.name)
+                    self.actor.check_creates_schemas()
             case definitions.DropSchema():
                 for name in statement.names:
                     if name in self.catalog.schemas:
@@ -257,12 +258,27 @@ class Rights:
         elif statement.kind == "database":
             if not self.catalog.access.owns(self.actor.role, DATABASE_OBJECT):
                 raise SqlError("42501", f"must be owner of database {statement.name}")
+        elif statement.kind == "role":
+            self._check_role(statement.name)
+        elif statement.kind in BUILT_IN:
+            if statement.name in BUILT_IN[statement.kind]:
+                raise SqlError("42501", f"must be owner of {statement.kind} {statement.name}")
         elif statement.kind in ("type", "domain", "domain constraint"):
             self._own_type(statement.schema_name, statement.name)
         elif statement.kind == "index":
             self._own_index(statement.schema_name, statement.name)
         else:
             self._own_named(statement.schema_name, statement.name)
+
+    def _check_role(self, name: str) -> None:
+        """Who may comment on a role."""
+        found, own = self.catalog.access.named(name), self.catalog.access.roles.get(self.actor.role)
+        if found is None:
+            return
+        if found.superuser:
+            self.actor.check_superuser("must be superuser")
+        if own is None or not own.createrole:
+            raise SqlError("42501", "must have CREATEROLE privilege")
 
     def _check_trigger(self, statement: CreateTrigger | DropTrigger | RenameTrigger | EnableTrigger) -> None:
         if not isinstance(statement, CreateTrigger):

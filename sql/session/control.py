@@ -7,6 +7,7 @@ from typing import assert_never
 from ivm.errors import SqlError
 from sql.engine.clock import timestamp_now
 from sql.parse import StatementText
+from sql.session.care import check_cared
 from sql.session.datum_rows import datum_rows
 from sql.session.modes import set_modes, set_variable
 from sql.session.portal import NamedStatement
@@ -51,6 +52,7 @@ def run_control(session: SessionState, statement: Control) -> Result:
             session.notifications.notify(statement.channel, statement.payload)
             return CommandResult("NOTIFY")
         case NoOperation():
+            check_cared(session, statement)
             if statement.notice is not None:
                 session.notices.append(Notice("NOTICE", "00000", statement.notice))
             return CommandResult(statement.tag)

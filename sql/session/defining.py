@@ -94,11 +94,16 @@ class Definitions:
                 return await self._scatter(statement, prepared, notify)
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
+        ends = self._going(statement, transaction.catalog) if isinstance(statement, definitions.Drop) else None
         job = transaction.write(lambda writer: self.define_now(writer, statement, prepared, request, notify))
-        if isinstance(statement, definitions.Drop):
-            names = SearchPathReader(transaction.catalog, self._session.path(transaction.catalog))
-            job = abandoning(self._session.coordinator.engine, going(statement, names), job)
-        return CommandResult(await job)
+        return CommandResult(await (job if ends is None else abandoning(self._session.coordinator.engine, ends, job)))
+
+    def _going(self, statement: definitions.Drop, catalog: Catalog) -> frozenset[int]:
+        """The relations whose loops a DROP may end before it has the engine. Raises 42501: it may not drop them."""
+        names, actor = SearchPathReader(catalog, self._session.path(catalog)), self._session.actor(catalog)
+        if not actor.is_superuser:
+            Rights(names, actor).check(statement)
+        return going(statement, names)
 
     async def _hydrated_beside(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> bool:
         """Create a materialized view while commits go on. False: only the engine thread can; nothing has changed."""
@@ -116,7 +121,7 @@ class Definitions:
 
         def define(writer: Writer) -> Relation | None:
             prepared.check_current(writer.catalog)
-            return self.definer(writer, prepared, notify).create_view(statement)
+            return self._allowed(writer, statement, prepared, notify).create_view(statement)
 
         view = await transaction.write(define)
         if view is not None:

@@ -453,11 +453,22 @@ class Notify:
 
 
 @dataclass(frozen=True, slots=True)
+class Cared:
+    """What ANALYZE, CLUSTER and REINDEX name. ``kind``: table, index, schema, database or system."""
+
+    kind: str
+    schema_name: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoOperation:
-    """Accepted for compatibility, without effect (ANALYZE, COMMENT, GRANT …); answers ``tag``."""
+    """Accepted for compatibility, without effect; answers ``tag``. ``cared``: what it is for, which must exist and be
+    the current role's."""
 
     tag: str
     notice: str | None = None
+    cared: tuple[Cared, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

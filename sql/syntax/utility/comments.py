@@ -14,7 +14,12 @@ from sql.syntax.utility.routines import signature
 RELATIONS: Final = ("table", "view", "index", "sequence", "type", "domain", "source", "sink")
 """The kinds whose objects are named as relations are."""
 _NAMES: Final = ("schema", "database", "role", "tablespace", "extension", "language")
-_ROUTINES: Final = ("function", "aggregate", "routine")
+_ROUTINES: Final = ("function", "aggregate", "procedure", "routine")
+KINDS: Final = frozenset(
+    {*RELATIONS, *_NAMES, *_ROUTINES, "materialized view", "operator", "constraint", "domain constraint", "trigger",
+     "policy", "column"}
+)  # fmt: skip
+"""All kinds of objects that COMMENT knows."""
 
 
 def comment_statement(cursor: DefinitionGrammar) -> CommentStatement:

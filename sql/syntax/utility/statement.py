@@ -17,6 +17,7 @@ from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import statements as nodes_statements
 from sql.syntax.nodes.queries import Expr, Query, Select, SetQuery
 from sql.syntax.utility.alter import AlterGrammar
+from sql.syntax.utility.care import care_statement
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.domains import domain_statement
@@ -38,10 +39,6 @@ _EXPLAIN_OPTIONS = frozenset(
 )
 _LISTS: Final = ("datestyle", "search_path", "temp_tablespaces")
 """Settings that are lists."""
-_NOOPS = {
-    "analyze": "ANALYZE", "analyse": "ANALYZE", "checkpoint": "CHECKPOINT",
-    "cluster": "CLUSTER", "reindex": "REINDEX",
-}  # fmt: skip
 _UNSUPPORTED = ("security", "import", "load")
 LOCK_MODES: Final = (
     "access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive", "exclusive",
@@ -137,10 +134,12 @@ class StatementGrammar(AlterGrammar):
 
     def _utility(self, word: str) -> bound.Statement:
         start = self.token
-        if word in _NOOPS:
-            self._rest()
-            return bound.NoOperation(_NOOPS[word])
         match word:
+            case "analyze" | "analyse" | "cluster" | "reindex":
+                return care_statement(self)
+            case "checkpoint":
+                self.advance()
+                return bound.NoOperation("CHECKPOINT")
             case "vacuum":
                 return self._vacuum()
             case "begin" | "start":
