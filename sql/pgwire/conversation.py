@@ -107,6 +107,11 @@ class Channel(Protocol):
 
     stopping: bool
 
+    @property
+    def behind(self) -> bool:
+        """Whether the client reads too slowly, or not at all any more."""
+        ...
+
     async def next_message(self) -> frontend.Frontend: ...
     def write(self, data: bytes) -> None: ...
     async def drain(self) -> None: ...
@@ -318,6 +323,8 @@ class Conversation:
     async def _copy_out(self, result: CopyOutResult) -> None:
         self._out.append(backend.CopyResponse("H", result.format, result.columns).encode())
         self._flush()
+        if result.outlet is not None:
+            result.outlet.send = self._send_between
         data: Any = result.data
         async with aclosing(data):
             async for chunk in data:
@@ -327,6 +334,14 @@ class Conversation:
                 await self._flush_and_wait()
         self._drain_session()
         self._out += (backend.COPY_DONE, backend.CommandComplete(result.tag()).encode())
+
+    def _send_between(self, data: bytes) -> bool:
+        """Send messages at once; False if others come first, or the client is behind."""
+        session = self._session
+        if self._out or session.notices or session.parameter_changes or self._channel.behind:
+            return False
+        self._channel.write(data)
+        return True
 
     def _drain_session(self) -> None:
         """Queues notices and changed settings, which precede the answer to the call that caused them."""

@@ -153,6 +153,10 @@ class ClientConnection(asyncio.Protocol):
         self._arrived = asyncio.get_running_loop().create_future()
         await self._arrived
 
+    @property
+    def behind(self) -> bool:
+        return self._full or self._lost
+
     def write(self, data: bytes) -> None:
         """Passes bytes to the transport immediately."""
         if not self._lost and self._transport is not None:

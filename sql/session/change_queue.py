@@ -55,10 +55,9 @@ class ChangeQueue:
         return not self._waiting
 
     @property
-    def only_changes(self) -> Words | None:
-        """The rows of the changes that wait, if they came at once."""
-        first = self._waiting[0] if len(self._waiting) == 1 else None
-        return first.rows if isinstance(first, History) else None
+    def quiet(self) -> bool:
+        """Whether nothing waits or is held back, and more may come."""
+        return not self._waiting and not self._held and not self.closed
 
     @property
     def schema(self) -> Schema:
@@ -131,9 +130,11 @@ class ChangeQueue:
         if self._size > MOST_WAITING:
             self.fail(SqlError("53200", "the subscription's client is too slow"))
 
-    async def arrival(self, timeout: float) -> bool:
-        """Wait for the next event; False if none has come within this many seconds."""
+    async def arrival(self, timeout: float | None) -> bool:
+        """Wait for the next event; False if none has come within this many seconds, None: any number."""
         self._arrived.clear()
+        if timeout is None:
+            return await self._arrived.wait()
         try:
             await asyncio.wait_for(self._arrived.wait(), timeout)
         except TimeoutError:
@@ -152,21 +153,24 @@ class ChangeQueue:
                 rest = History(item.rows[left:], item.epochs[left:], item.diffs[left:])
                 self._waiting.appendleft(rest)
                 item = History(item.rows[:left], item.epochs[:left], item.diffs[:left])
-            rows = self._rows(item)
+            rows = self._progress(item) if isinstance(item, Progress) else self.rows(item)
             parts.append(rows)
             left -= len(rows)
             self._size -= len(rows) if isinstance(item, History) else 0
         empty = pack([Vector(np.zeros(0, np.int64))] * len(self.schema), self.schema, 0)
         return RowSet(np.concatenate(parts) if parts else empty, self.schema)
 
-    def _rows(self, item: History | Progress) -> Words:
+    def _progress(self, item: Progress) -> Words:
         schema = self.schema
-        if isinstance(item, Progress):
-            null = Vector(np.zeros(1, np.int64), np.ones(1, np.bool_))
-            given = [Vector(np.array([item.epoch])), Vector(np.ones(1, np.int64))]
-            return pack(given + [null] * (len(schema) - 2), schema, 1)
-        order = np.argsort(item.epochs, kind="stable")
+        null = Vector(np.zeros(1, np.int64), np.ones(1, np.bool_))
+        given = [Vector(np.array([item.epoch])), Vector(np.ones(1, np.int64))]
+        return pack(given + [null] * (len(schema) - 2), schema, 1)
+
+    def rows(self, changes: History) -> Words:
+        """Changes as rows of ``schema``, in the order of their epochs."""
+        order = np.argsort(changes.epochs, kind="stable")
         count = len(order)
         progressed = [Vector(np.zeros(count, np.int64))] if self._statement.progress else []
-        columns = unpack(item.rows[order], self._source)
-        return pack([Vector(item.epochs[order]), *progressed, Vector(item.diffs[order]), *columns], schema, count)
+        columns = unpack(changes.rows[order], self._source)
+        given = [Vector(changes.epochs[order]), *progressed, Vector(changes.diffs[order]), *columns]
+        return pack(given, self.schema, count)

@@ -10,6 +10,7 @@ from typing import Final
 
 from ivm.rows import RowSet
 from ivm.words import Kind, SqlType
+from sql.coordination.followers import Written
 from sql.coordination.prepared import Prepared
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_to_files import file_to_write, write_file
@@ -19,7 +20,7 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.subscribing import subscribe
 from sql.statements.queries import Query
-from sql.statements.results import CommandResult, CopyOutResult, Result
+from sql.statements.results import CommandResult, CopyOutResult, Outlet, Result
 from sql.statements.statements import CopyTo, Subscribe
 from sql.system.state import CopyInfo
 
@@ -74,26 +75,35 @@ async def copy_subscription(
     shared = not writer.format and not any(_has_names(column.type) for column in subscription.columns)
     progress = CopyInfo(session.backend_id, 0, True, "PIPE")
     session.copying = lambda: progress
+    outlet, style = Outlet(), output_style(session)
+    form = statement.options, replace(style, reg=None, now=0)
+
+    def push(what: Written) -> bool:
+        if not outlet.send(what.data):
+            return False
+        progress.done, progress.rows = progress.done + what.size, progress.rows + what.rows
+        return True
 
     async def chunks() -> AsyncIterator[bytes]:
         try:
             if header := writer.header():
                 yield header
             while not subscription.ended:
+                if shared:
+                    subscription.listen(form, partial(writer.rows, style=style), push)
                 with session.interrupts.interruptible():
                     await subscription.wait(None)
-                style = output_style(session)
-                form = (statement.options, replace(style, reg=None, now=0)) if shared else None
-                count, chunk = subscription.take_written(CHUNK_ROWS, form, partial(writer.rows, style=style))
-                if count:
-                    progress.done, progress.rows = progress.done + len(chunk), progress.rows + count
+                rows = subscription.take(CHUNK_ROWS)
+                if len(rows):
+                    chunk = writer.rows(rows, style)
+                    progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(rows)
                     yield chunk
             if trailer := writer.trailer():
                 yield trailer
         finally:
             subscription.close()
 
-    return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {progress.rows}")
+    return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {progress.rows}", outlet)
 
 
 def _has_names(type_: SqlType) -> bool:

@@ -275,8 +275,9 @@ def login(coordinator: Coordinator, user: str, database: str, admission: Admissi
         detail = "User does not have CONNECT privilege."
         raise SqlError("42501", f'permission denied for database "{database}"', detail)
     _check_room(coordinator, superuser=found.superuser)
-    connected = sum(session.info().role == found.oid for session in coordinator.sessions)
-    if not found.superuser and 0 <= found.limit <= connected:
+    if found.superuser or found.limit < 0:
+        return found.oid
+    if found.limit <= sum(session.info().role == found.oid for session in coordinator.sessions):
         raise SqlError("53300", f'too many connections for role "{user}"')
     return found.oid
 

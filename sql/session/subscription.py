@@ -23,11 +23,13 @@ from planner.logical.nodes import Get, Project, Rel
 from planner.logical.traversal import gets
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.coordination.coordinator import Coordinator
+from sql.coordination.followers import Listening, Written
 from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.group import Delta
 from sql.engine.served import Served
 from sql.engine.snapshot import Published, first_of, plan_maintained
+from sql.pgwire.copy_out import frame_copy
 from sql.session.change_queue import ChangeQueue
 from sql.session.read_points import oldest_epoch, read_point_of
 from sql.session.view_errors import broken_then, in_view, standing_error
@@ -40,6 +42,8 @@ from storage.duck import Store
 from storage.stored import History
 
 HEARTBEAT_SECONDS: Final = 1.0
+MOST_WRITTEN: Final = 1000
+"""The most changes that are written while other clients wait."""
 
 
 def _followed(rel: Rel) -> Rel:
@@ -74,8 +78,6 @@ class Subscription:
         self._families: dict[int, tuple[int, ...]] = {}
         """For each table read together with its children: the children, by the table's id. It also ends when these
         change."""
-        self._last: Published | None = None
-        """The newest state, of which the rows are known to the client; kept for a view that may be replaced."""
         self._hold: object = self.dictionary.generation
         """Keeps, in the dictionary, the values of the waiting changes and of those taken last."""
 
@@ -127,7 +129,6 @@ class Subscription:
             engine.republish()
             engine.dataflow.changes(engine.outputs[self._relation])  # the snapshot has them
         self._coordinator.followers.add(self._listen)
-        self._last = None if self._temporary else engine.published
         return engine.published
 
     async def _from_history(self, published: Published, as_of: int) -> int:
@@ -198,25 +199,28 @@ class Subscription:
         )).arrays()  # fmt: skip
         self._queue.start(held[0], held[2][:, 0], as_of, *parts)
 
-    def _listen(self, delta: Delta, published: Published) -> None:
-        """Called on the event loop for each published group."""
-        history = self._replaced(delta, published) or delta.changes.get(self._relation)
-        self._last = None if self._last is None else published
+    def _listen(self, delta: Delta, before: Published, published: Published) -> None:
+        """Called on the event loop for published groups."""
+        history = self._replaced(delta, before, published) or delta.changes.get(self._relation)
         failure = published.failures.get(self._relation)
-        known = published.catalog.relations
-        gone = not known.keys() >= self._inputs
-        gone = gone or any(i not in known or known[i].children != c for i, c in self._families.items())
+        gone = self._gone(published)
         if self._view is not None:
             self._view.tell(partial(self._take, gone=gone))
             return
         broken = None if gone else self._error_in(published)
         self._deliver(history, delta.epoch, failure, gone, broken, published.hold)
 
-    def _replaced(self, delta: Delta, published: Published) -> History | None:
+    def _gone(self, published: Published) -> bool:
+        """Whether what it reads has been dropped or altered."""
+        known = published.catalog.relations
+        gone = not known.keys() >= self._inputs
+        return gone or any(i not in known or known[i].children != c for i, c in self._families.items())
+
+    def _replaced(self, delta: Delta, last: Published, published: Published) -> History | None:
         """If the materialized view followed was replaced by one of the same columns: from now on that one is followed,
         and this is the difference. Cost: the rows of both views."""
-        last, known = self._last, published.catalog.relations
-        if last is None or self._relation in known:
+        known = published.catalog.relations
+        if self._temporary or self._relation in known:
             return None
         before = last.catalog.relations[self._relation]
         if before.kind is not RelationKind.MATERIALIZED_VIEW or self._relation in last.failures:
@@ -278,22 +282,58 @@ class Subscription:
         message = f"materialized view {self._view.relation.name} is behind: {error.message}"
         return Notice("WARNING", "01000", message, error.detail, "It is tried again; see freshet.spark_jobs.")
 
+    def listen(self, form: Hashable, write: Callable[[RowSet], bytes], push: Callable[[Written], bool]) -> None:
+        """Send changes as they come, while nothing waits to be taken. ``write``: their bytes, the same for all
+        subscriptions with this ``form``; ``push``: see ``sql.coordination.followers.Listening``."""
+        if self._reports or self._view is not None or not self._queue.quiet or self._broken is not None:
+            return
+
+        def written(delta: Delta, published: Published) -> Written | None:
+            return self._written(delta, published, write)
+
+        def pushed(what: Written) -> bool:
+            return self._queue.quiet and push(what)
+
+        followers = self._coordinator.followers
+        number = followers.form((form, self._relation, self._inputs, self._ignore_errors, self.columns))
+        followers.listen(self._listen, Listening(number, written, pushed))
+
+    def _written(self, delta: Delta, published: Published, write: Callable[[RowSet], bytes]) -> Written | None:
+        """What is sent of changes if nothing else has happened, and they are few."""
+        if published.failures.get(self._relation) is not None or self._gone(published) or self._error_in(published):
+            return None
+        history = delta.changes.get(self._relation)
+        if history is None or not len(history.rows):
+            return Written(b"", 0, 0)
+        if len(history.rows) > MOST_WRITTEN:
+            return None
+        rows = RowSet(self._queue.rows(history), self._queue.schema)
+        data = write(rows)
+        return Written(frame_copy(data) or data, len(rows), len(data))
+
+    @property
+    def _reports(self) -> bool:
+        """Whether the client is told how far the changes are known."""
+        return self.statement.progress or self._queue.up_to is not None
+
     async def wait(self, timeout: float | None) -> None:
         """Wait until there is something to take or the subscription has ended; ``timeout`` seconds at most."""
         deadline = None if timeout is None else self._loop.time() + timeout
         queue = self._queue
         if queue.empty:
             self._hold = None  # the rows taken before have been sent
+        beat = HEARTBEAT_SECONDS if self._reports else None
         while queue.empty and not queue.closed:
-            left = HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - self._loop.time())
-            if left <= 0:
+            left = None if deadline is None else deadline - self._loop.time()
+            if left is not None and left <= 0:
                 return
-            if not await queue.arrival(left):
+            until = min((each for each in (left, beat) if each is not None), default=None)
+            if not await queue.arrival(until):
                 await self._heartbeat()
 
     async def _heartbeat(self) -> None:
         """Report progress while there are no commits, if the statement asks for it."""
-        if self.statement.progress or self._queue.up_to is not None:
+        if self._reports:
             now = self._coordinator.engine.clock.now()
             published = await self._coordinator.jobs.published_at_least(now)
             if self._view is not None:
@@ -305,19 +345,10 @@ class Subscription:
         """The waiting rows, at most ``count``. Raises the subscription's error once everything was taken."""
         return self._queue.take(count)
 
-    def take_written(self, count: int, form: Hashable, write: Callable[[RowSet], bytes]) -> tuple[int, bytes]:
-        """As ``take``: how many rows, and what ``write`` makes of them in a form that others may share; None: none
-        may."""
-        changes = None if form is None else self._queue.only_changes
-        rows = self.take(count)
-        if changes is None or len(changes) != len(rows):
-            return len(rows), write(rows)
-        whole = form, self.statement.progress, self.statement.query.columns
-        return len(rows), self._coordinator.followers.written(changes, whole, lambda: write(rows))
-
     def close(self) -> None:
         """End the subscription, and drop its temporary view."""
         self._queue.close()
+        self._coordinator.followers.listen(self._listen, None)
         if self._relation >= 0:
             self._task = asyncio.ensure_future(self._coordinator.jobs.submit(self._detach))
 

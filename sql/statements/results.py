@@ -110,17 +110,27 @@ class CopyInResult:
     receiver: CopyReceiver
 
 
+@dataclass(slots=True)
+class Outlet:
+    """What sends messages between two chunks of a COPY … TO STDOUT. ``send``, set by the wire: False if the client is
+    behind, or is to be told something first."""
+
+    send: Callable[[bytes], bool] = lambda data: False
+
+
 @dataclass(frozen=True, slots=True)
 class CopyOutResult:
     """COPY … TO STDOUT: each chunk of ``data`` is the payload of one CopyData; then CopyDone and ``tag()``.
 
-    A subscription's chunks come as changes happen, as long as it runs: flush after each.
+    A subscription's chunks come as changes happen, as long as it runs: flush after each. ``outlet``: what it may use
+    while the next chunk is waited for.
     """
 
     columns: int
     format: int
     data: AsyncIterator[bytes]
     tag: Callable[[], str]
+    outlet: Outlet | None = None
 
 
 Result = RowsResult | CommandResult | CopyInResult | CopyOutResult | EmptyResult

@@ -1,16 +1,74 @@
-"""Subscriptions to one relation share the work of a commit."""
+"""Subscriptions to one relation share the work of a commit, miss nothing of it, and leave others their turn."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import time
-from typing import Any
+from collections import Counter
+from functools import partial
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from sql.coordination import followers
+from sql.coordination.followers import Followers, Listening, Written
+from sql.engine.group import Delta
 from sql.pgwire import copy_writer
-from tests.support.sessions import Server
+from storage.stored import History
+from tests.support.sessions import Client, Server
 
 MANY = 12
+
+
+class Subscriber:
+    """A COPY of a subscription, read as the wire does. ``room``: how many messages it takes between two chunks."""
+
+    def __init__(self, client: Client, text: str, room: float = float("inf")) -> None:
+        self.client, self.room = client, room
+        self.lines: list[str] = []
+        self.pushed = 0
+        self.ended = client.server.start(self._read(text))
+
+    async def _read(self, text: str) -> None:
+        async for result in self.client.session.simple(text):
+            result = cast("Any", result)
+            result.outlet.send = self._send
+            async for chunk in result.data:
+                self.lines += bytes(chunk).decode().splitlines()
+                await asyncio.sleep(0)
+
+    def _send(self, data: bytes) -> bool:
+        if self.room <= 0:
+            self.room += 2
+            return False
+        self.room -= 1
+        self.pushed += 1
+        at = 0
+        while at < len(data):
+            length = int.from_bytes(data[at + 1 : at + 5], "big")
+            assert data[at : at + 1] == b"d"
+            self.lines.append(data[at + 5 : at + 1 + length].decode().rstrip("\n"))
+            at += 1 + length
+        return True
+
+    def stop(self) -> None:
+        self.ended.cancel()
+        self.client.close()
+
+
+def _followed(server: Server, count: int) -> None:
+    until = time.monotonic() + 30
+    while len(server.coordinator.followers) < count and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+
+
+def _wait(subscribers: list[Subscriber], lines: int) -> None:
+    until = time.monotonic() + 30
+    while any(len(s.lines) < lines for s in subscribers) and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def test_a_commit_is_handed_over_once_and_written_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,39 +83,188 @@ def test_a_commit_is_handed_over_once_and_written_once(server: Server, monkeypat
     writer = server.client()
     writer.run("CREATE TABLE followed (a int, b text)")
     writer.run("INSERT INTO followed VALUES (1, 'before')")
-    engine = server.coordinator.engine
-    listeners = len(engine.listeners)
-    clients = [server.client() for _ in range(MANY)]
-    copied = [
-        c.server.start(_copied(c, "COPY (SUBSCRIBE followed WITH (SNAPSHOT = false)) TO STDOUT", 5)) for c in clients
-    ]
-    until = time.monotonic() + 20
-    while len(server.coordinator.followers._since) < MANY and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(engine.listeners) == listeners
+    listeners = len(server.coordinator.engine.listeners)
+    text = "COPY (SUBSCRIBE followed WITH (SNAPSHOT = false)) TO STDOUT"
+    subscribers = [Subscriber(server.client(), text) for _ in range(MANY)]
+    _followed(server, MANY)
+    assert len(server.coordinator.engine.listeners) == listeners
     writer.run("INSERT INTO followed VALUES (2, 'x'), (3, NULL)")
-    time.sleep(0.2)
     writer.run("INSERT INTO followed VALUES (4, 'y')")
     writer.run("DELETE FROM followed WHERE a < 3")
-    found = [each.result(30) for each in copied]
-    assert all(lines == found[0] for lines in found)
-    assert [line.split("\t")[1:] for line in found[0]] == [
+    _wait(subscribers, 5)
+    assert all(s.lines == subscribers[0].lines for s in subscribers)
+    assert [line.split("\t")[1:] for line in subscribers[0].lines] == [
         ["1", "2", "x"], ["1", "3", "\\N"], ["1", "4", "y"], ["-1", "1", "before"], ["-1", "2", "x"],
     ]  # fmt: skip
-    assert sum(written) < 5 * MANY / 2, written
-    for client in clients:
-        client.close()
-    assert not server.coordinator.followers._since
+    assert sum(written) == 5, written
+    assert all(s.pushed for s in subscribers)
+    for subscriber in subscribers:
+        subscriber.stop()
+    until = time.monotonic() + 20
+    while len(server.coordinator.followers) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not len(server.coordinator.followers)
     writer.run("DROP TABLE followed")
 
 
-async def _copied(client: Any, text: str, count: int) -> list[str]:
-    """The first lines of a COPY, as they come."""
-    lines: list[str] = []
-    async for result in client.session.simple(text):
-        async for chunk in result.data:
-            lines += bytes(chunk).decode().splitlines()
-            if len(lines) >= count:
-                await result.data.aclose()
-                return lines
-    return lines
+@pytest.mark.parametrize("source", ["t", "v", "(SELECT g, a FROM t WHERE a > 0)"])
+def test_each_subscriber_gets_every_change_once_and_in_order(server: Server, source: str) -> None:
+    """Quick ones, slow ones, ones that begin late, in several formats; the view is replaced and fails meanwhile."""
+    writer, rng = server.client(), random.Random(3)
+    writer.run("CREATE TABLE t (k int PRIMARY KEY, g text, a int)")
+    view = "SELECT g, sum(a) AS a, max(10 / (a + 100)) AS q FROM t WHERE a < {} GROUP BY g"
+    writer.run(f"CREATE MATERIALIZED VIEW v AS {view.format(1000)}")
+    writer.run("INSERT INTO t SELECT i, i % 3, i FROM generate_series(1, 20) i")
+    forms = ["", " WITH (FORMAT csv)", " WITH (DELIMITER '|')"]
+    subscribers: list[tuple[Subscriber, str]] = []
+
+    def begin() -> None:
+        form = rng.choice(forms)
+        room = rng.choice([float("inf"), 0, 3])
+        subscribers.append((Subscriber(server.client(), f"COPY (SUBSCRIBE {source}) TO STDOUT{form}", room), form))
+
+    for _ in range(6):
+        begin()
+    _followed(server, 6)
+    for step in range(80):
+        k = rng.randint(1, 30)
+        change = f"ON CONFLICT (k) DO UPDATE SET g = excluded.g, a = t.a {rng.choice('+-')} 1"
+        match rng.randrange(5):
+            case 0:
+                writer.run(f"DELETE FROM t WHERE k = {k}")
+            case 1:
+                writer.run(f"UPDATE t SET g = {rng.choice(['NULL', chr(39) + 'x' + chr(39)])} WHERE k % 7 = {k % 7}")
+            case _:
+                writer.run(f"INSERT INTO t VALUES ({k}, '{k % 3}', {k}) {change}")
+        if step % 9 == 0:
+            begin()
+        if step == 40:
+            writer.run(f"CREATE OR REPLACE MATERIALIZED VIEW v AS {view.format(15)}")
+        if step == 46:
+            writer.run("INSERT INTO t VALUES (99, 'bad', -100)")
+        if step == 53:
+            writer.run("DELETE FROM t WHERE k = 99")
+    asked = f"SELECT * FROM {source}" if source[0] != "(" else source[1:-1]
+    expected = Counter(writer.rows(asked))
+    until = time.monotonic() + 30
+    while time.monotonic() < until and any(_held(s, form) != expected for s, form in subscribers):
+        time.sleep(0.05)
+    for subscriber, form in subscribers:
+        assert _held(subscriber, form) == expected
+        epochs = [int(line.split(_delimiter(form))[0]) for line in subscriber.lines]
+        assert epochs == sorted(epochs)
+    assert sum(s.pushed for s, _ in subscribers) > 100
+    assert any(s.room != float("inf") and s.pushed for s, _ in subscribers)
+    for subscriber, _ in subscribers:
+        subscriber.stop()
+    writer.run("DROP TABLE t CASCADE")
+
+
+def _delimiter(form: str) -> str:
+    return {"": "\t", " WITH (FORMAT csv)": ",", " WITH (DELIMITER '|')": "|"}[form]
+
+
+def _held(subscriber: Subscriber, form: str) -> Counter[tuple[str | None, ...]]:
+    """The rows that a subscriber has after all changes."""
+    null = "" if "csv" in form else "\\N"
+    held: Counter[tuple[str | None, ...]] = Counter()
+    for line in subscriber.lines:
+        _, diff, *values = line.split(_delimiter(form))
+        held[tuple(None if v == null else v for v in values)] += int(diff)
+    return Counter({row: n for row, n in held.items() if n})
+
+
+def _change(epoch: int) -> tuple[Delta, Any]:
+    one = np.array([epoch], np.int64)
+    history = History(one.reshape(1, 1), one, np.ones(1, np.int64))
+    return Delta(epoch, {7: history}), type("State", (), {"ordinal": epoch})()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounds_are_cut_into_slices_and_lose_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    monkeypatch.setattr(followers, "SLICE_SECONDS", 0.0)
+
+    class Engine:
+        def __init__(self) -> None:
+            self.listeners: list[Any] = []
+            self.published = _change(0)[1]
+
+    async def run() -> None:
+        engine = Engine()
+        told = Followers(cast("Any", engine))
+        seen: dict[Any, list[int]] = {}
+        since: dict[Any, int] = {}
+        made: list[int] = []
+
+        def write(delta: Delta, published: Any) -> Written | None:
+            made.append(published.ordinal)
+            epochs = delta.changes[7].epochs
+            return None if rng.random() < 0.2 else Written(epochs.tobytes(), len(epochs), 8 * len(epochs))
+
+        def new() -> None:
+            got: list[int] = []
+
+            def push(what: Written) -> bool:
+                if rng.random() < 0.3:
+                    return False
+                got.extend(np.frombuffer(what.data, np.int64).tolist())
+                return True
+
+            def follow(delta: Delta, before: Any, published: Any) -> None:
+                assert before.ordinal == (got[-1] if got else since[follow])
+                got.extend(delta.changes[7].epochs.tolist())
+                told.listen(follow, Listening(told.form("a"), write, push))
+
+            seen[follow], since[follow] = got, engine.published.ordinal
+            told.add(follow)
+
+        for _ in range(10):
+            new()
+        gone: set[Any] = set()
+        for epoch in range(1, 60):
+            delta, state = _change(epoch)
+            engine.published = state
+            for listener in engine.listeners:
+                listener(delta, state)
+            for _ in range(rng.choice([0, 0, 1, 5, 20])):
+                await asyncio.sleep(0)
+            if rng.random() < 0.1:
+                new()
+            if rng.random() < 0.05:
+                leaving = rng.choice(list(seen))
+                told.remove(leaving)
+                gone.add(leaving)
+        while told._round is not None or told._groups:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
+        for follow, got in seen.items():
+            whole = list(range(since[follow] + 1, 60))
+            assert got == (whole[: len(got)] if follow in gone else whole)
+        assert len(made) < 60 * 2, "written once for all that listen, and for those that begin in between"
+
+    asyncio.run(run())
+
+
+def test_other_clients_have_their_turn_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followers, "SLICE_SECONDS", 0.001)
+
+    async def run() -> None:
+        engine = type("Engine", (), {"listeners": [], "published": _change(0)[1]})()
+        told = Followers(cast("Any", engine))
+        turns, calls = 0, 0
+
+        def follow_slowly(delta: Delta, before: Any, published: Any) -> None:
+            nonlocal calls
+            calls += 1
+            time.sleep(0.0002)
+
+        for _ in range(200):
+            told.add(partial(follow_slowly))
+        engine.listeners[0](*_change(1))
+        while calls < 200:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= 20
+
+    asyncio.run(run())
