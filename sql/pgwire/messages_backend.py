@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -242,8 +243,11 @@ class CopyResponse:
         return CopyResponse(direction, form, columns)
 
 
-_ROUTINES: Final = {"cached plan must not change result type": "RevalidateCachedQuery"}
-"""Where PostgreSQL raises what clients know by that: pgjdbc and asyncpg then prepare the statement anew."""
+_ROUTINES: Final = {
+    re.compile("cached plan must not change result type"): "RevalidateCachedQuery",
+    re.compile('column ".*" is of type .* but expression is of type '): "transformAssignedExpr",
+}
+"""Where PostgreSQL raises what clients know by that: pgjdbc, asyncpg and postgres.js then prepare the statement anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +279,7 @@ class Diagnostic:
         fields = [
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P" if self.query is None else "p", position), ("q", self.query),
-            ("W", self.context), ("R", _ROUTINES.get(self.message)),
+            ("W", self.context), ("R", next((name for text, name in _ROUTINES.items() if text.match(self.message)), None)),
         ]  # fmt: skip
         if (on := self.subject) is not None:
             fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]

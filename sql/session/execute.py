@@ -137,7 +137,7 @@ class Executor:
                 return await vacuum(session, statement)
             case bound.Discard():
                 return await discard(session, statement)
-            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
+            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.PrepareTransaction() | bound.Savepoint():
                 raise AssertionError(f"{type(statement).__name__} runs before its transaction is opened")
             case _:
                 return run_control(session, statement)

@@ -22,7 +22,7 @@ from sql.syntax.nodes.statements import Utility
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
 
 
-TRANSACTION_CONTROL: Final = bound.Begin, bound.Commit, bound.Rollback, bound.Savepoint
+TRANSACTION_CONTROL: Final = bound.Begin, bound.Commit, bound.Rollback, bound.PrepareTransaction, bound.Savepoint
 """The statements that begin and end transactions and savepoints."""
 
 

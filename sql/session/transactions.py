@@ -12,13 +12,13 @@ from sql.session.modes import set_modes
 from sql.session.state import SessionState
 from sql.settings.settings import MODES
 from sql.statements.results import CommandResult
-from sql.statements.statements import Begin, Commit, Rollback, Savepoint, Statement
+from sql.statements.statements import Begin, Commit, PrepareTransaction, Rollback, Savepoint, Statement
 
 
 def ends_failed_block(statement: object) -> bool:
     """Whether a failed transaction block still runs this statement: one that ends it, or returns to a savepoint."""
     back = isinstance(statement, Savepoint) and statement.action == "rollback"
-    return back or isinstance(statement, Commit | Rollback)
+    return back or isinstance(statement, Commit | Rollback | PrepareTransaction)
 
 
 def aborted() -> SqlError:
@@ -33,6 +33,8 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
             return _begin(session, statement)
         case Commit() | Rollback():
             return await _end_explicit(session, statement)
+        case PrepareTransaction():
+            return await _refuse_prepared(session)
         case Savepoint():
             return await _savepoint(session, statement)
         case _:
@@ -70,6 +72,16 @@ async def _end_explicit(session: SessionState, statement: Commit | Rollback) -> 
     if statement.chain:
         session.new_transaction(Extent.BLOCK, modes)
     return CommandResult("COMMIT" if commit else "ROLLBACK")
+
+
+async def _refuse_prepared(session: SessionState) -> CommandResult:
+    """End the transaction. Raises 55000, unless it has failed before."""
+    refused = session.transaction is not None and session.transaction.is_block and not session.failed
+    ended = await _end_explicit(session, Rollback())
+    if refused:
+        hint = "Set max_prepared_transactions to a nonzero value."
+        raise SqlError("55000", "prepared transactions are disabled", hint=hint)
+    return ended
 
 
 async def _savepoint(session: SessionState, statement: Savepoint) -> CommandResult:

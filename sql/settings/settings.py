@@ -162,7 +162,7 @@ class Settings:
         if setting is not None:
             return self.defaults.get(key, setting.default)
         if key in self._custom:
-            return ""
+            return self.defaults.get(key, "")
         raise _unrecognized(name)
 
     def find(self, name: str) -> str | None:

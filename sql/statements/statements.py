@@ -330,6 +330,11 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareTransaction:
+    """PREPARE TRANSACTION: rolls back, as in PostgreSQL with max_prepared_transactions = 0."""
+
+
+@dataclass(frozen=True, slots=True)
 class Savepoint:
     """SAVEPOINT, RELEASE or ROLLBACK TO, by ``action``: savepoint, release, rollback."""
 
@@ -480,8 +485,8 @@ class RefreshView:
 
 Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
-    | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | Savepoint | SetVariable
-    | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
+    | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | PrepareTransaction | Savepoint
+    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
     | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure | Lock
 )  # fmt: skip
 

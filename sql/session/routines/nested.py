@@ -222,7 +222,7 @@ class Nested:
                 return self._outcome(run_control(self._session, statement))
             case bound.RefreshView():
                 return self._outcome(refresh_here(self._session, statement))
-            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.Savepoint():
+            case bound.Begin() | bound.Commit() | bound.Rollback() | bound.PrepareTransaction() | bound.Savepoint():
                 raise SqlError("0A000", f"{_command(prepared.text)} is not allowed in an SQL function")
             case _:
                 raise unsupported(f"{_command(prepared.text)} in a function")

@@ -185,8 +185,10 @@ class StatementGrammar(AlterGrammar):
                 return bound.Discard(self.label())
             case _:
                 if self.is_word("prepare", "transaction"):
-                    hint = "Set max_prepared_transactions to a nonzero value."
-                    raise SqlError("55000", "prepared transactions are disabled", hint=hint)
+                    self.advance()
+                    self.advance()
+                    self.string()
+                    return bound.PrepareTransaction()
                 if word in _UNSUPPORTED:
                     raise unsupported(word.upper(), position=start.start + 1)
                 raise self.error()

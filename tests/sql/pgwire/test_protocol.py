@@ -244,4 +244,6 @@ def test_a_long_message_is_put_together_once() -> None:
 def test_an_outdated_plan_names_its_routine() -> None:
     message = "cached plan must not change result type"
     assert b"RRevalidateCachedQuery\0" in back.Diagnostic.of("ERROR", SqlError("0A000", message)).encode()
+    message = 'column "x" is of type integer but expression is of type text'
+    assert b"RtransformAssignedExpr\0" in back.Diagnostic.of("ERROR", SqlError("42804", message)).encode()
     assert b"\0R" not in back.Diagnostic.of("ERROR", SqlError("0A000", "something else")).encode()

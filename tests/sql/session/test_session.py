@@ -463,3 +463,17 @@ def test_parameters_of_type_void_are_no_arguments(client: Client) -> None:
     assert client.rows(f"{types}'without'") == [("{void}",)]
     client.run("PREPARE inferred AS SELECT upper('x', $1::void)")
     assert client.rows(f"{types}'inferred'") == [("{void}",)]
+
+
+def test_a_void_result_casts_to_an_empty_string(client: Client) -> None:
+    assert client.rows("SELECT pg_sleep(0)::varchar = '', setseed(0)::text = ''") == [("t", "t")]
+    assert client.state("SELECT pg_sleep(0)::int") == "42846"
+
+
+def test_settings_of_ones_own_may_be_given_at_the_start(server: Server) -> None:
+    client = server.client(**{"some.var": "yay"})
+    assert client.rows("SELECT current_setting('some.var')") == [("yay",)]
+    client.run("SET some.var = 'other'")
+    client.run("RESET some.var")
+    assert client.rows("SELECT current_setting('some.var')") == [("yay",)]
+    client.close()

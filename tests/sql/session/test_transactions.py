@@ -485,3 +485,15 @@ def test_transaction_control_that_the_protocol_has_prepared(pair: tuple[Client, 
     assert b.rows("SELECT count(*) FROM t WHERE id = 70") == [("1",)]
     assert a.state("EXECUTE point") == "25P01"
     assert a.state("PREPARE r AS ROLLBACK") == "42601"
+
+
+def test_prepare_transaction_is_refused_and_rolls_back(pair: tuple[Client, Client]) -> None:
+    a, _ = pair
+    a.run("BEGIN")
+    a.run("INSERT INTO t VALUES (3, 30)")
+    assert a.state("PREPARE TRANSACTION 'x'") == "55000"
+    assert a.rows("SELECT count(*) FROM t WHERE id = 3") == [("0",)]
+    a.run("BEGIN")
+    assert a.state("SELECT 1 / 0") == "22012"
+    assert a.run("PREPARE TRANSACTION 'x'") == "ROLLBACK"
+    assert a.run("PREPARE TRANSACTION 'x'") == "ROLLBACK"

@@ -72,7 +72,7 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
     """
     a, b = source.kind, target.kind
     if Kind.VOID in (a, b):
-        return "implicit" if a is b else None
+        return "implicit" if a is b else "assignment" if b in _STRINGS and b is not Kind.UNKNOWN else None
     if source.element is not None and target.element is not None:
         return cast_context(source.element, target.element)
     if a is b is Kind.RECORD:

@@ -21,7 +21,7 @@ STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
 _OTHERS: Final = (
-    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC,
+    Kind.VOID, Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC,
     Kind.JSON, Kind.JSONB, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
 )  # fmt: skip
 # the text forms of these types depend on the time zone, the current time, or the catalog

@@ -12,7 +12,7 @@ from sql.session.routines.plpgsql.frame import Frame, Leave, within
 from sql.session.routines.plpgsql.parts import assign_part
 from sql.session.routines.plpgsql.scope import Name
 from sql.statements.routines import CallProcedure
-from sql.statements.statements import Begin, Commit, Rollback, Savepoint
+from sql.statements.statements import Begin, Commit, PrepareTransaction, Rollback, Savepoint
 from sql.syntax.plpgsql import nodes
 
 
@@ -53,7 +53,7 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
     for statement in frame.nested.statements(str(text)):
         try:
             prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
-            if isinstance(prepared.bound.statement, Begin | Commit | Rollback | Savepoint):
+            if isinstance(prepared.bound.statement, Begin | Commit | Rollback | PrepareTransaction | Savepoint):
                 break
             outcome = frame.nested.run(prepared, tuple(v for v, _ in given), atomic=True)
         except SqlError as error:
