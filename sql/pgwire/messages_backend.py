@@ -247,7 +247,7 @@ _ROUTINES: Final = {
     re.compile("cached plan must not change result type"): "RevalidateCachedQuery",
     re.compile('column ".*" is of type .* but expression is of type '): "transformAssignedExpr",
 }
-"""Where PostgreSQL raises what clients know by that: pgjdbc, asyncpg and postgres.js then prepare the statement anew."""
+"""Where PostgreSQL raises what clients know by that: pgjdbc, asyncpg and postgres.js then prepare anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +276,11 @@ class Diagnostic:
 
     def encode(self) -> bytes:
         position = None if self.position is None else str(self.position)
+        routine = next((name for text, name in _ROUTINES.items() if text.match(self.message)), None)
         fields = [
             ("S", self.severity), ("V", self.severity), ("C", self.sqlstate), ("M", self.message),
             ("D", self.detail), ("H", self.hint), ("P" if self.query is None else "p", position), ("q", self.query),
-            ("W", self.context), ("R", next((name for text, name in _ROUTINES.items() if text.match(self.message)), None)),
+            ("W", self.context), ("R", routine),
         ]  # fmt: skip
         if (on := self.subject) is not None:
             fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]

@@ -486,8 +486,8 @@ class RefreshView:
 Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | PrepareTransaction | Savepoint
-    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close | Discard
-    | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure | Lock
+    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close
+    | Discard | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure | Lock
 )  # fmt: skip
 
 
