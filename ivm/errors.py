@@ -21,7 +21,8 @@ class SqlError(Exception):
 
     ``sqlstate`` is Postgres's five-character code, ``position`` the 1-based character
     position in the statement's text (None when it points nowhere), or in ``query``, a
-    statement that the client's one has run. ``context``: the calls around it, a line each.
+    statement that the client's one has run. ``context``: the calls around it, a line each. ``of_row``: of a row
+    that a query has read, which the detail may show and not everybody may see.
     """
 
     sqlstate: str
@@ -32,6 +33,7 @@ class SqlError(Exception):
     subject: Subject | None = None
     context: str | None = None
     query: str | None = None
+    of_row: bool = False
 
     def within(self, line: str) -> None:
         """Add the next call outwards."""

@@ -53,8 +53,9 @@ class SessionFunctions(Protocol):
         """What random() draws from, and setseed sets."""
         ...
 
-    def nextval(self, oid: int, count: int) -> Words:
-        """The next ``count`` numbers of a sequence. Raises SqlError 2200H, 42809, 25006."""
+    def nextval(self, oid: int, count: int, of_column: bool = False) -> Words:
+        """The next ``count`` numbers of a sequence. ``of_column``: for an identity column, whose numbers come with the
+        right to insert. Raises SqlError 2200H, 42809, 25006, 42501."""
         ...
 
     def currval(self, oid: int) -> int: ...

@@ -56,6 +56,7 @@ def first_error(words: Words, dictionary: Dictionary) -> SqlError:
 def least_error(texts: Sequence[bytes]) -> SqlError:
     """The same of the error rows' bytes."""
     error, row = decode_error(min(texts))
+    error.of_row = True
     if error.detail is None and row not in (None, "()"):
         error.detail = f"Failing row contains {row}."
     return error

@@ -23,4 +23,6 @@ def call_operator(env: Environment, relation: Relation, args: Sequence[Scalar], 
     function = env.catalog.by_id(operator.function)
     assert function is not None, "a function goes with the operators over it"
     assert function.routine is not None, "a function"
+    if env.asking is not None:
+        env.asking.call(function)
     return routine_value(env, exact_call(env, RoutineOverload(function, function.routine), args, at))

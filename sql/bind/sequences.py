@@ -6,25 +6,25 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT8, REGCLASS, Kind
-from planner.expr.functions.system.sequence import NEXTVAL
+from planner.expr.functions.system.sequence import IDENTITY, NEXTVAL
 from planner.expr.scalar import Call, Literal, Scalar
 from planner.identifiers import split_name
 from sql.bind.environment import Environment
-from sql.catalog.catalog import RelationKind
+from sql.catalog.catalog import Generated, RelationKind
 
 FUNCTIONS: Final = frozenset({"nextval", "currval", "setval"})
 
 
-def next_value(sequence: int) -> Scalar:
-    """nextval of the sequence with this id."""
-    return Call(NEXTVAL, (Literal(sequence, REGCLASS),), INT8, False)
+def next_value(column: Generated) -> Scalar:
+    """The next number of a column's sequence."""
+    return Call(IDENTITY if column.identity else NEXTVAL, (Literal(column.sequence, REGCLASS),), INT8, False)
 
 
 def of_default(expr: Scalar) -> int | None:
     """The id of the sequence if a DEFAULT is just its nextval, else None."""
     if isinstance(expr, Call) and expr.function == "assignment_cast":
         expr = expr.args[0]
-    if isinstance(expr, Call) and expr.function == NEXTVAL and isinstance(expr.args[0], Literal):
+    if isinstance(expr, Call) and expr.function in (NEXTVAL, IDENTITY) and isinstance(expr.args[0], Literal):
         value = expr.args[0].value
         return value if isinstance(value, int) else None
     return None

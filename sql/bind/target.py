@@ -121,7 +121,7 @@ def column_positions(table: Relation, columns: Sequence[tuple[str, int]]) -> tup
 def column_default(env: Environment, column: TableColumn) -> Scalar:
     """A column's DEFAULT as the column's type, NULL where it has none."""
     if column.generated is not None:
-        return assign(env, sequences.next_value(column.generated.sequence), column.type, column.name, 0)
+        return assign(env, sequences.next_value(column.generated), column.type, column.name, 0)
     text = column.own_default
     if text is None:
         return Literal(None, column.type)

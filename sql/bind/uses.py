@@ -91,6 +91,14 @@ class Asking:
         """The same for the body of a function, which is the caller's: those with SECURITY DEFINER are interpreted."""
         return replace(self, role=self.caller)
 
+    def sees_rows(self) -> bool:
+        """Whether the current role may see whole rows of everything that the statement reads, so that an error may show
+        one: none that a policy or a view in between hides, and no column."""
+        if self.access.is_superuser(self.caller):
+            return True
+        uses = ((use.role, securable(use.relation)) for use in self.uses)
+        return not self.secured and all(r == self.caller and self.access.has(r, what, "r") for r, what in uses)
+
     def denied(self) -> SqlError | None:
         """Why the statement may not run; None if it may."""
         for use in self.uses:

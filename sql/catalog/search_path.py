@@ -9,6 +9,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
+from sql.catalog.access import DATABASE_OBJECT
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
@@ -20,10 +21,11 @@ from sql.catalog.catalog import (
     Operators,
     Relation,
     RelationKind,
+    is_temporary,
 )
 from sql.catalog.references import RelationReference
 from sql.catalog.roles import BOOTSTRAP_ID
-from sql.catalog.securables import check_create, check_use, may_use
+from sql.catalog.securables import check_create, check_use, may_use, schema_denied
 
 TEMPORARY: Final = "pg_temp"
 """The name by which a session refers to its own schema for temporary relations."""
@@ -70,7 +72,9 @@ def path_of(setting: str, user: str, temporary: str, catalog: Catalog, role: int
         if name == "$user" and user in INTERNAL_SCHEMAS:
             continue  # a user named freshet creates tables like any other
         meant = user if name == "$user" else temporary if name == TEMPORARY else name
-        there = meant == temporary or (catalog.has_schema(meant) and may_use(catalog, role, meant))
+        there = meant == temporary or (
+            catalog.has_schema(meant) and not is_temporary(meant) and may_use(catalog, role, meant)
+        )
         if there and meant not in named:
             named.append(meant)
     implied = [] if "pg_catalog" in named else ["pg_catalog"]
@@ -119,7 +123,7 @@ class SearchPathReader:
         found = self.catalog.operators.get(symbol)
         if not found:
             return NO_OPERATORS
-        places = self.path.places if schema_name is None else (self.schema(schema_name),)
+        places = self.path.places if schema_name is None else (self._usable(schema_name),)
         first: dict[str, Relation] = {}
         for relation in (r for place in places for r in found if r.schema_name == place):
             first.setdefault(relation.name, relation)
@@ -138,11 +142,20 @@ class SearchPathReader:
     def _usable(self, name: str) -> str:
         """The same. Raises 42501 where the role may not use it."""
         found = self.schema(name)
+        self._check_own(found)
         check_use(self.catalog, self.path.role, found)
         return found
 
+    def _check_own(self, name: str) -> None:
+        """Raises 42501 for another session's temporary schema, into which only a superuser looks."""
+        if is_temporary(name) and name != self.path.temporary and not self.catalog.access.is_superuser(self.path.role):
+            raise schema_denied(name)
+
     def home(self, schema_name: str | None, temporary: bool) -> str:
         found = self._home(schema_name, temporary)
+        self._check_own(found)
+        if found == self.path.temporary and not self.catalog.access.has(self.path.role, DATABASE_OBJECT, "T"):
+            raise SqlError("42501", "permission denied to create temporary tables in this database")
         if found not in INTERNAL_SCHEMAS:
             check_create(self.catalog, self.path.role, found)
         return found

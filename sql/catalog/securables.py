@@ -72,6 +72,25 @@ def schema_denied(schema: str) -> SqlError:
     return SqlError("42501", f"permission denied for schema {schema}")
 
 
+def sees_below(catalog: Catalog, role: int, view: Relation) -> bool:
+    """Whether a role may see every row, whole, of the tables below a view."""
+    if catalog.access.is_superuser(role):
+        return True
+    left, seen = [view.id], {view.id}
+    while left:
+        relation = catalog.by_id(left.pop())
+        if relation is None:
+            continue
+        below = relation.kind in (RelationKind.TABLE, RelationKind.SYSTEM)
+        shown = catalog.access.has(role, securable(relation), "r") and not restricted(catalog.access, role, relation)
+        if below and not shown:
+            return False
+        more = set(relation.dependencies) - seen
+        seen |= more
+        left += more
+    return True
+
+
 def restricted(access: Access, role: int, table: Relation) -> bool:
     """Whether policies decide which rows of a table a role sees."""
     security, known = table.security, access.roles.get(role)

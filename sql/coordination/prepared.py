@@ -67,6 +67,8 @@ class Prepared:
     planning: Planning = DEFAULT
     secured: str | None = None
     """A table whose policies took part in binding it."""
+    shows_rows: bool = True
+    """Whether an error may show the row that has it."""
     denied: SqlError | None = None
     """Why the role that it was bound for may not run it."""
     access: Access | None = None
@@ -85,6 +87,10 @@ class Prepared:
         """Raise 42501 if the role that it was bound for may not run it."""
         if self.denied is not None:
             raise replace(self.denied)
+
+    def shown(self, error: SqlError) -> SqlError:
+        """An error of the statement, without the row if the role may not see it."""
+        return replace(error, detail=None, of_row=False) if error.of_row and not self.shows_rows else error
 
     def plan_of(self, rel: Rel, published: Published) -> Plan:
         """The physical plan of the statement's rows. It is made again when the set of arrangements has changed.
@@ -156,6 +162,7 @@ class Statements:
         if asking is not None and runs(bound.statement) and (asking.uses or asking.calls):
             found.denied, found.access = asking.denied(), catalog.access
             found.secured = asking.secured[0].name if asking.secured else None
+            found.shows_rows = asking.sees_rows()
             _check_secured(found, settings)
         if variables is not None and variables.tables:
             return found

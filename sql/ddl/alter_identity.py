@@ -23,7 +23,7 @@ def with_sequence(
 ) -> tuple[TableColumn, Scalar]:
     """A new column with a new sequence, and its value in existing rows."""
     generated = create_column_sequence(writer, table, column, definitions.ColumnSequence(0, kind, options))
-    value = assign(empty_environment(), next_value(generated.sequence), column.type, column.name, 0)
+    value = assign(empty_environment(), next_value(generated), column.type, column.name, 0)
     return replace(column, nullable=False, generated=generated), value
 
 

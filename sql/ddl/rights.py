@@ -21,7 +21,7 @@ from sql.statements.connections import CreateSource, SetPaused
 from sql.statements.partitions import Attach, Detach
 from sql.statements.policies import AlterPolicy, CreatePolicy, DropPolicy, RenamePolicy, SetRowSecurity
 from sql.statements.rename import Rename, SetSchema, Swap
-from sql.statements.routines import AlterFunction, AlterOperator, CreateFunction, DropFunction
+from sql.statements.routines import AlterFunction, AlterOperator, CreateFunction, CreateOperator, DropFunction
 from sql.statements.sinks import AlterSink, CreateSink
 from sql.statements.triggers import CreateTrigger, DropTrigger, EnableTrigger, RenameTrigger
 
@@ -66,6 +66,8 @@ class Rights:
                 self._check_renaming(statement)
             case CreateFunction():
                 self._check_function(statement)
+            case CreateOperator():
+                self._check_callable(statement.relation)
             case AlterFunction(owner=None) | AlterOperator(owner=None):
                 self._own(statement.old)
                 if statement.new.schema_name != statement.old.schema_name:
@@ -248,6 +250,16 @@ class Rights:
         known = self.catalog.names.get((statement.relation.schema_name, statement.relation.name))
         if known is not None and statement.replace:
             self._own(known)
+        if routine.fold is not None:
+            self._check_callable(statement.relation)
+
+    def _check_callable(self, over: Relation) -> None:
+        """EXECUTE on the functions behind an operator or an aggregate."""
+        for function in map(self.catalog.by_id, over.dependencies):
+            if function is None or function.routine is None:
+                continue
+            if not self.catalog.access.has(self.actor.role, securable(function), "X"):
+                raise permission_denied(function)
 
     def _check_comment(self, statement: Comment) -> None:
         if statement.routine is not None:

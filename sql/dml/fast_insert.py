@@ -17,7 +17,7 @@ from ivm.words import ColumnType, Kind, Schema, SqlType
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.functions.library import ASSIGNMENT_CAST, RAISING_CASTS
-from planner.expr.functions.system.sequence import NEXTVAL
+from planner.expr.functions.system.sequence import IDENTITY, NEXTVAL
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, Rel, TableFunction, Values
 from planner.logical.traversal import has_subquery
@@ -98,12 +98,12 @@ def _numbers(cell: Scalar, count: int, context: Context) -> Vector | None:
     call, greatest = cell, None
     if isinstance(call, Call) and call.function == ASSIGNMENT_CAST and call.type.kind in _GREATEST:
         greatest, call = _GREATEST[call.type.kind], call.args[0]
-    if not isinstance(call, Call) or call.function != NEXTVAL or not isinstance(call.args[0], Literal):
+    if not isinstance(call, Call) or call.function not in (NEXTVAL, IDENTITY) or not isinstance(call.args[0], Literal):
         return None
     assert context.session is not None, "a session inserts"
     sequence = call.args[0].value
     assert isinstance(sequence, int), "an oid"
-    words = context.session.nextval(sequence, count)
+    words = context.session.nextval(sequence, count, call.function == IDENTITY)
     if greatest is not None and (words.max() > greatest or words.min() < ~greatest):
         name = "smallint" if cell.type.kind is Kind.INT2 else "integer"
         raise SqlError("22003", f"{name} out of range")

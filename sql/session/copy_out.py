@@ -66,10 +66,10 @@ async def copy_query(
 
 
 async def copy_subscription(
-    session: SessionState, reads: Reads, statement: CopyTo, source: Subscribe, request: Request
+    session: SessionState, reads: Reads, statement: CopyTo, source: Subscribe, prepared: Prepared, request: Request
 ) -> Result:
     """COPY (SUBSCRIBE …) TO STDOUT: the changes as they come, until the subscription ends."""
-    subscription = await subscribe(session, reads, source, request)
+    subscription = await subscribe(session, reads, source, prepared, request)
     names = [c.name for c in subscription.columns]
     writer = CopyWriter(statement.options, names, subscription.dictionary)
     shared = not writer.format and not any(_has_names(column.type) for column in subscription.columns)

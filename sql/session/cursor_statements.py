@@ -33,7 +33,7 @@ async def declare(
     session.cursors.check_free(statement.name)
     source: Source
     if isinstance(statement.statement, Subscribe):
-        source = await subscribe(session, reads, statement.statement, request)
+        source = await subscribe(session, reads, statement.statement, prepared, request)
     elif statement.statement.locks:
         found = await locked(statement.statement, prepared, request)
         source = PortalRows(found.columns, found.rows, found.dictionary, found.tag)
@@ -50,7 +50,7 @@ async def _rows(reads: Reads, query: Query, prepared: Prepared, request: Request
     except SqlError as error:
         if error.sqlstate[:2] not in OF_ROWS:
             raise
-        return FailedRows(query.columns, reading.context.dictionary, error.with_traceback(None))
+        return FailedRows(query.columns, reading.context.dictionary, prepared.shown(error).with_traceback(None))
     return PortalRows(result.columns, result.rows, result.dictionary, result.tag)
 
 

@@ -70,9 +70,9 @@ class Executor:
             except StaleError:
                 prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
             except SqlError as error:
-                if error.subject is None:
+                if error.subject is None and not error.of_row:
                     raise
-                raise hidden(self._session, error) from None
+                raise hidden(self._session, prepared.shown(error)) from None
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self._reads, prepared.bound.statement
@@ -113,7 +113,7 @@ class Executor:
             case bound.CopyTo(source=Query() as query):
                 return await copy_query(session, reads, statement, query, prepared, request)
             case bound.CopyTo(source=bound.Subscribe() as subscription):
-                return await copy_subscription(session, reads, statement, subscription, request)
+                return await copy_subscription(session, reads, statement, subscription, prepared, request)
             case bound.CopyTo():
                 raise AssertionError("COPY TO has one of two sources")
             case bound.Subscribe():

@@ -13,6 +13,7 @@ from ivm.workers import workers
 from planner.expr.row_errors import decode_error
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPath, SearchPathReader
+from sql.catalog.securables import sees_below
 from sql.catalog.system.definitions import Datums
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.filling import HydrationPhase
@@ -25,7 +26,8 @@ from sql.session.load_relations import load_rows, reject_rows
 from sql.session.read_points import ReadPoint
 from sql.session.sink_relations import sink_rows
 from sql.session.source_relations import source_rows
-from sql.session.view_errors import errors_then, store_at
+from sql.session.view_errors import errors_then, may_know, store_at
+from sql.system.state import HIDDEN
 from storage.dictionary import Dictionary
 from storage.duck import Store
 
@@ -148,7 +150,7 @@ def view_errors(
         if failure is not None:
             yield names.shown(relation), failure.sqlstate, failure.message, None
         for data in sorted(dictionary.lookup(_standing_errors(relation, published, ordinal, scattered))):
-            yield names.shown(relation), *_error_columns(data)
+            yield names.shown(relation), *_error_columns(data, relation, names)
 
 
 def past_view_errors(
@@ -158,12 +160,15 @@ def past_view_errors(
     for relation in sorted(at.published.catalog.relations.values(), key=lambda r: r.name):
         if relation.kind is RelationKind.MATERIALIZED_VIEW and relation.created <= at.epoch:
             for data in sorted(errors_then(store, at.epoch, relation, dictionary)):
-                yield names.shown(relation), *_error_columns(data)
+                yield names.shown(relation), *_error_columns(data, relation, names)
 
 
-def _error_columns(data: bytes) -> tuple[object, ...]:
+def _error_columns(data: bytes, view: Relation, names: SearchPathReader) -> tuple[object, ...]:
+    """The row and the values in the message are for those who may see them in the tables."""
     error, row = decode_error(data)
-    return error.sqlstate, error.message, row
+    role = names.path.role
+    message = error.message if may_know(names.catalog, role, view) else HIDDEN
+    return error.sqlstate, message, row if sees_below(names.catalog, role, view) else None
 
 
 def _standing_errors(relation: Relation, published: Published, ordinal: int, scattered: ScatteredViews) -> Words:

@@ -28,7 +28,7 @@ from sql.session.query import Reading
 from sql.session.read_points import ReadPoint, epoch_of, present, read_point_of
 from sql.session.request import Request
 from sql.session.state import SessionState
-from sql.session.view_errors import BrokenView, in_view
+from sql.session.view_errors import BrokenView, in_view, may_know
 from sql.statements.queries import Query
 from sql.statements.results import Notice, RowsResult
 from storage.dictionary import Dictionary
@@ -201,11 +201,13 @@ class Reads:
         for view in broken:
             catalog = reading.read_point.published.catalog
             if not reading.ignore_errors or view.down:
-                raise in_view(view.error, catalog, view.relation)
+                raise in_view(view.error, catalog, view.relation, self._session.role)
             known = catalog.by_id(view.relation)
             name = "" if known is None else known.name
+            told = known is None or may_know(catalog, self._session.role, known)
+            what = f": {view.error.message}" if told else ""
             self._session.notices.append(
-                Notice("WARNING", "01000", f"materialized view {name} has errors: {view.error.message}",
+                Notice("WARNING", "01000", f"materialized view {name} has errors{what}",
                        hint="Its good rows are shown; under negation or aggregates they may be wrong too.")
             )  # fmt: skip
 

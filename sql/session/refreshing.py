@@ -19,7 +19,7 @@ async def refresh(session: SessionState, statement: RefreshView) -> Result:
     try:
         await coordinator.refills.refresh(view)
     except SqlError as error:
-        raise in_view(error, coordinator.engine.catalog, view) from None
+        raise in_view(error, coordinator.engine.catalog, view, session.role) from None
     return CommandResult("REFRESH MATERIALIZED VIEW")
 
 

@@ -21,11 +21,12 @@ class _State(Protocol):
 class SequenceFunctions:
     """The part of ``SystemInformation`` for sequences: of one session, over the catalog of one statement."""
 
-    def nextval(self: _State, oid: int, count: int) -> Words:
-        """The next numbers. Raises 2200H, 42809, 25006."""
+    def nextval(self: _State, oid: int, count: int, of_column: bool = False) -> Words:
+        """The next numbers. Raises 2200H, 42809, 25006, 42501."""
         session = self.session
         relation = _sequence(self.catalog, oid)
-        _check_allowed(session, self.catalog, relation, "Uw")
+        if not of_column:
+            _check_allowed(session, self.catalog, relation, "Uw")
         _check_writable(session, "nextval")
         found = session.coordinator.engine.sequences.next(relation, count)
         session.numbers.by_id[oid] = int(found[-1])
@@ -65,9 +66,12 @@ class SequenceFunctions:
         return self.session.coordinator.engine.sequences.peek(relation.sequence)
 
     def sequence_last_value(self: _State, oid: int) -> int | None:
-        """The last number issued; NULL before the first."""
-        sequence = _sequence(self.catalog, oid).sequence
+        """The last number issued; NULL before the first, and for one who may not know it."""
+        relation = _sequence(self.catalog, oid)
+        sequence = relation.sequence
         assert sequence is not None, "checked above"
+        if not _allowed(self.session, self.catalog, relation, "Ur"):
+            return None
         value, _, called = self.session.coordinator.engine.sequences.peek(sequence)
         return value if called else None
 
@@ -97,13 +101,13 @@ def _sequence(catalog: Catalog, oid: int) -> Relation:
 
 
 def _check_allowed(session: SessionState, catalog: Catalog, sequence: Relation, privileges: str) -> None:
-    """Raises 42501 unless the current role has one of these privileges. An identity column's numbers come with the
-    right to insert."""
-    access, role = catalog.access, session.role
-    if sequence.sequence is not None and sequence.sequence.internal and "w" in privileges and "U" in privileges:
-        return
-    if not set(privileges) & set(access.privileges(role, securable(sequence))):
+    """Raises 42501 unless the current role has one of these privileges."""
+    if not _allowed(session, catalog, sequence, privileges):
         raise permission_denied(sequence)
+
+
+def _allowed(session: SessionState, catalog: Catalog, sequence: Relation, privileges: str) -> bool:
+    return bool(set(privileges) & set(catalog.access.privileges(session.role, securable(sequence))))
 
 
 def _check_writable(session: SessionState, function: str) -> None:

@@ -31,6 +31,7 @@ from sql.engine.served import Served
 from sql.engine.snapshot import Published, first_of, plan_maintained
 from sql.pgwire.copy_out import frame_copy
 from sql.session.change_queue import ChangeQueue
+from sql.session.permits import Permit
 from sql.session.read_points import oldest_epoch, read_point_of
 from sql.session.view_errors import broken_then, in_view, standing_error
 from sql.settings.maintainable import check_maintainable
@@ -58,7 +59,10 @@ def _followed(rel: Rel) -> Rel:
 class Subscription:
     """One SUBSCRIBE. ``take`` returns its rows; ``close`` frees what it has in the dataflow."""
 
-    def __init__(self, coordinator: Coordinator, statement: Subscribe, up_to: int | None, settings: Settings) -> None:
+    def __init__(
+        self, coordinator: Coordinator, statement: Subscribe, up_to: int | None, settings: Settings, permit: Permit
+    ) -> None:  # fmt: skip
+        self._permit = permit
         self.statement = statement
         self.columns = subscribe_columns(statement)
         self.dictionary = coordinator.engine.dictionary
@@ -120,7 +124,7 @@ class Subscription:
         if isinstance(rel, Get):
             self._relation = rel.relation
             if self._relation in engine.failures:
-                raise in_view(engine.failures[self._relation], engine.catalog, self._relation)
+                raise self._in_view(engine.failures[self._relation], engine.catalog)
         else:
             self._temporary = True
             self._relation = self._coordinator.temporary_id()
@@ -161,7 +165,7 @@ class Subscription:
             return
         broken = broken_then(store, epoch, known, self.dictionary)
         if broken is not None and (broken.down or not self._ignore_errors):
-            raise in_view(broken.error, self._coordinator.engine.catalog, known.id)
+            raise self._in_view(broken.error, self._coordinator.engine.catalog)
 
     async def _follow(self, view: ScatteredView, as_of: int | None) -> None:
         """Follow a view that Spark maintains: its rows now, or at ``as_of``; then each job's changes."""
@@ -201,6 +205,11 @@ class Subscription:
 
     def _listen(self, delta: Delta, before: Published, published: Published) -> None:
         """Called on the event loop for published groups."""
+        refusal = None if self._queue.closed else self._permit.refusal(published.catalog)
+        if refusal is not None:
+            self._queue.fail(refusal)
+            self._queue.wake()
+            return
         history = self._replaced(delta, before, published) or delta.changes.get(self._relation)
         failure = published.failures.get(self._relation)
         gone = self._gone(published)
@@ -240,7 +249,10 @@ class Subscription:
         error = None
         if not self._ignore_errors:
             error = standing_error(published, self._relation, published.ordinal, self.dictionary)
-        return None if error is None else in_view(error, published.catalog, self._relation)
+        return None if error is None else self._in_view(error, published.catalog)
+
+    def _in_view(self, error: SqlError, catalog: Catalog) -> SqlError:
+        return self._permit.prepared.shown(in_view(error, catalog, self._relation, self._permit.role))
 
     def _take(self, history: History | None, covered: int, served: Served, gone: bool = False) -> None:
         """Called by a view that Spark maintains, on any thread, in the order of its changes."""
@@ -250,7 +262,7 @@ class Subscription:
 
     def _error_of(self, served: Served) -> SqlError | None:
         error = None if self._ignore_errors else first_of(served.errors, served.upper, self.dictionary)
-        return None if error is None else in_view(error, self._coordinator.engine.catalog, self._relation)
+        return None if error is None else self._in_view(error, self._coordinator.engine.catalog)
 
     def _deliver(
         self, history: History | None, epoch: int, failure: SqlError | None, gone: bool, broken: SqlError | None,
@@ -301,6 +313,8 @@ class Subscription:
     def _written(self, delta: Delta, published: Published, write: Callable[[RowSet], bytes]) -> Written | None:
         """What is sent of changes if nothing else has happened, and they are few."""
         if published.failures.get(self._relation) is not None or self._gone(published) or self._error_in(published):
+            return None
+        if not self._permit.holds(published.catalog):
             return None
         history = delta.changes.get(self._relation)
         if history is None or not len(history.rows):

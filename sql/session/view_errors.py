@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
 from planner.expr.row_errors import failure_among, least_error
 from sql.catalog.catalog import Catalog, Relation
+from sql.catalog.securables import securable, sees_below
 from sql.engine.persist import Persistence
 from sql.engine.snapshot import Published, first_of
 from storage.dictionary import Dictionary
@@ -65,11 +66,23 @@ def standing_error(published: Published, relation: int, ordinal: int, dictionary
     return first_of(published.errors(relation), ordinal, dictionary)
 
 
-def in_view(error: SqlError, catalog: Catalog, relation: int) -> SqlError:
-    """An error with the name of its view, and a hint."""
+def in_view(error: SqlError, catalog: Catalog, relation: int, role: int) -> SqlError:
+    """An error with the name of its view, and a hint, as a role may know it."""
     known = catalog.by_id(relation)
     hint = "SET ignore_view_errors = on reads the good rows."
     if known is None:  # a subscription's own query
-        return SqlError(error.sqlstate, error.message, error.detail, error.hint or hint)
+        return replace(error, hint=error.hint or hint)
+    if not error.of_row:  # the view is down as a whole
+        message = f"{error.message} (in materialized view {known.name})"
+        return replace(error, message=message, hint=error.hint or f"See freshet.view_errors; {hint}")
+    if not may_know(catalog, role, known):
+        message = f"an expression in materialized view {known.name} fails for one of its rows"
+        return SqlError(error.sqlstate, message, hint=f"Its owner can see why. {hint}")
     message = f"{error.message} (in materialized view {known.name})"
-    return SqlError(error.sqlstate, message, error.detail, error.hint or f"See freshet.view_errors; {hint}")
+    shown = replace(error, message=message, hint=error.hint or f"See freshet.view_errors; {hint}")
+    return shown if sees_below(catalog, role, known) else replace(shown, detail=None, of_row=False)
+
+
+def may_know(catalog: Catalog, role: int, view: Relation) -> bool:
+    """Whether a role may know which values a view's expressions fail for."""
+    return catalog.access.owns(role, securable(view)) or sees_below(catalog, role, view)

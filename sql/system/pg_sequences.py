@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sql.catalog.catalog import Relation, RelationKind, Sequence
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row
 from sql.system.state import SystemState, owner_name, user_relations
 from storage.types.type_names import type_oid
@@ -28,8 +29,9 @@ def pg_sequence(state: SystemState, row: Row) -> Iterator[Datums]:
 def pg_sequences(state: SystemState, row: Row) -> Iterator[Datums]:
     for relation, s in sequences_of(state):
         value, _, called = state.sequence_state(relation)
+        known = called and set("Ur") & set(state.roles.access.privileges(state.role, securable(relation)))
         yield row(
             schemaname=relation.schema_name, sequencename=relation.name, sequenceowner=owner_name(state, relation),
             data_type=type_oid(s.type), start_value=s.start, min_value=s.minimum, max_value=s.maximum,
-            increment_by=s.increment, cycle=s.cycle, cache_size=s.cache, last_value=value if called else None,
+            increment_by=s.increment, cycle=s.cycle, cache_size=s.cache, last_value=value if known else None,
         )  # fmt: skip

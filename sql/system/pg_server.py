@@ -16,7 +16,7 @@ from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import initial_acl, own_acl
 from sql.system.builtin import COLLATIONS, descriptions
 from sql.system.pg_types import function_oids
-from sql.system.state import DATABASE, OWNER, SystemState, all_relations
+from sql.system.state import DATABASE, HIDDEN, OWNER, SystemState, all_relations
 from storage.passwords import hide_passwords
 from storage.types.calendar import SECOND
 from storage.types.type_names import type_oid
@@ -65,14 +65,18 @@ def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
 
 def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
     for session in state.sessions():
+        who = {
+            "datid": DATABASE, "datname": session.database, "pid": session.backend_id, "usesysid": session.role,
+            "usename": session.user, "application_name": session.application_name, "backend_type": "client backend",
+        }  # fmt: skip
+        if not _sees(state, session.role):
+            yield row(**who, query=HIDDEN)
+            continue
         yield row(
-            datid=DATABASE, datname=session.database, pid=session.backend_id, usesysid=session.role,
-            usename=session.user,
-            application_name=session.application_name, backend_start=session.started,
+            **who, backend_start=session.started,
             xact_start=session.transaction_started, query_start=session.query_started,
             state_change=session.query_started or session.started, state=session.state,
-            query=hide_passwords(session.query) if _sees(state, session.role) else "<insufficient privilege>",
-            backend_type="client backend",
+            query=hide_passwords(session.query),
         )  # fmt: skip
 
 

@@ -205,6 +205,10 @@ def own_relations(state: SystemState) -> Iterator[tuple[Relation, str]]:
             yield relation, kind
 
 
+HIDDEN: Final = "<insufficient privilege>"
+"""What stands for a text that the current role may not see."""
+
+
 def user_relations(state: SystemState, *kinds: RelationKind) -> list[Relation]:
     """The user's relations of these kinds, by oid."""
     return sorted((r for r in state.relations() if r.kind in kinds), key=lambda r: r.oid)

@@ -153,6 +153,10 @@ class Calls:
                 return run()
             with ThreadPoolExecutor(1, "routine") as thread:
                 return thread.submit(copy_context().run, run).result()
+        except SqlError as error:
+            if error.of_row and not self._session.is_superuser(self._session.login):
+                error.detail, error.of_row = None, False  # who calls a function may not see what it reads
+            raise
         finally:
             self._depth -= 1
             del acting[before:]

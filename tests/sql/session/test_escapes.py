@@ -1,4 +1,5 @@
-"""Attempts of ordinary roles to read, change or become what they may not: ``tests/support/escapes.txt``."""
+"""Attempts of ordinary roles to read, change or become what they may not: ``tests/support/escapes.txt``, and in several
+steps ``escape_scenarios.txt``."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from typing import Final
 import pytest
 
 from ivm.errors import SqlError
+from tests.support import escape_scenarios
+from tests.support.escape_scenarios import MARKS, play, scenarios
 from tests.support.paths import ROOT
 from tests.support.sessions import Client, Server
 
@@ -86,3 +89,49 @@ def tried(client: Client, probe: str, role: str) -> str | None:
         client.run("ROLLBACK")
     who = client.rows("SELECT session_user, current_user")
     return None if who == [(role, role)] else str(who)
+
+
+SHOWN: Final = {"What others run": ("mon",)}
+"""The roles that may see it, in these scenarios: pg_monitor sees the statements of others."""
+KEPT: Final = (
+    "SELECT rolname, rolsuper, rolcreaterole, rolbypassrls, rolcanlogin, rolpassword FROM pg_authid",
+    "SELECT roleid, member FROM pg_auth_members", "SELECT * FROM vault", "SELECT * FROM guarded",
+    "SELECT b FROM cols WHERE b > 0",
+    "SELECT * FROM diary WHERE who = 'boss'", "SELECT * FROM family WHERE who = 'boss'", "SELECT * FROM hidden.h",
+    "SELECT relname, relowner, relacl, relrowsecurity FROM pg_class WHERE relnamespace = 2200 "
+    "AND relname NOT IN ('lent', 'cols')",
+    "SELECT polname, polroles FROM pg_policy", "SELECT nspname, nspacl FROM pg_namespace WHERE nspname <> 'play'",
+    "SELECT proname, proowner, proacl FROM pg_proc WHERE oid > 16384 AND pronamespace = 2200",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "x.csv").write_text("a\n1\n")
+    server = Server(tmp_path_factory.mktemp("tower"), (folder,), python=True, places=(str(folder),))
+    client = server.client()
+    for statement in escape_scenarios.SETUP:
+        client.run(statement)
+    client.close()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("role", ["ann", "mon"])
+def test_nothing_is_told(tower: Server, role: str) -> None:
+    client = tower.client()
+    before = [client.sorted(query) for query in KEPT]
+    attempts, wrong = 0, []
+    for scenario in scenarios():
+        for step, state, told in play(tower, scenario, role):
+            attempts += 1
+            if MARKS.search(told) and role not in SHOWN.get(scenario.title, ()):
+                wrong.append(f"{scenario.title}: {step.text} tells {told}")
+            if step.state not in (None, state) or state == "XX000":
+                wrong.append(f"{scenario.title}: {step.text} ends with {state}")
+    assert not wrong
+    assert attempts > 400
+    client.run("DROP SCHEMA play CASCADE")
+    assert [client.sorted(query) for query in KEPT] == before
+    client.close()

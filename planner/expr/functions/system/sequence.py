@@ -11,16 +11,27 @@ from ivm.words import BOOL, INT8, REGCLASS, TEXT
 from planner.expr.functions.table import CallSite, function_key, per_value, session_of, vectorised
 
 NEXTVAL: Final = function_key("nextval", (REGCLASS,))
+IDENTITY: Final = function_key("identity_nextval", (REGCLASS,))
+"""nextval for an identity column, which asks for no privilege on the sequence."""
 
 
 @vectorised("nextval", (REGCLASS,), INT8, volatility="volatile")
 def nextval(site: CallSite, sequences: Words) -> Words:
+    return _next(site, sequences, False)
+
+
+@vectorised("identity_nextval", (REGCLASS,), INT8, volatility="volatile", internal=True)
+def identity_nextval(site: CallSite, sequences: Words) -> Words:
+    return _next(site, sequences, True)
+
+
+def _next(site: CallSite, sequences: Words, of_column: bool) -> Words:
     if not len(sequences):
         return np.zeros(0, np.int64)
     first = int(sequences[0])
     if (sequences == first).all():
-        return session_of(site).nextval(first, len(sequences))
-    return np.concatenate([session_of(site).nextval(oid, 1) for oid in sequences.tolist()])
+        return session_of(site).nextval(first, len(sequences), of_column)
+    return np.concatenate([session_of(site).nextval(oid, 1, of_column) for oid in sequences.tolist()])
 
 
 @per_value("currval", (REGCLASS,), INT8, volatility="volatile", needs_site=True)

@@ -169,6 +169,7 @@ class Frame:
         """An expression's value and type; NULL if it is a query without rows. Raises 42601, 21000."""
         bound = self.bound(fragment)
         if bound.exprs is not None and len(bound.exprs) == 1:
+            bound.prepared.check_allowed()
             value = self.nested.values(bound.exprs, self.values(bound.prepared))[0]
             return value, bound.exprs[0].type
         outcome = self.execute(fragment)
