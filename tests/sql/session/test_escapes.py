@@ -98,8 +98,8 @@ KEPT: Final = (
     "SELECT roleid, member FROM pg_auth_members", "SELECT * FROM vault", "SELECT * FROM guarded",
     "SELECT b FROM cols WHERE b > 0",
     "SELECT * FROM diary WHERE who = 'boss'", "SELECT * FROM family WHERE who = 'boss'", "SELECT * FROM hidden.h",
-    "SELECT relname, relowner, coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END, relowner)), "
-    "relrowsecurity FROM pg_class WHERE relnamespace = 2200 AND relname <> 'lent'",
+    "SELECT relname, relowner, coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::\"char\", "
+    "relowner)), relrowsecurity FROM pg_class WHERE relnamespace = 2200 AND relname <> 'lent'",
     "SELECT polname, polroles FROM pg_policy", "SELECT nspname, nspacl FROM pg_namespace WHERE nspname <> 'play'",
     "SELECT proname, proowner, proacl FROM pg_proc WHERE oid > 16384 AND pronamespace = 2200",
 )  # fmt: skip
