@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, assert_never
 
 from ivm.words import BOOL, SqlType
+from planner.expr.hashed import Hashed, hashed_once
 
 if TYPE_CHECKING:
     from planner.expr.python_function import PythonFunction
@@ -37,8 +38,9 @@ class OuterColumn:
     nullable: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal:
+class Literal(Hashed):
     """A constant datum; None is NULL. Equality is that of words: 1.0 and 1.00, 0.0 and -0.0 differ."""
 
     value: object
@@ -47,7 +49,9 @@ class Literal:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
             return NotImplemented
-        return self.type == other.type and self._image == other._image
+        if self is other:
+            return True
+        return self.type == other.type and hash(self) == hash(other) and self._image == other._image
 
     def __hash__(self) -> int:
         return hash((self._image, self.type))
@@ -70,8 +74,9 @@ class Parameter:
     nullable: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Hashed):
     """A function, operator or cast. ``function`` is its key in ``planner.expr.functions.table.FUNCTIONS``."""
 
     function: str
@@ -80,8 +85,9 @@ class Call:
     nullable: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Hashed):
     """Three-valued AND; later arguments are evaluated only on rows where no earlier one is false."""
 
     args: tuple[Scalar, ...]
@@ -92,8 +98,9 @@ class And:
         return any(a.nullable for a in self.args)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Hashed):
     """Three-valued OR; later arguments are evaluated only on rows where no earlier one is true."""
 
     args: tuple[Scalar, ...]
@@ -104,8 +111,9 @@ class Or:
         return any(a.nullable for a in self.args)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Case:
+class Case(Hashed):
     """Searched CASE: the first arm whose condition is true, else ``otherwise``."""
 
     arms: tuple[tuple[Scalar, Scalar], ...]
@@ -114,8 +122,9 @@ class Case:
     nullable: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Coalesce:
+class Coalesce(Hashed):
     """The first argument that is not NULL; later ones are evaluated only where needed."""
 
     args: tuple[Scalar, ...]
@@ -126,8 +135,9 @@ class Coalesce:
         return all(a.nullable for a in self.args)
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Hashed):
     """The value, after ``check`` has been computed over it as Column(0), which raises if it may not be; ``each``: over
     each element of it, an array. The check has no subqueries and no columns of the query."""
 
@@ -141,8 +151,9 @@ class Checked:
         return self.value.nullable
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class ScalarSubquery:
+class ScalarSubquery(Hashed):
     """The one value of a one-column subquery; NULL when it is empty, error 21000 when it has several rows."""
 
     rel: Rel
@@ -150,8 +161,9 @@ class ScalarSubquery:
     nullable: bool = True
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Hashed):
     """Whether the subquery has a row."""
 
     rel: Rel
@@ -159,8 +171,9 @@ class Exists:
     nullable: ClassVar[bool] = False
 
 
+@hashed_once
 @dataclass(frozen=True, slots=True)
-class Quantified:
+class Quantified(Hashed):
     """``args op ANY|ALL (subquery)``, three-valued; ``IN`` is ANY with ``=``, ``NOT IN`` its negation.
 
     ``comparison`` is an expression over the subquery's columns (``Column``) and, one level out, over

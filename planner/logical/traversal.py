@@ -141,17 +141,19 @@ def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
     parts = scalar.children(expr)
     if not parts:
         return expr
-    changed = tuple(rewrite(p, change) for p in parts)
+    changed = tuple([rewrite(p, change) for p in parts])  # no generator: fewer frames
     if all(a is b for a, b in zip(parts, changed, strict=True)):
         return expr
     return scalar.with_children(expr, changed)
 
 
 def walk(expr: Scalar) -> Iterator[Scalar]:
-    """An expression and all its parts, without the plans of subqueries."""
-    yield expr
-    for part in scalar.children(expr):
-        yield from walk(part)
+    """An expression and all its parts, without the plans of subqueries; each before its own parts."""
+    todo = [expr]
+    while todo:
+        part = todo.pop()
+        yield part
+        todo += reversed(scalar.children(part))
 
 
 def columns_of(expr: Scalar) -> frozenset[int]:

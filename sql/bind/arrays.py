@@ -21,7 +21,8 @@ _DIMENSIONS: Final = 6
 
 def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:
     """ARRAY[…], nested for more dimensions. ``target``: the type of a cast directly around it. Raises 42P18, 42804,
-    2202E, 0A000."""
+    2202E, 54000, 0A000."""
+    _check_dimensions(node)
     if target is not None and target.kind is not Kind.ARRAY:
         return cast(b.env, array(b, node), target, "explicit", node.at)
     nested = [isinstance(i, nodes.ArrayExpr) for i in node.items]
@@ -45,6 +46,16 @@ def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Sc
     common = common_type([i.type for i in items], "ARRAY", positions)
     items = [cast(b.env, i, common, "implicit", at) for i, at in zip(items, positions, strict=True)]
     return _constructed(items, target or array_of(common), node.at)
+
+
+def _check_dimensions(node: nodes.Expr) -> None:
+    """Raises 54000 for more dimensions than an array may have."""
+    depth = 0
+    while isinstance(node, nodes.ArrayExpr) and node.items:
+        depth, node = depth + 1, node.items[0]
+        if depth > _DIMENSIONS:
+            message = f"number of array dimensions ({depth}) exceeds the maximum allowed ({_DIMENSIONS})"
+            raise SqlError("54000", message)
 
 
 def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:

@@ -15,10 +15,12 @@ from typing import Final, TypeVar
 from ivm.budget import NO_BUDGET, Budget
 from sql.admission.gate import Gate
 from sql.coordination.advisory import AdvisoryLocks
+from sql.coordination.depth import allow_depth
 from sql.coordination.followers import Followers
 from sql.coordination.hydration import Hydrators
 from sql.coordination.jobs import Jobs
 from sql.coordination.notifications import Channels
+from sql.coordination.planning import Planning
 from sql.coordination.prepared import Statements
 from sql.coordination.recovery import restore
 from sql.coordination.refilling import Refills
@@ -70,6 +72,7 @@ class Coordinator:
         self.channels = Channels()
         self.keys = KeyIndex(engine)
         self.statements = Statements()
+        self.planning = Planning(budget)
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[OpenSession] = set()
         self.most_sessions = MOST_SESSIONS
@@ -108,6 +111,7 @@ class Coordinator:
         store, and half of the machine's memory for intermediate results. ``safe``: views are left down.
         """
         sys.setswitchinterval(SWITCH_SECONDS)
+        allow_depth()
         gc.set_threshold(*COLLECT)
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")

@@ -22,6 +22,7 @@ from sql.bind.variables import Variables
 from sql.catalog.access import Access
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
+from sql.coordination.planning import is_long
 from sql.engine.counts import counted_relation
 from sql.engine.indexing import PATIENCE, Wish, wishes
 from sql.engine.snapshot import Published, StoredIndexes
@@ -99,15 +100,22 @@ class Prepared:
         """
         if self.plan is None or self._arranged != published.arranged:
             optimized = optimize(rel, self.planning.demanding)
+            arranged = published.arranged
             self.inputs = frozenset(gets(rel))
-            self._arranged = published.arranged
             self.wishes = wishes(optimized, published)
             self.counted = counted_relation(optimized)
-            self.plan = lower(optimized, StoredIndexes(published, one_shot=True, planning=self.planning))
-            moves = all(isinstance(node, Table | TableErrors | Project) for node in self.plan.nodes)
+            plan = lower(optimized, StoredIndexes(published, one_shot=True, planning=self.planning))
+            moves = all(isinstance(node, Table | TableErrors | Project) for node in plan.nodes)
             self.plain = moves or self.counted is not None
+            self.plan, self._arranged = plan, arranged  # last: another thread may plan it too
         self.runs += 1
+        assert self.plan is not None
         return self.plan
+
+    @property
+    def long(self) -> bool:
+        """Whether it is planned on a thread of its own."""
+        return is_long(self.text)
 
     def planned(self, published: Published) -> bool:
         """Whether ``plan_of`` would return the cached plan."""

@@ -52,6 +52,8 @@ class Reading:
     """The transaction's pending changes; only short queries read them."""
     served: Mapping[int, Served] = field(default_factory=dict)
     """The inputs that Spark maintains."""
+    long: bool = False
+    """Whether only compiling its expressions may take long."""
 
     @property
     def small(self) -> bool:
@@ -60,6 +62,8 @@ class Reading:
             return True
         if self.pending is not None:
             return True
+        if self.long:
+            return False
         nodes = self.plan.nodes
         if len(nodes) > 8 or self.read_point.history or not all(map(_quick, nodes)):
             return False

@@ -81,7 +81,10 @@ class Reads:
         transaction = session.running
         own = self._unstepped_state(transaction, statement, prepared)
         published, pending = (await transaction.snapshot(), None) if own is None else own
-        plan = prepared.plan_of(statement.rel, published)
+        if prepared.long and not prepared.planned(published):
+            plan = await session.coordinator.planning.run(lambda: prepared.plan_of(statement.rel, published))
+        else:
+            plan = prepared.plan_of(statement.rel, published)
         known = published.catalog.relations.keys() >= prepared.inputs
         if not known and published.catalog.lacks(prepared.inputs):
             raise StaleError
@@ -107,6 +110,7 @@ class Reads:
         reading = Reading(
             plan, prepared.inputs, statement.finishing, read_point, context, information,
             session.coordinator.engine.persistence, session.coordinator.budget, ignore, count, pending, served,
+            prepared.long,
         )  # fmt: skip
         if statement.as_of is None:
             self.note(plan, prepared.inputs, context)
@@ -166,6 +170,8 @@ class Reads:
             return None
         published = writer.as_stepped()
         if not prepared.planned(published):
+            if prepared.long:
+                return None
             prepared.plan_of(statement.rel, published)
         pending = writer.pending(prepared.inputs)
         if pending is None or prepared.plan is None or prepared.overdue():

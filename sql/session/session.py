@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Literal
+from functools import partial
+from typing import Literal, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
@@ -12,10 +13,11 @@ from planner.peek.run import NegativeCountError
 from sql.admission.admission import OPEN, Admission
 from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator
+from sql.coordination.planning import is_long
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
-from sql.parse import no_parameter, parsed, split
+from sql.parse import StatementText, no_parameter, parsed, split
 from sql.pgwire.point import PointRequest
 from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
@@ -34,6 +36,7 @@ from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
 
+T = TypeVar("T")
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
 
@@ -90,7 +93,7 @@ class Session:
 
     async def simple(self, text: str) -> AsyncIterator[Result]:
         """The results of a query string's statements, which run in one implicit transaction if there are several."""
-        statements = parsed(text)
+        statements = await self._long(partial(parsed, text)) if is_long(text) else parsed(text)
         if not statements:
             yield EmptyResult()
             return
@@ -98,7 +101,7 @@ class Session:
         self.state.several = len(statements) > 1
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.state.transaction is None
-            prepared = prepare(self.state, statement)
+            prepared = await self._prepared(statement)
             if prepared.bound.parameters:
                 raise no_parameter(statement)
             result = await self._run(prepared, Request(single=single))
@@ -119,10 +122,10 @@ class Session:
         if name and name in self.state.statements:
             raise SqlError("42P05", f'prepared statement "{name}" already exists')
         types = tuple(None if oid in UNSPECIFIED_TYPES else self._type(oid) for oid in parameter_oids)
-        statements = split(text)
+        statements = await self._long(partial(split, text)) if is_long(text) else split(text)
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
-        prepared = prepare(self.state, statements[0], types) if statements else None
+        prepared = await self._prepared(statements[0], types) if statements else None
         self.state.statements[name] = NamedStatement(
             statements[0].text if statements else "", types, prepared, timestamp_now()
         )
@@ -149,7 +152,9 @@ class Session:
     ) -> None:
         """Create a portal. 42P03: the name is taken; 08P01: the wrong number of parameters."""
         self._idle.stop()
-        named = current(self.state, statement_named(self.state, statement))
+        named = statement_named(self.state, statement)
+        work = partial(current, self.state, named)
+        named = await self._long(work) if is_long(named.text) else work()
         if portal and portal in self.state.portals:
             raise SqlError("42P03", f'cursor "{portal}" already exists')
         types = () if named.prepared is None else named.prepared.bound.parameters
@@ -218,6 +223,18 @@ class Session:
         self._idle.start()
 
     # Both protocols.
+
+    async def _prepared(self, statement: StatementText, types: tuple[SqlType | None, ...] = ()) -> Prepared:
+        work = partial(prepare, self.state, statement, types)
+        return await self._long(work) if is_long(statement.text) else work()
+
+    async def _long(self, work: Callable[[], T]) -> T:
+        """Work on a long statement, which its timeout or a cancel may end."""
+        state = self.state
+        limit = state.settings.milliseconds("statement_timeout")
+        state.interrupts.forget()
+        with state.interrupts.limited(limit), state.interrupts.interruptible():
+            return await state.coordinator.planning.run(work)
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""

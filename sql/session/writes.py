@@ -7,7 +7,7 @@ from functools import partial
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
-from planner.logical.nodes import Rel, Values
+from planner.logical.nodes import Project, Rel, Values
 from planner.logical.traversal import children
 from planner.peek.direct import is_short
 from planner.peek.order_limit import finish
@@ -56,11 +56,20 @@ class Writes:
     async def change(self, statement: DataChange, prepared: Prepared, request: Request) -> Result:
         """Run INSERT, UPDATE, DELETE or MERGE."""
         transaction = self._session.running
+        if prepared.long and not (isinstance(statement, Insert) and _is_values(statement.source)):
+            await self._plan_ahead(statement.source, prepared)
         changed = await transaction.write(
             lambda writer: self.apply(writer, statement, prepared, request),
             light=self._is_light(statement, request) and not prepared.bound.interpreted,
         )
         return self.changed(statement, changed, request)
+
+    async def _plan_ahead(self, rel: Rel, prepared: Prepared) -> None:
+        """Plan a long statement, so that the engine thread finds its plan made."""
+        coordinator = self._session.coordinator
+        published = coordinator.engine.published
+        if not prepared.planned(published):
+            await coordinator.planning.run(lambda: prepared.plan_of(rel, published))
 
     def _is_light(self, statement: DataChange, request: Request) -> bool:
         """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
@@ -237,6 +246,10 @@ def _may_be_short(statement: DataChange, request: Request) -> bool:
     """Whether a statement that changes rows may be short, judged by its parameters and its VALUES."""
     given = sum(len(p) for p in request.parameters if isinstance(p, list | tuple))
     return given <= LIGHT_ROWS and (not isinstance(statement, Insert) or _few(statement.source))
+
+
+def _is_values(rel: Rel) -> bool:
+    return isinstance(rel, Values) or (isinstance(rel, Project) and _is_values(rel.input))
 
 
 def _few(rel: Rel) -> bool:

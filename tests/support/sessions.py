@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from ivm.errors import SqlError
 from sql.coordination.coordinator import Coordinator
+from sql.coordination.depth import allow_depth
 from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
@@ -46,6 +47,7 @@ class Server:
         self.places, self.tuning, self.lent, self.patience = places, tuning, lent, patience
         self.safe = safe
         self.spark = spark if lent is None else replace(lent.settings, shared=None)
+        allow_depth()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

@@ -33,7 +33,7 @@ from planner.expr.scalar import (
 )
 from planner.logical.fallibility import can_raise, error_of
 from planner.logical.join_keys import operator
-from planner.logical.traversal import columns_of
+from planner.memo import by_identity
 
 Order = tuple[Any, ...]
 """Comparable with every other one: a number for the kind of expression, then the details of that kind."""
@@ -125,9 +125,10 @@ def _swapped(function: Function | None, name: str, call: Call) -> str | None:
     return key if key in FUNCTIONS else None
 
 
+@by_identity
 def order(expr: Scalar) -> Order:
     """The sort key of an expression: columns by number, then computed expressions, then constants."""
-    constant = not columns_of(expr)
+    constant = not _reads_columns(expr)
     match expr:
         case Column():
             return 0, expr.index, _named(expr.type)
@@ -142,6 +143,11 @@ def order(expr: Scalar) -> Order:
             return (12 if constant else 2), type(expr).__name__, _named(expr.type), len(parts), *map(order, parts)
         case _:
             return 30, repr(expr)
+
+
+@by_identity
+def _reads_columns(expr: Scalar) -> bool:
+    return isinstance(expr, Column) or any(map(_reads_columns, children(expr)))
 
 
 @lru_cache(1024)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from ivm.errors import SqlError
+from sql.coordination import planning
 from tests.support.sessions import Client, Server
 
 SHORT, LONG = 50, 200
@@ -35,6 +37,13 @@ STATEMENTS = {
     "CASE": ("SELECT CASE {} END FROM t", listed("WHEN a = {i} THEN b + {i}", " ")),
     "an array": ("SELECT ARRAY[{}]", listed("{i}")),
     "CTEs": ("WITH {} SELECT * FROM w7", listed("w{i} AS (SELECT {i} AS x)")),
+    "a sum": ("SELECT {} FROM t", listed("a", " + ")),
+    "a sum of constants": ("SELECT {}", listed("{i}", " + ")),
+    "text": ("SELECT {} FROM t", listed("b::text", " || ")),
+    "calls in calls": ("SELECT {} FROM t", lambda n: "abs(" * n + "a" + ")" * n),
+    "CASE in CASE": ("SELECT {} FROM t", lambda n: "CASE WHEN a = 1 THEN b ELSE " * n + "0" + " END" * n),
+    "parentheses": ("SELECT {} FROM t", lambda n: "(" * n + "a" + " + b)" * n),
+    "NOT": ("SELECT {}", lambda n: "NOT " * n + "true"),
     "CREATE TABLE": ("CREATE TABLE wide{n} ({})", listed("c{i} int")),
 }
 
@@ -46,6 +55,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     client.run("CREATE TABLE t (a int PRIMARY KEY, b int)")
     yield client
     server.close()
+
+
+@pytest.fixture
+def on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long statements are planned where short ones are."""
+    monkeypatch.setattr(planning, "LONG", 1 << 60)
 
 
 def calls(client: Client, text: str) -> int:
@@ -63,8 +78,68 @@ def calls(client: Client, text: str) -> int:
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("on_the_loop")
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_work_grows_with_the_length(client: Client, name: str) -> None:
     text, part = STATEMENTS[name]
     few, many = (calls(client, text.replace("{n}", str(n)).replace("{}", part(n))) for n in (SHORT, LONG))  # type: ignore[operator]
     assert many < MOST * few, (few, many)
+
+
+DEEP = {
+    "a sum": lambda n: "SELECT " + " + ".join(["a"] * n) + " FROM t",
+    "parentheses": lambda n: "SELECT " + "(" * n + "a" + " + b)" * n + " FROM t",
+    "calls": lambda n: "SELECT " + "abs(" * n + "a" + ")" * n + " FROM t",
+    "CASE": lambda n: "SELECT " + "CASE WHEN a = 1 THEN b ELSE " * n + "0" + " END" * n + " FROM t",
+    "NOT": lambda n: "SELECT " + "NOT " * n + "true FROM t",
+    "UNION ALL": lambda n: f"SELECT count(*) FROM ({' UNION ALL '.join(['SELECT 1'] * n)}) u",
+    "tables": lambda n: "SELECT * FROM " + "(SELECT * FROM " * (n // 4) + "t" + ") q" * (n // 4),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_what_is_deep_is_planned_or_refused(client: Client, name: str) -> None:
+    """2,000 levels, as in PostgreSQL; what is deeper than the server can walk gets its error."""
+    client.run("SET statement_timeout = '60s'")
+    client.rows(DEEP[name](2000))
+    if name != "UNION ALL":
+        with pytest.raises(SqlError) as info:
+            client.rows(DEEP[name](100_000))
+        assert info.value.sqlstate == "54001"
+    assert client.rows("SELECT 1") == [("1",)]
+
+
+def test_a_deep_view_is_maintained(client: Client) -> None:
+    """The engine's thread walks it too."""
+    client.run("INSERT INTO t VALUES (-1, 1)")
+    client.run(f"CREATE MATERIALIZED VIEW deep AS SELECT {' + '.join(['b'] * 2000)} AS x FROM t WHERE a < 0")
+    client.run("INSERT INTO t VALUES (-2, 2)")
+    assert client.rows("SELECT x FROM deep ORDER BY x") == [("2000",), ("4000",)]
+    client.run("DROP MATERIALIZED VIEW deep")
+
+
+def test_arrays_have_six_dimensions(client: Client) -> None:
+    error = client.error("SELECT " + "ARRAY[" * 500 + "1" + "]" * 500)
+    assert error.sqlstate == "54000"
+    assert error.message == "number of array dimensions (7) exceeds the maximum allowed (6)"
+
+
+def test_others_are_answered_while_it_is_planned(client: Client) -> None:
+    """It is parsed, bound and planned on a thread of its own."""
+    other = client.server.client()
+    text = f"SELECT count(*) FROM t WHERE {' AND '.join(f'a + {i} <> b' for i in range(10_000))}"
+    running = client.server.start(client.work(text))
+    answered = 0
+    while not running.done():
+        other.rows("SELECT 1")
+        answered += 1
+    assert running.result()
+    assert answered > 20
+    other.close()
+
+
+def test_a_cancel_ends_planning(client: Client) -> None:
+    text = f"SELECT count(*) FROM t WHERE {' AND '.join(f'a + {i} <> b' for i in range(50_000))}"
+    client.run("SET statement_timeout = '100ms'")
+    assert client.state(text) == "57014"
+    client.run("RESET statement_timeout")

@@ -1,0 +1,51 @@
+"""Parsing, binding and planning of long statements on threads of their own, so that the event loop answers others.
+
+A short statement is planned on the event loop, where changing threads would cost more than the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from ivm.budget import Budget
+from ivm.stops import stoppable
+
+T = TypeVar("T")
+LONG: Final = 800
+"""From so many characters on, planning a statement may take several milliseconds."""
+AT_ONCE: Final = 2
+
+
+def is_long(text: str) -> bool:
+    """Whether a statement is planned on a thread of its own."""
+    return len(text) >= LONG
+
+
+class Planning:
+    """Used on the event loop. Each piece of work has a new thread, whose stack is given back with it."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._places = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of work on another thread, which a cancel of the caller ends (``ivm.stops``)."""
+        cancel = threading.Event()
+
+        def stoppably() -> T:
+            with stoppable(cancel, self._budget):
+                return work()
+
+        async with self._places:
+            thread = ThreadPoolExecutor(1, "planner")
+            try:
+                return await asyncio.get_running_loop().run_in_executor(thread, stoppably)
+            except asyncio.CancelledError:
+                cancel.set()
+                raise
+            finally:
+                thread.shutdown(wait=False)
