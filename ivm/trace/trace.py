@@ -60,6 +60,8 @@ class Version:
         ``keys`` int64[k, key_width]. Cost: a seek for each key and layer, and what is found.
         """
         count = len(keys)
+        if count == 1 and self.key_width == 1 and (one := self.lookup_one(int(keys[0, 0]), at)) is not None:
+            return one, np.ones(len(one), np.int64), np.zeros(len(one), np.int64)
         sought = Block.of(keys, np.zeros(count, np.int64), np.ones((count, 1), np.int64))
         block = Block(self.width, 1, 64)
         while not lookup(self.desc, sought.d, block.d, at):
@@ -69,17 +71,15 @@ class Version:
         rows, index, diffs = sorted_block(block, self.order_address).arrays()
         return rows, diffs[:, 0], index
 
-    def lookup_one(self, key: int, at: int) -> list[int] | None:
-        """The one row with a key of one word at ``at``, [] if there is none; None: there are several, or it has been
+    def lookup_one(self, key: int, at: int) -> Words | None:
+        """The row with a key of one word at ``at``, int64[0 or 1, width]; None: there are several, or it has been
         counted otherwise than once. Cost: a seek for each layer, without a block."""
         held = np.empty(1 + _FEW * (self.width + 1), np.int64)
         held[0] = key
         count = lookup_one(self.desc, held, _FEW, at)
-        if count == 0:
-            return []
-        if count != 1 or held[1 + _FEW * self.width] != 1:
+        if count > 1 or count < 0 or (count and held[1 + _FEW * self.width] != 1):
             return None
-        return held[1 : 1 + self.width].tolist()  # type: ignore[no-any-return]
+        return held[1 : 1 + count * self.width].reshape(count, self.width)
 
     def between(self, lows: Words, highs: Words, at: int) -> tuple[Words, Words, Words]:
         """As ``lookup``, of all keys from each of ``lows`` to its counterpart in ``highs``, as words compare; the index

@@ -18,7 +18,7 @@ from planner.expr.scalar import Literal, Parameter, Scalar
 from planner.memo import by_identity
 from planner.peek.snapshot import Snapshot
 from planner.physical.layouts import StoredKey
-from planner.physical.nodes import Constants, Map, Plan, TableErrors
+from planner.physical.nodes import Constants, Map, Plan, RowProgram, TableErrors
 from planner.physical.table_programs import Expand, given_array
 from storage.types.codec import encode
 
@@ -27,7 +27,8 @@ from storage.types.codec import encode
 class Keyed:
     """A plan of this form: the rows of a relation whose arrangement has the keys given.
 
-    ``keys``: the parameter, or the array of them; ``gather``: from an arranged row to the result.
+    ``keys``: the parameter, or the array of them; ``gather``: from an arranged row to the result, or to what
+    ``program`` makes the result of.
     """
 
     relation: int
@@ -35,6 +36,7 @@ class Keyed:
     keys: Scalar
     is_array: bool
     gather: Gather
+    program: RowProgram | None = None
 
 
 def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
@@ -57,8 +59,16 @@ def run_keyed(
     rows, diffs, _ = version.lookup(keys, snapshot.at)
     bounds.check(rows.nbytes)
     moved, source = gathers.apply(found.gather, rows)
-    errors = snapshot.errors(found.relation)
-    return moved, diffs if source is None else diffs[source], None if errors is None else errors[0]
+    diffs = diffs if source is None else diffs[source]
+    known = snapshot.errors(found.relation)
+    errors = None if known is None else known[0]
+    if found.program is None:
+        return moved, diffs, errors
+    mapped = found.program.run(moved, context)
+    if mapped.errors is not None and len(mapped.errors):
+        errors = mapped.errors if errors is None else np.concatenate([errors, mapped.errors])
+    diffs = diffs if mapped.source is None else diffs[mapped.source]
+    return mapped.rows, diffs if mapped.weights is None else diffs * mapped.weights[:, 0], errors
 
 
 def _keys(found: Keyed, context: Context) -> Words | None:
@@ -86,9 +96,12 @@ def _datum(key: Scalar, context: Context) -> object:
 @by_identity
 def keyed(plan: Plan) -> Keyed | None:
     """The lookup that a plan consists of, if it is one."""
-    join = plan.nodes[plan.rows]
+    last = plan.nodes[plan.rows]
+    mapping = last if isinstance(last, Map) and last.program.diff_width == 1 else None
+    join = last if mapping is None else plan.nodes[mapping.input]
     if not isinstance(join, Join):
         return None
+    program = None if mapping is None else mapping.program
     for fixed, moving in ((join.left, join.right), (join.right, join.left)):
         stored, arranged, given = plan.stored[fixed], plan.nodes[fixed], _given(plan, moving)
         if stored is None or given is None or not isinstance(arranged, Arrange) or arranged.key_width != 1:
@@ -96,7 +109,7 @@ def keyed(plan: Plan) -> Keyed | None:
         keys, is_array, extra = given
         gather = _from_fixed(join.gather, len(arranged.gather.words), extra, fixed == join.left)
         if gather is not None and _fails_with(plan, stored[0], moving):
-            return Keyed(*stored, keys, is_array, gather)
+            return Keyed(*stored, keys, is_array, gather, program)
     return None
 
 
@@ -144,7 +157,8 @@ def _from_fixed(gather: Gather, width: int, extra: int, first: bool) -> Gather |
 
 
 def _fails_with(plan: Plan, relation: int, moving: NodeId) -> bool:
-    """Whether the plan's only errors are the relation's and those of the keys, which have none."""
+    """Whether the plan's only errors are the relation's, those of the keys, which have none, and those of the last
+    program."""
     if plan.errors is None:
         return False
     node = plan.nodes[plan.errors]
@@ -154,4 +168,4 @@ def _fails_with(plan: Plan, relation: int, moving: NodeId) -> bool:
     below = plan.nodes[moving]
     arranged = plan.nodes[below.input] if isinstance(below, Threshold) else below
     assert isinstance(arranged, Arrange)
-    return all(part in (TableErrors(relation), Errors(arranged.input)) for part in parts)
+    return all(part in (TableErrors(relation), Errors(arranged.input), Errors(plan.rows)) for part in parts)

@@ -210,8 +210,14 @@ def text_style(session: SessionState) -> TextStyle:
 
 
 def output_style(session: SessionState) -> TextStyle:
-    """The text forms of what a client reads, which have the digits that it wishes."""
-    return replace(text_style(session), float_digits=int(session.settings.get("extra_float_digits")))
+    """The text forms of what a client reads, which have the digits that it wishes. Its ``now`` means nothing."""
+    catalog, changes, known = session.catalog, session.settings.changes, session.output_style
+    if known is not None and known[0] is catalog and known[1] == changes:
+        return known[2]
+    digits = int(session.settings.get("extra_float_digits"))
+    style = replace(text_style(session), now=0, float_digits=digits)
+    session.output_style = catalog, changes, style
+    return style
 
 
 def system_words(

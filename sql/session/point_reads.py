@@ -93,7 +93,7 @@ class PointReads:
             return None
         coordinator.jobs.record_statement(state.backend_id, point.text)
         state.statement, state.statement_started = point.text, timestamp_now()
-        moved = gathers.apply_to_one(point.gather, row) if row else None
+        moved = gathers.apply_to_one(point.gather, row[0].tolist()) if len(row) else None
         if moved is None:
             return point.head[request.described] + _NO_ROW
         last = _FIRST_ROW if request.max_rows == 1 else _ONE_ROW
@@ -152,5 +152,11 @@ class PointReads:
 
 
 def _by_one(found: Keyed) -> bool:
-    """Whether the key is the statement's parameter, of a type whose values mean the same in every session."""
-    return not found.is_array and isinstance(found.keys, Parameter) and found.keys.type.kind in _KINDS
+    """Whether the row is only moved, and its key is the statement's parameter, of a type whose values mean the same in
+    every session."""
+    return (
+        not found.is_array
+        and found.program is None
+        and isinstance(found.keys, Parameter)
+        and found.keys.type.kind in _KINDS
+    )

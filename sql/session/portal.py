@@ -8,6 +8,7 @@ import numpy as np
 
 from ivm.rows import RowSet
 from ivm.words import SqlType
+from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import Prepared
 from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
@@ -15,7 +16,7 @@ from sql.statements.statements import Direction
 from storage.dictionary import Dictionary
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class NamedStatement:
     """A prepared statement, of PREPARE (``by_sql``) or of the protocol's Parse. ``types``: as given by the client, None
     for those to infer. ``created``: µs since 2000-01-01 UTC."""
@@ -26,6 +27,8 @@ class NamedStatement:
     """None for an empty query string."""
     created: int = 0
     by_sql: bool = False
+    asked: tuple[Catalog, int, NamedStatement] | None = None
+    """How it was last bound: over which catalog, after how many changes of settings, and to what."""
 
 
 @dataclass(slots=True)

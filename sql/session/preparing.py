@@ -65,6 +65,18 @@ def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     """A prepared statement, bound to the present catalog. 0A000: the types of its columns have changed."""
     if named.prepared is None:
         return named
+    catalog, changes, asked = session.catalog, session.settings.changes, named.asked
+    usual = not (session.failed or session.acting or session.creating)
+    if usual and asked is not None and asked[0] is catalog and asked[1] == changes:
+        return asked[2]
+    found = _bound_again(session, named)
+    if usual:
+        named.asked = catalog, changes, found
+    return found
+
+
+def _bound_again(session: SessionState, named: NamedStatement) -> NamedStatement:
+    assert named.prepared is not None, "an empty statement is always current"
     prepared = prepare(session, StatementText(named.text), named.types)
     if prepared is named.prepared:
         return named

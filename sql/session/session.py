@@ -23,7 +23,7 @@ from sql.pgwire.values import decode_parameter
 from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
-from sql.session.information import output_style
+from sql.session.information import output_style, text_style
 from sql.session.point_reads import PointReads
 from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, executed, output_columns, prepare, statement_named
@@ -33,6 +33,7 @@ from sql.session.transactions import aborted, end_implicit, ends_failed_block, f
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import CopyInResult, CopyOutResult, EmptyResult, Result, RowsResult
 from sql.system.state import CopyInfo, SessionInfo
+from storage.types.text import ALIKE
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
 
@@ -165,7 +166,7 @@ class Session:
                 f"requires {len(types)}",
             )
         datums = []
-        style = self.text_style if types else DEFAULT_STYLE
+        style = DEFAULT_STYLE if all(t.kind in ALIKE for t in types) else text_style(self.state)
         for i, (type_, data) in enumerate(zip(types, parameters, strict=True)):
             form = formats[0] if len(formats) == 1 else formats[i] if formats else 0
             datums.append(None if data is None else decode_parameter(type_, form, data, style))

@@ -35,6 +35,7 @@ from sql.settings.limits import RESERVED
 from sql.settings.settings import FRESH, ROLE_OID, SESSION_OID, Settings
 from sql.statements.results import Notice
 from sql.system.state import CopyInfo, SessionInfo
+from storage.types.text_style import TextStyle
 
 _BACKENDS = itertools.count(1)
 _NO_SETTINGS = ("user", "database", "options", "replication")
@@ -107,6 +108,8 @@ class SessionState:
         """Runs the routines that are interpreted."""
         self._started = timestamp_now()
         self._path: tuple[str, int, int, SearchPath] | None = None
+        self.output_style: tuple[Catalog, int, TextStyle] | None = None
+        """``information.output_style`` of a catalog, after so many changes of settings."""
         self.creating: str | None = None
         """The schema that CREATE SCHEMA makes objects in, which comes first in the search path."""
 

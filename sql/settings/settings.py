@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from ivm.errors import SqlError
 from planner.expr.context import SERVER_VERSION
@@ -150,10 +150,18 @@ class Settings:
     _levels: list[_Level] = field(default_factory=list)
     """Of the open transaction, and of its savepoints."""
     changes: int = 0
-    """Grows with every change of a value."""
+    """Grows with every change of a value, but for the modes of a transaction."""
+    _derived: dict[str, Any] = field(default_factory=dict)
+    """What has been made of the present values: formats, planning, durations."""
 
     def get(self, name: str) -> str:
         """A setting's value; 42704 for an unknown one."""
+        value = self.values.get(name)
+        if value is not None:
+            return value
+        setting = _BY_NAME.get(name)
+        if setting is not None:
+            return self.defaults.get(name, setting.default)
         key = _canonical(name)
         value = self.values.get(key)
         if value is not None:
@@ -217,19 +225,29 @@ class Settings:
     @property
     def formats(self) -> TextFormats:
         """The current DateStyle, IntervalStyle and bytea_output."""
-        return _text_formats(self.get("datestyle"), self.get("intervalstyle"), self.get("bytea_output"))
+        found: TextFormats | None = self._derived.get("formats")
+        if found is None:
+            found = _text_formats(self.get("datestyle"), self.get("intervalstyle"), self.get("bytea_output"))
+            self._derived["formats"] = found
+        return found
 
     @property
     def planning(self) -> Planning:
         """The settings that govern how statements are planned."""
-        return Planning(
-            Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch")),
-            int(self.get("recursion_limit")),
-        )  # fmt: skip
+        found: Planning | None = self._derived.get("planning")
+        if found is None:
+            found = self._derived["planning"] = Planning(
+                Joins(self.get("join_implementation")), self.boolean("recursion_demand"), Late(self.get("late_fetch")),
+                int(self.get("recursion_limit")),
+            )  # fmt: skip
+        return found
 
     def milliseconds(self, name: str) -> int:
         """A duration setting, in ms."""
-        return milliseconds(name, self.get(name))
+        found: int | None = self._derived.get(name)
+        if found is None:
+            found = self._derived[name] = milliseconds(name, self.get(name))
+        return found
 
     def boolean(self, name: str) -> bool:
         return self.get(name) == "on"
@@ -281,6 +299,7 @@ class Settings:
         self.defaults = self.values | others
         self.values, self._kept = {}, {}
         self.reported.clear()
+        self._derived.clear()
 
     def all(self) -> list[tuple[str, str]]:
         """All settings with their values, sorted by name."""
@@ -297,7 +316,9 @@ class Settings:
 
     def _put(self, key: str, value: str | None, local: bool) -> None:
         old = self.values.get(key)
-        self.changes += old != value
+        if old != value and key not in MODES:
+            self.changes += 1
+            self._derived.clear()
         for values in (self.values,) if local or key in MODES else (self.values, self._kept):
             if value is None:
                 values.pop(key, None)

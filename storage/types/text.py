@@ -130,6 +130,23 @@ def _format_distinct(
     return [None if null else text for text, null in zip(taken, nulls.tolist(), strict=True)]
 
 
+ALIKE: Final = frozenset(
+    {
+        Kind.BOOL,
+        Kind.INT2,
+        Kind.INT4,
+        Kind.INT8,
+        Kind.FLOAT4,
+        Kind.FLOAT8,
+        Kind.NUMERIC,
+        Kind.UUID,
+        Kind.TEXT,
+        Kind.VARCHAR,
+    }
+)
+"""Types whose texts mean the same under all settings."""
+
+
 def parse_datum(type_: SqlType, text: str, style: TextStyle = DEFAULT_STYLE) -> object:
     """One value's text → its datum, with the type's typmod applied as in Postgres's input function."""
     kind = type_.kind

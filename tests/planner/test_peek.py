@@ -31,6 +31,7 @@ from planner.peek.direct import run_direct
 from planner.peek.keyed import run_keyed
 from planner.peek.order_limit import finish
 from planner.peek.run import run
+from planner.physical.nodes import Plan
 from planner.transform.pipeline import optimize
 from tests.support.planner_bench import Row, World, decode
 from tests.support.planner_queries import (
@@ -94,7 +95,17 @@ KEYED: dict[str, tuple[Rel, list[Row]]] = {
     "literal": (Filter(U, eq(lit(5), c(0))), [()]),
     "any": (Filter(U, any_of(1)), [((),), ((3,),), ((3, 4, 4, -1, None),), (None,), ((None,),), (tuple(range(90)),)]),
     "columns": (Project(Filter(U, eq(c(0), Parameter(1, INT4))), (c(2, TEXT), c(0))), [(7,), (3,)]),
+    "computed": (Project(Filter(U, any_of(1)), (c(2, TEXT), Call("/(int4,int4)", (lit(10), c(1)), INT4))),
+                 [((3,),), ((5, 7),), ((7, 700),), ((3, 4, 5, 700),), ((),)]),
 }  # fmt: skip
+
+
+def outcome(plan: Plan, world: World, context: Context) -> object:
+    """The rows, or the error."""
+    try:
+        return Counter(decode(run(plan, world, context), world.dictionary))
+    except SqlError as error:
+        return error.sqlstate, error.message
 
 
 @pytest.mark.parametrize("name", KEYED)
@@ -102,14 +113,14 @@ def test_keys_that_the_client_gives_are_looked_up_at_once(world: World, name: st
     """By a separate path, which finds what the plan without a lookup finds."""
     rel, given = KEYED[name]
     world.commit(
-        [(2, (5, 5, "x"), -1), (2, (5, 1, None), 1), (2, (3, 3, "x"), -1), (2, (3, 8, None), 1), (2, (5000, 3, ""), 1)]
-    )
+        [(2, (5, 5, "x"), -1), (2, (5, 1, None), 1), (2, (3, 3, "x"), -1), (2, (3, 8, None), 1), (2, (5000, 3, ""), 1),
+         (2, (700, 0, "zero"), 1)]
+    )  # fmt: skip
     plan, scan = lower(optimize(rel), world.indexes(True)), lower(optimize(rel), world.indexes(False))
     for parameters in given:
         context = Context(world.dictionary, parameters)
         assert run_keyed(plan, world, context, Bounds()) is not None
-        rows = run(plan, world, context)
-        assert Counter(decode(rows, world.dictionary)) == Counter(decode(run(scan, world, context), world.dictionary))
+        assert outcome(plan, world, context) == outcome(scan, world, context)
 
 
 def test_plans_without_indexes_agree(world: World) -> None:
