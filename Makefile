@@ -51,9 +51,17 @@ pictures: $(VENV)/test.done
 histories: $(VENV)/test.done
 	$(PY) -m tests.programs.histories --count $(or $(COUNT),2000) $(if $(ASOF),--asof $(ASOF))
 
-# Other projects' clients, each by its own code: those that are installed; the others are listed as skipped.
-clients: $(VENV)/test.done
-	$(PY) -m pytest -rs --numprocesses 0 tests/clients
+# Other projects' clients, each by its own code; what they could do goes into docs/reference/compatibility.md. Those from
+# PyPI and npm are installed apart; Debian's are used if they are there. What cannot be had is written down as not run.
+clients: $(VENV)/test.done .venv-clients/done
+	$(PY) -m tests.clients.table
+
+.venv-clients/done: requirements/clients.txt requirements/clients.json | $(PY)
+	$(PY) -m venv .venv-clients
+	-.venv-clients/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/clients.txt
+	mkdir -p .venv-clients/node && cp requirements/clients.json .venv-clients/node/package.json
+	-cd .venv-clients/node && npm install --no-audit --no-fund --ignore-scripts --silent
+	@touch $@
 
 # Random statements over the whole grammar: none fails internally, ends a session or hangs.
 fuzz: $(VENV)/test.done
@@ -164,4 +172,4 @@ requirements: $(VENV)/test.done
 	    --no-emit-find-links --strip-extras --allow-unsafe $$extra pyproject.toml; done
 
 clean:
-	rm -rf $(VENV) .venv-rivals .venv-sqlglot demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-rivals .venv-clients .venv-sqlglot demo-data freshet-data build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,7 +10,10 @@ import pytest
 
 from tests.support.program import Program
 
-pytestmark = pytest.mark.skipif(shutil.which("pg_dump") is None, reason="pg_dump is not installed")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("pg_dump") is None, reason="pg_dump is not installed"),
+    pytest.mark.client("pg_dump, pg_restore", "command:pg_dump"),
+]
 
 
 def dump(dsn: str, *options: str) -> str:

@@ -1,34 +1,31 @@
-"""Django, SQLAlchemy, Alembic, asyncpg, pandas, polars and ADBC, each in a process of its own.
+"""Django, SQLAlchemy, Alembic, asyncpg, pandas, polars, ADBC, pgcli and JupySQL, each in a process of its own.
 
-They are no dependencies of the project: CLIENTS_PYTHON names an interpreter that has them (default: this one).
+They are no dependencies of the project: `make clients` installs them, or CLIENTSPYTHON names an interpreter.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-from typing import Final
 
 import pytest
 
+from tests.clients.versions import PYTHON
 from tests.support.program import Program
-
-_PYTHON: Final = os.environ.get("CLIENTS_PYTHON", sys.executable)
 
 
 def ran(program: Program, modules: str, code: str) -> str:
     """What a script prints, with ``port`` in it. Skips where a module is not installed."""
     for module in modules.split():
-        found = subprocess.run([_PYTHON, "-c", f"import {module}"], capture_output=True, check=False)
+        found = subprocess.run([PYTHON, "-c", f"import {module}"], cwd="/", capture_output=True, check=False)
         if found.returncode:
             pytest.skip(f"{module} is not installed")
     script = f"port = {program.port}\n{code}"
-    done = subprocess.run([_PYTHON, "-c", script], text=True, capture_output=True, check=False, timeout=300)
+    done = subprocess.run([PYTHON, "-c", script], cwd="/", text=True, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
+@pytest.mark.client("Django", "django")
 def test_django_migrates_its_own_applications(program: Program) -> None:
     code = """
 import django
@@ -74,6 +71,7 @@ call_command("makemigrations", check=True, dry_run=True, verbosity=0)
     assert "username = models.CharField(unique=True, max_length=150)" in shown
 
 
+@pytest.mark.client("SQLAlchemy, Alembic", "sqlalchemy", "alembic")
 def test_sqlalchemy_reflects_and_alembic_finds_no_difference(dsn: str, program: Program) -> None:
     code = """
 import sqlalchemy as sa
@@ -106,6 +104,7 @@ with engine.connect() as connection:
     assert lines[5:] == ["[]", "['a', 'b c'] {'a': [1, None]} 7.50"]
 
 
+@pytest.mark.client("asyncpg")
 def test_asyncpg_knows_the_types(dsn: str, program: Program) -> None:
     code = """
 import asyncio, asyncpg
@@ -125,6 +124,7 @@ asyncio.run(main())
     ]  # fmt: skip
 
 
+@pytest.mark.client("pandas, polars, ADBC", "pandas", "polars", "adbc-driver-postgresql")
 def test_frames_are_written_and_read(program: Program) -> None:
     code = """
 import datetime, pandas, polars, sqlalchemy
@@ -147,3 +147,49 @@ with adbc.connect(url) as connection, connection.cursor() as cursor:
 """
     lines = ran(program, "pandas polars adbc_driver_postgresql sqlalchemy psycopg pyarrow", code).splitlines()
     assert lines[1:] == ["True", "(2, 2.0)", "['a', 'b', 'c', 'd']"]
+
+
+@pytest.mark.client("pgcli")
+def test_pgcli_completes_and_describes(dsn: str, program: Program) -> None:
+    code = """
+from pgcli.pgexecute import PGExecute
+from pgspecial.main import PGSpecial
+there = PGExecute(database="everything", user="postgres", password="", host="127.0.0.1", port=str(port))
+shop = lambda rows: [r for r in rows if r[0] == "shop"]
+print(len(shop(there.tables())), len(shop(there.views())), len(shop(there.table_columns())))
+print(sorted(f.func_name for f in there.functions() if f.schema_name == "shop"), len(shop(there.datatypes())))
+keys = sorted({(k.parenttable, k.childtable) for k in there.foreignkeys() if k.childschema == "shop"})
+print(keys, there.search_path(), len(list(there.casing())) > 10)
+for command in (r"\\d+ shop.sale", r"\\dt shop.*", r"\\df shop.add", r"\\dx", r"\\l", r"\\du", "SELECT 1"):
+    for title, rows, headers, status, _, right, _ in there.run(command, PGSpecial()):
+        print(command, len(list(rows or ())), right)
+"""
+    assert ran(program, "pgcli", code).splitlines() == [
+        "12 3 56", "['add', 'joined', 'listed', 'moody', 'product', 'sell', 'several'] 5",
+        "[('customer', 'sale'), ('sale', 'item')] ['pg_catalog', 'public'] True",
+        *(f"\\{c} True" for c in ("d+ shop.sale 4", "dt shop.* 12", "df shop.add 1", "dx 2", "l 1", "du 15")),
+        "SELECT 1 1 True",
+    ]  # fmt: skip
+
+
+@pytest.mark.client("JupySQL", "jupysql")
+def test_jupysql_runs_cells(dsn: str, program: Program) -> None:
+    code = """
+import os
+os.environ["PLOOMBER_STATS_ENABLED"] = "false"
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "sql")
+shell.run_line_magic("config", "SqlMagic.feedback = 0")
+shell.run_line_magic("config", "SqlMagic.displaycon = False")
+shell.run_line_magic("sql", f"postgresql+psycopg://postgres@127.0.0.1:{port}/everything")
+one = shell.run_cell_magic("sql", "", "SELECT id, name FROM shop.customer ORDER BY id LIMIT 2")
+said = [[row[0] for row in one], one.DataFrame().shape]
+said.append("customer" in str(shell.run_line_magic("sqlcmd", "tables --schema shop")))
+said.append("amount" in str(shell.run_line_magic("sqlcmd", "columns --schema shop --table customer")))
+shell.run_cell_magic("sql", "--save big --no-execute", "SELECT id, amount FROM shop.customer WHERE amount > 1")
+said.append(len(shell.run_cell_magic("sql", "--with big", "SELECT * FROM big")) > 0)
+print(said)
+"""
+    shown = ran(program, "sql.magic psycopg pandas", code).splitlines()
+    assert "[[1, 2], (2, 2), True, True, True]" in shown
