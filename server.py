@@ -1,4 +1,4 @@
-"""Freshet's server: flags → coordinator → serve."""
+"""Freshet's server: flags → databases → serve."""
 
 from __future__ import annotations
 
@@ -66,10 +66,9 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
 
     password = check_start(options)
     gc.disable()  # what modules hold is not garbage
-    from sql.coordination.coordinator import Coordinator
+    from sql.cluster.cluster import Cluster, Opening
     from sql.pgwire.listener import serve
-    from sql.session.door import open_gate
-    from sql.session.session import Session
+    from sql.session.door import admit, open_gate
     from sql.session.sources import Sources
     from sql.session.warm import warm
 
@@ -77,15 +76,15 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     workers.use(options.workers)
     await warm(say)
     files = tuple(path.resolve() for path in options.files)
-    coordinator = await Coordinator.open(
+    opening = Opening(
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
         tuple(options.sinks), options.safe_mode,
     )  # fmt: skip
-    coordinator.most_sessions = options.max_connections
-    gate = await open_gate(coordinator, options, password, lambda text: say(f"freshet: {text}"))
-    Sources(coordinator)
+    cluster = await Cluster.open(opening, options.max_connections)
+    gate = await open_gate(cluster, options, password, lambda text: say(f"freshet: {text}"))
+    cluster.on_open(Sources)
     try:
-        server = await serve(partial(Session, coordinator), options.host, options.port, gate)
+        server = await serve(partial(admit, cluster), options.host, options.port, gate)
     except OSError as error:
         where = f"{options.host}:{options.port}"
         hint = "Another server may use it: --port gives this one another." if error.errno == errno.EADDRINUSE else None
@@ -104,7 +103,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     force.start()
     await server.close()
     try:
-        await coordinator.close()
+        await cluster.close()
     except SqlError as error:
         say(f"freshet: {error.message}")
 

@@ -8,10 +8,10 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.acl import ALL, Acl, AclItem, default_acl, held, ordered, roles_in, with_owner
+from sql.catalog.databases import FIRST_DATABASE, NOTHING_SHARED, Database, Shared
 from sql.catalog.roles import (
     BOOTSTRAP_ID,
     DATABASE_OWNER,
-    FIRST_MEMBERSHIPS,
     FIRST_ROLES,
     MONITOR,
     READ_ALL_DATA,
@@ -50,30 +50,67 @@ class Access:
     """Immutable, as the catalog that it belongs to: who has what is worked out once. Objects that are gone leave their
     owners and lists behind, since oids are never given again; ``Catalog`` tells which exist.
 
-    ``owners``: but for those of the bootstrap superuser. ``acls``: of objects that something was granted on or revoked
-    from.
+    ``shared``: what all databases of the server have in common. ``owners``: but for those of the bootstrap superuser,
+    and of databases. ``acls``: of objects that something was granted on or revoked from, but databases. ``database``:
+    the oid of the database that the catalog is of.
     """
 
-    roles: Mapping[int, Role] = field(default_factory=lambda: FIRST_ROLES)
-    memberships: tuple[Membership, ...] = FIRST_MEMBERSHIPS
+    shared: Shared = NOTHING_SHARED
     owners: Mapping[Securable, int] = field(default_factory=dict)
     acls: Mapping[Securable, Acl] = field(default_factory=dict)
     defaults: Mapping[Default, Acl] = field(default_factory=dict)
+    database: int = FIRST_DATABASE
     _reached: dict[tuple[int, bool], frozenset[int]] = field(default_factory=dict)
 
     def changed(
-        self, *, roles: Mapping[int, Role] | None = None, memberships: tuple[Membership, ...] | None = None,
-        owners: Mapping[Securable, int] | None = None, acls: Mapping[Securable, Acl] | None = None,
-        defaults: Mapping[Default, Acl] | None = None,
+        self, *, shared: Shared | None = None, owners: Mapping[Securable, int] | None = None,
+        acls: Mapping[Securable, Acl] | None = None, defaults: Mapping[Default, Acl] | None = None,
+        database: int | None = None,
     ) -> Access:  # fmt: skip
         """The same with these parts instead."""
         return Access(
-            self.roles if roles is None else roles,
-            self.memberships if memberships is None else memberships,
+            self.shared if shared is None else shared,
             self.owners if owners is None else owners,
             self.acls if acls is None else acls,
             self.defaults if defaults is None else defaults,
+            self.database if database is None else database,
         )
+
+    def with_roles(
+        self, roles: Mapping[int, Role] | None = None, memberships: tuple[Membership, ...] | None = None
+    ) -> Access:
+        """The same with these roles or memberships instead."""
+        known = self.shared
+        return self.changed(
+            shared=Shared(
+                known.roles if roles is None else roles,
+                known.memberships if memberships is None else memberships,
+                known.databases,
+            )
+        )
+
+    def with_database(self, database: Database) -> Access:
+        """The same with this database, in place of the one with its oid."""
+        return self.with_databases({**self.shared.databases, database.oid: database})
+
+    def with_databases(self, databases: Mapping[int, Database]) -> Access:
+        """The same with these databases instead."""
+        return self.changed(shared=replace(self.shared, databases=databases))
+
+    @property
+    def roles(self) -> Mapping[int, Role]:
+        """The roles, by oid."""
+        return self.shared.roles
+
+    @property
+    def memberships(self) -> tuple[Membership, ...]:
+        """Who is a member of which role."""
+        return self.shared.memberships
+
+    @property
+    def own_database(self) -> Securable:
+        """The database that the catalog is of."""
+        return database_object(self.database)
 
     @property
     def has_others(self) -> bool:
@@ -107,7 +144,7 @@ class Access:
             if inheriting and (own is None or not own.inherit):
                 continue
             more = {m.role for m in self.memberships if m.member == member}
-            if member == self.owners.get(DATABASE_OBJECT, BOOTSTRAP_ID):
+            if member == self.owner(self.own_database):
                 more.add(DATABASE_OWNER)
             left += more - found
             found |= more
@@ -130,6 +167,9 @@ class Access:
         return any(m.admin and m.role == other and m.member in joined for m in self.memberships)
 
     def owner(self, what: Securable) -> int:
+        if what.catalog == DATABASE:
+            known = self.shared.databases.get(what.oid)
+            return BOOTSTRAP_ID if known is None else known.owner
         return self.owners.get(what.whole, _OWNERS.get(what.whole, BOOTSTRAP_ID))
 
     def owns(self, role: int, what: Securable) -> bool:
@@ -138,13 +178,20 @@ class Access:
 
     def acl(self, what: Securable) -> Acl:
         """An object's list: its own, or the default of its kind."""
-        known = self.acls.get(what)
+        known = self._own_acl(what)
         if known is not None:
             return known
         if what.kind == "r" and what.catalog == CLASS and what.oid < FIRST_USER_ID:
             return _SYSTEM.get(what.oid, _READ)
         fixed = _FIXED.get(what)
         return default_acl(what.kind, self.owner(what)) if fixed is None else fixed
+
+    def _own_acl(self, what: Securable) -> Acl | None:
+        """An object's own list; None for the default of its kind."""
+        if what.catalog == DATABASE:
+            database = self.shared.databases.get(what.oid)
+            return None if database is None else database.acl
+        return self.acls.get(what)
 
     def initial(self, what: Securable) -> Acl | None:
         """The list of an object that came with the server, if it was not the default of its kind."""
@@ -153,7 +200,8 @@ class Access:
     def shown(self, what: Securable) -> Acl | None:
         """An object's list if it is not the default of its kind."""
         system = what.catalog == CLASS and what.oid < FIRST_USER_ID and not what.column
-        return self.acl(what) if what in self.acls or what in _FIXED or system else None
+        own = self._own_acl(what)
+        return self.acl(what) if own is not None or what in _FIXED or system else None
 
     def privileges(self, role: int, what: Securable) -> str:
         """The letters of what a role may do with an object."""
@@ -184,6 +232,10 @@ class Access:
     def with_owner(self, what: Securable, role: int) -> Access:
         """The object given to another owner, whose name then stands in its lists."""
         old = self.owner(what)
+        if what.catalog == DATABASE:
+            database = self.shared.databases[what.oid]
+            acl = None if database.acl is None else with_owner(database.acl, old, role)
+            return self.with_database(replace(database, owner=role, acl=acl))
         acls = {
             key: with_owner(acl, old, role) if (key.catalog, key.oid) == (what.catalog, what.oid) else acl
             for key, acl in self.acls.items()
@@ -192,6 +244,8 @@ class Access:
 
     def with_acl(self, what: Securable, acl: Acl) -> Access:
         """The object with this list."""
+        if what.catalog == DATABASE:
+            return self.with_database(replace(self.shared.databases[what.oid], acl=acl))
         return self.changed(acls={**self.acls, what: acl})
 
     def with_columns(self, relation: int, before: Sequence[str], after: Sequence[str]) -> Access:
@@ -219,7 +273,7 @@ class Access:
 
     def mentioned(self, what: Securable) -> set[int]:
         """The roles in an object's own list, other than its owner."""
-        return roles_in(self.acls.get(what, ())) - {self.owner(what)}
+        return roles_in(self._own_acl(what) or ()) - {self.owner(what)}
 
 
 def _merged(acl: Acl, item: AclItem) -> Acl:
@@ -238,9 +292,13 @@ TYPE: Final = 1247
 FUNCTION: Final = 1255
 NAMESPACE: Final = 2615
 DATABASE: Final = 1262
-DATABASE_OID: Final = 5
-"""The oid of the only database."""
-DATABASE_OBJECT: Final = Securable(DATABASE, DATABASE_OID, "d")
+
+
+def database_object(oid: int) -> Securable:
+    """A database."""
+    return Securable(DATABASE, oid, "d")
+
+
 _PUBLIC_SCHEMA: Final = Securable(NAMESPACE, 2200, "n")
 _OWNERS: Final = {_PUBLIC_SCHEMA: DATABASE_OWNER}
 _OPEN: Final = (AclItem(BOOTSTRAP_ID, BOOTSTRAP_ID, "UC"), AclItem(0, BOOTSTRAP_ID, "U"))

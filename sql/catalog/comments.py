@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, FUNCTION, NAMESPACE, TYPE
+from sql.catalog.access import CLASS, DATABASE, FUNCTION, NAMESPACE, TYPE
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.keys import constraint_oid
 
@@ -32,7 +32,7 @@ def living(catalog: Catalog) -> dict[tuple[int, int, int], str]:
     if not catalog.comments:
         return {}
     known = {key for relation in catalog.relations.values() for key in _objects(relation)}
-    known |= {(NAMESPACE, oid, 0) for oid in catalog.schemas.values()} | {(DATABASE, DATABASE_OID, 0)}
+    known |= {(NAMESPACE, oid, 0) for oid in catalog.schemas.values()}
     return {key: text for key, text in catalog.comments.items() if key in known}
 
 

@@ -9,7 +9,6 @@ from typing import Final
 
 from ivm.errors import SqlError
 from planner.identifiers import quoted
-from sql.catalog.access import DATABASE_OBJECT
 from sql.catalog.catalog import (
     INTERNAL_SCHEMAS,
     LABELS,
@@ -154,7 +153,8 @@ class SearchPathReader:
     def home(self, schema_name: str | None, temporary: bool) -> str:
         found = self._home(schema_name, temporary)
         self._check_own(found)
-        if found == self.path.temporary and not self.catalog.access.has(self.path.role, DATABASE_OBJECT, "T"):
+        access = self.catalog.access
+        if found == self.path.temporary and not access.has(self.path.role, access.own_database, "T"):
             raise SqlError("42501", "permission denied to create temporary tables in this database")
         if found not in INTERNAL_SCHEMAS:
             check_create(self.catalog, self.path.role, found)

@@ -11,10 +11,12 @@ from typing import Any, Final
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.options import Joins, Late, Planning
+from sql.catalog.access import DATABASE
 from sql.catalog.access_form import access_from_json, access_to_json
 from sql.catalog.catalog import PUBLIC, PUBLIC_ID, Catalog, Generated, Relation, RelationKind, Sequence, TableColumn
 from sql.catalog.composite import StoredTypes
 from sql.catalog.connection import Connection
+from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.enumeration import Enumeration, enum_from_json, enum_to_json
 from sql.catalog.keys import Check, ForeignKey, Index
 from sql.catalog.operators import operator_from_json, operator_to_json
@@ -66,6 +68,9 @@ def catalog_from_json(before: Catalog, data: bytes) -> Catalog:
     schemas = body.get("schemas", {PUBLIC: PUBLIC_ID})
     comments = {tuple(key): text for *key, text in body.get("comments", ())}
     access = access_from_json(body.get("access"))
+    alone = comments.pop((DATABASE, FIRST_DATABASE, 0), None)  # of a server that had one database
+    if alone is not None:
+        access = access.with_database(replace(access.shared.databases[FIRST_DATABASE], comment=alone))
     return replace(before, schemas=schemas, comments=comments, access=access).with_relations(
         relations, body["next_id"], body["version"]
     )

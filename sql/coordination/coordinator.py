@@ -1,20 +1,24 @@
-"""The server's root object: opens the data folder, starts the services, and holds what sessions share."""
+"""The root object of one database: opens its folder, starts the services, and holds what its sessions share."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from ivm.budget import NO_BUDGET, Budget
+from ivm.errors import SqlError
 from sql.admission.gate import Gate
 from sql.coordination.advisory import AdvisoryLocks
+from sql.coordination.databases import Databases
 from sql.coordination.depth import allow_depth
 from sql.coordination.followers import Followers
 from sql.coordination.hydration import Hydrators
@@ -46,6 +50,7 @@ COLLECT: Final = (10_000, 20, 20)
 """Thresholds of garbage collection (objects, then collections). With Python's defaults, collections take half of the
 time of parsing and binding a long list of VALUES."""
 DEFAULT_MEMORY: Final = 1 << 30
+_NUMBERS = itertools.count()
 
 
 def _half_of_memory() -> int:
@@ -63,6 +68,8 @@ class Coordinator:
         self, engine: Engine, files: tuple[Path, ...] = (), budget: Budget = NO_BUDGET, python: bool = False,
         spark: SparkSettings | None = None, places: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
+        self.number = next(_NUMBERS)
+        """Another one for each database that this process has opened."""
         self.engine = engine
         self.budget = budget
         self.files = files
@@ -82,6 +89,8 @@ class Coordinator:
         """The status of each running source, by its relation's id; None if this server runs no sources."""
         self.gate: Gate | None = None
         """Who may connect; None on a server that does not listen."""
+        self.databases: Databases | None = None
+        """All of the server's; None if this one is alone."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
         self.followers = Followers(engine)
@@ -104,23 +113,34 @@ class Coordinator:
         spark: SparkSettings | None = None,
         places: tuple[str, ...] = (),
         safe: bool = False,
+        budget: Budget | None = None,
     ) -> Coordinator:
         """Open (or create) a data folder and restore its state. SqlError 55006, XX001.
 
         ``memory``: the bytes that the store may use, and the same again for intermediate results. None: 1 GiB for the
-        store, and half of the machine's memory for intermediate results. ``safe``: views are left down.
+        store, and half of the machine's memory for intermediate results. ``safe``: views are left down. ``budget``:
+        that of another database, to share.
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         allow_depth()
         gc.set_threshold(*COLLECT)
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
-        budget = Budget(memory or _half_of_memory())
-        engine = await asyncio.to_thread(restore, persistence, clock, progress, budget, safe)
+        budget = budget or Budget(memory or _half_of_memory())
+        try:
+            engine = await asyncio.to_thread(restore, persistence, clock, progress, budget, safe)
+        except BaseException:
+            with suppress(SqlError):
+                await asyncio.to_thread(persistence.close)
+            raise
         await asyncio.to_thread(remove_scratch, engine, spark)
         coordinator = cls(engine, files, budget, python, spark, places)
         coordinator.refills.start(progress)
         return coordinator
+
+    def everybody(self) -> Sequence[OpenSession]:
+        """The sessions of all databases of the server."""
+        return tuple(self.sessions) if self.databases is None else self.databases.sessions
 
     async def read(self, work: Callable[[], T], cancel: threading.Event) -> T:
         """Run a read on a reader thread. ``cancel`` is set when the caller is cancelled."""

@@ -15,6 +15,10 @@ class OpenSession(Protocol):
     def backend_id(self) -> int: ...
 
     @property
+    def internal(self) -> bool:
+        """Whether it is one of the server's own, and not a client's."""
+
+    @property
     def copying(self) -> Callable[[], CopyInfo] | None:
         """Reports the progress of the session's running COPY; None if none runs."""
 

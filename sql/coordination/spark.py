@@ -17,9 +17,16 @@ class SharedSpark:
         self._engine = engine
         self._given = given
         self._session: SparkSession | None = None
+        self._lender: SharedSpark | None = None
+
+    def borrow(self, lender: SharedSpark) -> None:
+        """Use the session of another database, which also ends it."""
+        self._lender = lender
 
     def session(self) -> SparkSession:
         """The server's Spark session."""
+        if self._lender is not None:
+            return self._lender.session()
         if self._session is None:
             self._session = SparkSession(self.settings())
         return self._session

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ivm.errors import SqlError
-from sql.catalog.access import DATABASE_OBJECT, Access, RoleNames
+from sql.catalog.access import Access, RoleNames
 from sql.catalog.acl import PUBLIC_ROLE
+from sql.catalog.databases import Database
 from sql.statements.role_spec import RoleSpec
 
 
@@ -27,6 +28,22 @@ class Actor:
     @property
     def is_superuser(self) -> bool:
         return self.access.is_superuser(self.role)
+
+    @property
+    def creates_databases(self) -> bool:
+        """Whether the current role is a superuser or has CREATEDB."""
+        known = self.access.roles.get(self.role)
+        return known is not None and (known.superuser or known.createdb)
+
+    def database_named(self, name: str, access: Access | None = None) -> Database:
+        """The database that a statement names. ``access``: where to look, if not in the actor's own. Raises 3D000."""
+        access = access or self.access
+        found = access.shared.database(name)
+        if found is None and name == self.database:
+            found = access.shared.databases[access.database]
+        if found is None:
+            raise SqlError("3D000", f'database "{name}" does not exist')
+        return found
 
     def of(self, spec: RoleSpec) -> int:
         """The role that a statement names. Raises 42704, also for PUBLIC."""
@@ -53,7 +70,7 @@ class Actor:
 
     def check_creates_schemas(self) -> None:
         """Raises 42501 unless the current role may create schemas."""
-        if not self.access.has(self.role, DATABASE_OBJECT, "C"):
+        if not self.access.has(self.role, self.access.own_database, "C"):
             raise SqlError("42501", f"permission denied for database {self.database}")
 
     def check_becomes(self, role: int) -> None:

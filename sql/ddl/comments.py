@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, NAMESPACE, TYPE
+from sql.catalog.access import CLASS, NAMESPACE, TYPE, database_object
 from sql.catalog.catalog import LABELS, Relation, RelationKind
 from sql.catalog.comments import CONSTRAINT, POLICY, TRIGGER, living, own_catalog
 from sql.catalog.keys import constraint_oid
 from sql.catalog.search_path import SearchPathReader, no_schema
+from sql.ddl.acting import Actor
 from sql.ddl.indexes import index_named
 from sql.engine.writer import Writer
 from sql.statements.comments import Comment
@@ -22,9 +23,9 @@ BUILT_IN: Final = {
 """The names of what every server has of kinds that cannot be created."""
 
 
-def comment_on(writer: Writer, names: SearchPathReader, statement: Comment, database: str) -> None:
+def comment_on(writer: Writer, names: SearchPathReader, statement: Comment) -> None:
     """Set, replace or remove the comment. Raises the error of an object that is not there."""
-    key = _object(names, statement, database)
+    key = _object(names, statement)
     comments = {**living(writer.catalog)}
     comments.pop(key, None)
     if statement.text is not None:
@@ -32,7 +33,16 @@ def comment_on(writer: Writer, names: SearchPathReader, statement: Comment, data
     writer.catalog = replace(writer.catalog, comments=comments, version=writer.engine.next_version())
 
 
-def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple[int, int, int]:
+def comment_on_database(writer: Writer, actor: Actor, statement: Comment) -> None:
+    """The same for a database. Raises 3D000, 42501."""
+    access = writer.catalog.access
+    database = actor.database_named(statement.name, access)
+    if not access.owns(actor.role, database_object(database.oid)):
+        raise SqlError("42501", f"must be owner of database {statement.name}")
+    writer.set_access(access.with_database(replace(database, comment=statement.text)))
+
+
+def _object(names: SearchPathReader, statement: Comment) -> tuple[int, int, int]:
     """The key of the object's comment."""
     name = statement.name
     if statement.routine is not None:
@@ -44,10 +54,6 @@ def _object(names: SearchPathReader, statement: Comment, database: str) -> tuple
             if names.schema(name) not in names.catalog.schemas:
                 raise unsupported("a comment on a schema of the system")
             return NAMESPACE, names.catalog.schemas[names.schema(name)], 0
-        case "database":
-            if name != database:
-                raise SqlError("3D000", f'database "{name}" does not exist')
-            return DATABASE, DATABASE_OID, 0
         case "role" if names.catalog.access.named(name) is not None:
             raise unsupported("a comment on a role")
         case "tablespace" | "extension" | "language" if name in BUILT_IN[statement.kind]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from sql.bind.inheritance_tree import TABLEOID_ATTRIBUTE
-from sql.catalog.access import DATABASE_OBJECT, Access, Securable
+from sql.catalog.access import Access, Securable, database_object
 from sql.catalog.acl import ALL, PRIVILEGES, PUBLIC_ROLE, Acl, default_acl, options_of, ordered, with_grant, without
 from sql.catalog.catalog import Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader, no_schema
@@ -99,9 +99,8 @@ class Granter:
             elif statement.kind == "n":
                 yield self._schema(name)
             elif statement.kind == "d":
-                if name != self.actor.database:
-                    raise SqlError("3D000", f'database "{name}" does not exist')
-                yield _Object(DATABASE_OBJECT, name, SqlError("42501", f"permission denied for database {name}"))
+                what = database_object(self.actor.database_named(name).oid)
+                yield _Object(what, name, SqlError("42501", f"permission denied for database {name}"))
             elif statement.kind == "l":
                 yield _language(name)
             elif statement.kind == "T":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.catalog.access import DATABASE_OBJECT, Access, Securable
+from sql.catalog.access import Access, Securable, database_object
 from sql.catalog.acl import roles_in
 from sql.catalog.catalog import LABELS, Catalog, Relation, RelationKind
 from sql.catalog.search_path import SearchPathReader
@@ -28,13 +28,18 @@ def check_schema_owner(catalog: Catalog, role: int, name: str) -> None:
 
 
 def objects(names: SearchPathReader) -> Iterator[tuple[Securable, str]]:
-    """Everything that exists and has an owner, with what messages call it."""
+    """Everything that has an owner in this database, with what messages call it."""
     catalog = names.catalog
     for relation in sorted(catalog.relations.values(), key=lambda r: r.oid):
         yield securable(relation), described(relation, names)
     for name in catalog.schemas:
         yield schema_object(catalog, name), f"schema {name}"
-    yield DATABASE_OBJECT, "database"
+
+
+def databases(access: Access) -> Iterator[tuple[Securable, str]]:
+    """All databases, with what messages call them."""
+    for database in access.shared.databases.values():
+        yield database_object(database.oid), f"database {database.name}"
 
 
 def described(relation: Relation, names: SearchPathReader) -> str:
@@ -43,6 +48,17 @@ def described(relation: Relation, names: SearchPathReader) -> str:
         kind = LABELS[relation.kind] if relation.routine is None else relation.routine.kind
         return f"{kind} {relation.name}"
     return f"{LABELS[relation.kind]} {names.shown(relation)}"
+
+
+def database_lines(access: Access, role: int) -> list[str]:
+    """Which databases a role owns, and on which it holds something, a line each."""
+    lines = []
+    for what, shown in databases(access):
+        if access.owner(what) == role:
+            lines.append(f"owner of {shown}")
+        elif role in access.mentioned(what):
+            lines.append(f"privileges for {shown}")
+    return lines
 
 
 def dependency_lines(names: SearchPathReader, role: int) -> list[str]:

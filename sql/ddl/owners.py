@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from sql.catalog.access import DATABASE_OBJECT
+from sql.catalog.access import database_object
 from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.securables import check_create, schema_object, securable
 from sql.ddl.acting import Actor
-from sql.ddl.owned import check_owner, check_schema_owner, objects
+from sql.ddl.owned import check_owner, check_schema_owner, databases, objects
 from sql.engine.writer import Writer
 from sql.statements.role_spec import RoleSpec
 from sql.statements.roles import ChangeOwner, ReassignOwned
@@ -49,13 +50,15 @@ def change_owner(writer: Writer, names: SearchPathReader, actor: Actor, statemen
     """OWNER TO of a type, a domain or the database; the tag. Raises 42704, 42809, 42501, 3D000."""
     target = statement.target
     if target.kind == "database":
-        if target.name != actor.database:
-            raise SqlError("3D000", f'database "{target.name}" does not exist')
+        what = database_object(actor.database_named(target.name).oid)
         new = actor.of(statement.role)
-        if not actor.access.owns(actor.role, DATABASE_OBJECT):
-            raise SqlError("42501", f"must be owner of database {target.name}")
-        actor.check_becomes(new)
-        writer.set_access(writer.catalog.access.with_owner(DATABASE_OBJECT, new))
+        if actor.access.owner(what) != new:
+            if not actor.access.owns(actor.role, what):
+                raise SqlError("42501", f"must be owner of database {target.name}")
+            actor.check_becomes(new)
+            if not actor.creates_databases:
+                raise SqlError("42501", "permission denied to change owner of database")
+            writer.set_access(writer.catalog.access.with_owner(what, new))
         return "ALTER DATABASE"
     found = names.type(target.schema_name, target.name)
     if found is None:
@@ -70,14 +73,31 @@ def change_owner(writer: Writer, names: SearchPathReader, actor: Actor, statemen
 
 
 def reassign(writer: Writer, names: SearchPathReader, actor: Actor, statement: ReassignOwned) -> None:
-    """REASSIGN OWNED: everything of these roles to another. Raises 42501, 42704."""
-    new = actor.of(statement.new)
-    old = actor.all_of(statement.roles)
-    for role in (*old, new):
-        if not actor.access.may_act_as(actor.role, role):
-            raise SqlError("42501", "permission denied to reassign objects")
-    for what, _ in list(objects(names)):
+    """REASSIGN OWNED: everything of these roles to another; databases too where their catalog is. Raises 42501,
+    42704."""
+    new, old = _reassigned(actor, statement)
+    found = list(objects(names))
+    if writer.catalog.access.database == FIRST_DATABASE:
+        found += databases(writer.catalog.access)
+    for what, _ in found:
         if writer.catalog.access.owner(what) in old:
             if what.kind == "n":
                 actor.check_creates_schemas()
             writer.set_access(writer.catalog.access.with_owner(what, new))
+
+
+def _reassigned(actor: Actor, statement: ReassignOwned) -> tuple[int, tuple[int, ...]]:
+    """Who gets what whose is. Raises 42501."""
+    new, old = actor.of(statement.new), actor.all_of(statement.roles)
+    if not all(actor.access.may_act_as(actor.role, role) for role in (*old, new)):
+        raise SqlError("42501", "permission denied to reassign objects")
+    return new, old
+
+
+def reassign_databases(writer: Writer, actor: Actor, statement: ReassignOwned) -> str:
+    """The same for databases alone; the tag."""
+    new, old = _reassigned(actor, statement)
+    for what, _ in list(databases(writer.catalog.access)):
+        if writer.catalog.access.owner(what) in old:
+            writer.set_access(writer.catalog.access.with_owner(what, new))
+    return "REASSIGN OWNED"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import TIMESTAMPTZ
 from sql.catalog.access import Access
+from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.roles import BOOTSTRAP_ID, DATABASE_OWNER, FIRST_ROLES, Membership, Role
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
-from sql.ddl.owned import dependency_lines
+from sql.ddl.owned import database_lines, dependency_lines
 from sql.engine.writer import Writer
 from sql.statements.results import Notice, Notify
 from sql.statements.roles import AlterRole, CreateRole, DropRole, GrantRole, RenameRole
@@ -30,6 +31,23 @@ _PROTECTED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What roles own and hold in databases other than the first one, whose catalog a ``RoleDefiner`` changes: lines by
+    the role's name. ``here``: the session is of the first one."""
+
+    lines: Mapping[str, Sequence[str]]
+    here: bool = True
+
+
+NOTHING_ELSEWHERE: Final = Elsewhere({})
+
+
+def counted(lines: Sequence[str], database: str) -> list[str]:
+    """What is said in another database of these lines."""
+    return [f"{len(lines)} object{'' if len(lines) == 1 else 's'} in database {database}"] if lines else []
+
+
+@dataclass(frozen=True, slots=True)
 class RoleDefiner:
     """Runs these statements for one writer."""
 
@@ -37,6 +55,7 @@ class RoleDefiner:
     names: SearchPathReader
     notify: Notify
     actor: Actor
+    elsewhere: Elsewhere = NOTHING_ELSEWHERE
 
     @property
     def access(self) -> Access:
@@ -68,7 +87,7 @@ class RoleDefiner:
         return role is not None and (role.superuser or role.createrole)
 
     def _put(self, role: Role) -> None:
-        self.writer.set_access(self.access.changed(roles={**self.access.roles, role.oid: role}))
+        self.writer.set_access(self.access.with_roles({**self.access.roles, role.oid: role}))
 
     def _create(self, statement: CreateRole) -> None:
         options = dict(statement.options)
@@ -146,14 +165,17 @@ class RoleDefiner:
             raise SqlError("2BP01", message)
         if role.superuser:
             self.actor.check_superuser("must be superuser to drop superusers")
-        lines = dependency_lines(replace(self.names, catalog=self.writer.catalog), role.oid)
+        own = dependency_lines(replace(self.names, catalog=self.writer.catalog), role.oid)
+        if not self.elsewhere.here:
+            own = counted(own, self.access.shared.databases[FIRST_DATABASE].name)
+        lines = [*database_lines(self.access, role.oid), *own, *self.elsewhere.lines.get(role.name, ())]
         if lines:
             message = f'role "{role.name}" cannot be dropped because some objects depend on it'
             raise SqlError("2BP01", message, "\n".join(lines))
         access = self.access
         memberships = tuple(m for m in access.memberships if role.oid not in (m.role, m.member))
         roles = {oid: r for oid, r in access.roles.items() if oid != role.oid}
-        self.writer.set_access(access.changed(roles=roles, memberships=memberships))
+        self.writer.set_access(access.with_roles(roles, memberships))
 
     def _grant(self, statement: GrantRole) -> None:
         grantor = self.actor.role if statement.grantor is None else self.actor.of(statement.grantor)
@@ -192,7 +214,7 @@ class RoleDefiner:
                 continue
             others = tuple(m for m in access.memberships if m is not known)
             made = Membership(role, member, grantor, admin)
-            self.writer.set_access(access.changed(memberships=(*others, made)))
+            self.writer.set_access(access.with_roles(memberships=(*others, made)))
 
     def _leave(self, members: Iterable[int], role: Role, only_admin: bool) -> None:
         for member in members:
@@ -204,7 +226,7 @@ class RoleDefiner:
                 continue
             others = tuple(m for m in access.memberships if m is not known)
             left = (replace(known, admin=False),) if only_admin else ()
-            self.writer.set_access(access.changed(memberships=(*others, *left)))
+            self.writer.set_access(access.with_roles(memberships=(*others, *left)))
 
     def _values(self, options: Mapping[str, object]) -> dict[str, object]:
         """The options as fields of a role: of a password its verifier. Raises 22007, 0A000 for a hash by MD5."""

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -71,11 +72,15 @@ class Persistence:
     def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
         """Lock and read a data folder. 55006: another server uses it; 55000: it is none; XX001: it is damaged."""
         check_folder(folder)
-        lock = lock_folder(folder)
         tuning = tuning or Tuning()
-        log = CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)
-        store = Store.open(folder, memory_bytes)
-        return cls(folder, lock, log, store, recover(store, log, folder / FOLDER), tuning)
+        with ExitStack() as opened:  # closed again if the rest fails
+            lock = lock_folder(folder)
+            opened.callback(os.close, lock)
+            log = opened.enter_context(closing(CommitLog.open(folder / "log", tuning.disk, tuning.segment_bytes)))
+            store = opened.enter_context(closing(Store.open(folder, memory_bytes)))
+            found = cls(folder, lock, log, store, recover(store, log, folder / FOLDER), tuning)
+            opened.pop_all()
+        return found
 
     def start(self) -> None:
         """Start the applier. Call it when recovery has been prepared."""

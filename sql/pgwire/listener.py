@@ -12,7 +12,7 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, assert_never
 
 from ivm.errors import SqlError
@@ -43,7 +43,7 @@ STARTUP_SECONDS: Final = 60.0
 """Seconds that a client may take until it is admitted; Postgres's authentication_timeout."""
 TIMED_OUT: Final = SqlError("57014", "canceling authentication due to timeout")
 
-SessionFactory = Callable[[str, str, dict[str, str], Admission], WireSession]
+SessionFactory = Callable[[str, str, dict[str, str], Admission], Awaitable[WireSession]]
 """(user, database, startup parameters, what admitted it) → session. Raises SqlError to refuse the client."""
 
 
@@ -269,7 +269,7 @@ class ClientConnection(asyncio.Protocol):
     async def _converse(self, admitted: Admit) -> None:
         opened, admission = admitted.opened, admitted.admission
         self.write(admitted.last)
-        session = self._server.session_factory(opened.user, opened.database, opened.parameters, admission)
+        session = await self._server.session_factory(opened.user, opened.database, opened.parameters, admission)
         self.session = session
         session.signalled = self._signalled
         self._tell_addresses(session)

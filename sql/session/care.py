@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ivm.errors import SqlError
-from sql.catalog.access import DATABASE_OBJECT
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import SearchPathReader, no_schema
 from sql.catalog.securables import securable
@@ -33,7 +32,9 @@ def check_cared(session: SessionState, statement: NoOperation) -> None:
                 continue
         if statement.tag != "ANALYZE":
             check_owner(catalog.access, session.role, owned)
-        elif not any(catalog.access.owns(session.role, what) for what in (securable(owned), DATABASE_OBJECT)):
+        elif not any(
+            catalog.access.owns(session.role, what) for what in (securable(owned), catalog.access.own_database)
+        ):
             message = f'skipping "{owned.name}" --- only table or database owner can analyze it'
             session.notice(message, "WARNING", "01000")
 
@@ -56,5 +57,5 @@ def _relation(names: SearchPathReader, cared: Cared) -> Relation:
 def _check_database(session: SessionState, cared: Cared) -> None:
     if cared.name != session.database:
         raise SqlError("0A000", "can only reindex the currently open database")
-    if not session.catalog.access.owns(session.role, DATABASE_OBJECT):
+    if not session.catalog.access.owns(session.role, session.catalog.access.own_database):
         raise SqlError("42501", f"must be owner of database {cared.name}")

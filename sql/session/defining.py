@@ -38,6 +38,7 @@ from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
 from sql.parse import StatementText
+from sql.session.databases import define_shared, is_shared, run_elsewhere, settle
 from sql.session.preparing import prepare_over
 from sql.session.reads import Reads
 from sql.session.request import Request
@@ -46,6 +47,7 @@ from sql.session.writes import Writes
 from sql.statements import definitions
 from sql.statements.comments import Comment
 from sql.statements.connections import CreateSource, SetPaused
+from sql.statements.databases import DatabaseStatement
 from sql.statements.partitions import Attach, Detach
 from sql.statements.policies import PolicyStatement
 from sql.statements.rename import Renaming
@@ -84,6 +86,8 @@ class Definitions:
     async def _run(
         self, statement: definitions.Definition, prepared: Prepared, request: Request, notify: Notify
     ) -> Result:
+        if (tag := await run_elsewhere(self._session, statement, notify)) is not None:
+            return CommandResult(tag)
         transaction = self._session.running
         if isinstance(statement, definitions.CreateView) and statement.materialized:
             replaces = _replaces(statement, transaction.catalog)
@@ -96,7 +100,10 @@ class Definitions:
                 return CommandResult("CREATE MATERIALIZED VIEW")
         ends = self._going(statement, transaction.catalog) if isinstance(statement, definitions.Drop) else None
         job = transaction.write(lambda writer: self.define_now(writer, statement, prepared, request, notify))
-        return CommandResult(await (job if ends is None else abandoning(self._session.coordinator.engine, ends, job)))
+        tag = await (job if ends is None else abandoning(self._session.coordinator.engine, ends, job))
+        if is_shared(statement):
+            await settle(self._session)
+        return CommandResult(tag)
 
     def _going(self, statement: definitions.Drop, catalog: Catalog) -> frozenset[int]:
         """The relations whose loops a DROP may end before it has the engine. Raises 42501: it may not drop them."""
@@ -140,7 +147,9 @@ class Definitions:
         prepared.check_current(writer.catalog)
         definer, actor = self._allowed(writer, statement, prepared, notify), self._session.actor(writer.catalog)
         if isinstance(statement, RoleStatement):
-            return run_role_statement(writer, definer.names, notify, actor, statement)
+            return run_role_statement(writer, definer.names, notify, actor, statement, self._session.elsewhere)
+        if isinstance(statement, DatabaseStatement):
+            return define_shared(writer, actor, statement)
         if isinstance(statement, TypeStatement):
             alter = partial(self._alter, definer, request=request)
             alone, contexts = not self._session.in_block, partial(self._context, writer, request)
@@ -209,8 +218,10 @@ class Definitions:
             case SetPaused():
                 set_paused(definer, statement)
                 return f"ALTER {statement.kind.name}"
+            case Comment(kind="database"):
+                return define_shared(writer, actor, statement)
             case Comment():
-                comment_on(writer, definer.names, statement, self._session.database)
+                comment_on(writer, definer.names, statement)
                 return "COMMENT"
             case definitions.CreateSchema():
                 owner = definer.create_schema(statement, actor)

@@ -1,4 +1,4 @@
-"""The gate of a server that starts: its rules and certificate, and the first superuser's password."""
+"""The gate of a server that starts: its rules and certificate, and the first superuser's password; and the way in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from sql.admission.admission import Admission
 from sql.admission.gate import Gate
 from sql.admission.rules import ANYBODY_HERE, FILE, is_loopback
 from sql.admission.start import FIRST_RULES, asks_for_password, tls_files
 from sql.catalog.roles import BOOTSTRAP_ID
+from sql.cluster.cluster import Cluster
 from sql.coordination.coordinator import Coordinator
 from sql.engine.clock import timestamp_now
 from sql.session.session import Session
@@ -18,11 +20,11 @@ from storage.scram import verifier
 
 
 async def open_gate(
-    coordinator: Coordinator, options: argparse.Namespace, password: str | None, say: Callable[[str], None]
+    cluster: Cluster, options: argparse.Namespace, password: str | None, say: Callable[[str], None]
 ) -> Gate:
     """The gate of a server with these flags (``sql.settings.flags``). With a ``password``, that of the first superuser
     is set and rules are written that ask for it. SqlError F0000: the server may not listen as it is to."""
-    engine = coordinator.engine
+    coordinator, engine = cluster.first, cluster.first.engine
     gate = Gate(
         options.data, lambda: engine.published.catalog.access, engine.dictionary.secret, timestamp_now,
         tls_files(options), elsewhere=not is_loopback(options.host),
@@ -36,8 +38,17 @@ async def open_gate(
     gate.load()
     if gate.rules is ANYBODY_HERE:
         say(f"whoever is on this machine may connect as superuser: there is no {FILE} in the data folder")
-    coordinator.gate = gate
+    cluster.guard(gate)
     return gate
+
+
+async def admit(
+    cluster: Cluster, user: str, database: str, parameters: dict[str, str], admission: Admission
+) -> Session:
+    """The session of a client that has been let in. Raises 3D000, 55000, and what opening the database and the session
+    raise."""
+    coordinator, name = await cluster.enter(database, user, admission)
+    return Session(coordinator, user, name, parameters, admission)
 
 
 async def _set_password(coordinator: Coordinator, password: str) -> str:

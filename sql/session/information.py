@@ -11,9 +11,10 @@ from ivm.words import SqlType
 from planner.expr.context import Context
 from planner.expr.random_numbers import RandomNumbers
 from sql.admission.shown import shown
-from sql.catalog.access import RoleNames
+from sql.catalog.access import DATABASE, RoleNames, database_object
 from sql.catalog.catalog import INTERNAL_SCHEMAS, Catalog, Relation, RelationKind
 from sql.catalog.comments import living
+from sql.catalog.roles import READ_ALL_STATS
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.engine.clock import timestamp_now
 from sql.engine.snapshot import Published
@@ -79,7 +80,8 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return {**INTERNAL_SCHEMAS, **self.catalog.schemas}
 
     def comments(self) -> Mapping[tuple[int, int, int], str]:
-        return living(self.catalog)
+        known = self.catalog.access.shared.databases.values()
+        return living(self.catalog) | {(DATABASE, d.oid, 0): d.comment for d in known if d.comment is not None}
 
     @property
     def path(self) -> SearchPath:
@@ -98,7 +100,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return self.session.settings.all()
 
     def sessions(self) -> Sequence[SessionInfo]:
-        return [s.info() for s in self.session.coordinator.sessions]
+        return [s.info() for s in self.session.coordinator.everybody()]
 
     def hba_lines(self) -> Sequence[HbaLine]:
         gate = self.session.coordinator.gate
@@ -113,6 +115,20 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
             raise SqlError("42501", "permission denied for function pg_reload_conf")
         gate = self.session.coordinator.gate
         return gate is not None and gate.reload()
+
+    def database_bytes(self, database: str | int) -> int | None:
+        """pg_database_size. Raises 3D000, 42501, 42704. Cost: a look at every file of the database."""
+        access, role = self.catalog.access, self.role
+        if isinstance(database, int):
+            found = access.shared.databases.get(database)
+            if found is None:
+                raise SqlError("42704", f"database with OID {database} does not exist")
+        else:
+            found = self.session.actor(self.catalog).database_named(database)
+        if not access.has(role, database_object(found.oid), "c") and not access.may_act_as(role, READ_ALL_STATS):
+            raise SqlError("42501", f"permission denied for database {found.name}")
+        databases = self.session.coordinator.databases
+        return None if databases is None else databases.size(found.oid)
 
     def copies(self) -> Sequence[CopyInfo]:
         copying = [session.copying for session in self.session.coordinator.sessions]
@@ -172,7 +188,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
     def signal_backend(self, pid: int, terminate: bool) -> bool:
         if terminate and pid == self.session.backend_id:
             raise SqlError("57P01", "terminating connection due to administrator command")
-        for session in list(self.session.coordinator.sessions):
+        for session in self.session.coordinator.everybody():
             if session.backend_id == pid:
                 check_signal(self.session, session.info().role, terminate)
                 session.signal(terminate)

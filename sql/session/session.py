@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.peek.run import NegativeCountError
-from sql.admission.admission import OPEN, Admission
+from sql.admission.admission import OPEN, OWN, Admission
 from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.planning import is_long
@@ -80,6 +80,11 @@ class Session:
     def connected(self, client: tuple[str, int], server: tuple[str, int]) -> None:
         """Told by the wire of a client with TCP: its host and port, and the server's."""
         self.state.addresses = client, server
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is one of the server's own."""
+        return self.state.admission is OWN
 
     @property
     def copying(self) -> Callable[[], CopyInfo] | None:

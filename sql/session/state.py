@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -16,7 +17,7 @@ from ivm.words import SqlType
 from planner.expr.random_numbers import RandomNumbers
 from planner.identifiers import quoted
 from sql.admission.admission import OWN, Admission
-from sql.catalog.access import DATABASE_OBJECT, RoleNames
+from sql.catalog.access import RoleNames
 from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import SearchPath, path_of
@@ -24,6 +25,7 @@ from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.acting import Actor
+from sql.ddl.roles import NOTHING_ELSEWHERE
 from sql.dml.triggers import TriggerCaller
 from sql.engine.clock import timestamp_now
 from sql.engine.row_locks import LockOwner
@@ -78,7 +80,11 @@ class SessionState:
         self.user = user
         self.database = database
         self.login = login(coordinator, user, database, admission)
-        self.settings = _starting_settings(user, parameters, self.is_superuser(self.login), coordinator.most_sessions)
+        own = coordinator.engine.published.catalog.access
+        self.settings = _starting_settings(
+            user, own.shared.databases[own.database].settings, parameters, own.is_superuser(self.login),
+            coordinator.most_sessions,
+        )  # fmt: skip
         self.acting: list[int] = []
         """The owners of the functions with SECURITY DEFINER that are running."""
         self.notices: list[Notice] = []
@@ -110,6 +116,8 @@ class SessionState:
         self._path: tuple[str, int, int, SearchPath] | None = None
         self.output_style: tuple[Catalog, int, TextStyle] | None = None
         """``information.output_style`` of a catalog, after so many changes of settings."""
+        self.elsewhere = NOTHING_ELSEWHERE
+        """What other databases have of the roles that the running DROP ROLE names."""
         self.creating: str | None = None
         """The schema that CREATE SCHEMA makes objects in, which comes first in the search path."""
 
@@ -252,9 +260,10 @@ class SessionState:
         status = {"I": "idle", "T": "idle in transaction", "E": "idle in transaction (aborted)"}
         shown = "active" if self.interrupts.running else status[self.transaction_status]
         application = self.settings.get("application_name")
+        database = self.coordinator.engine.published.catalog.access.database
         return SessionInfo(
-            self.backend_id, self.user, self.login, self.database, application, shown, self.statement, self._started,
-            self.statement_started, None if self.transaction is None else self.transaction.started,
+            self.backend_id, self.user, self.login, self.database, database, application, shown, self.statement,
+            self._started, self.statement_started, None if self.transaction is None else self.transaction.started,
             tls=self.admission.tls,
         )  # fmt: skip
 
@@ -262,7 +271,7 @@ class SessionState:
 def login(coordinator: Coordinator, user: str, database: str, admission: Admission) -> int:
     """The role that a user connects as: as long as there are no rules, the bootstrap superuser for a name that is no
     role's. Raises 28000 for such a name else, and for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond
-    its limit or the server's."""
+    its limit, the database's or the server's."""
     access = coordinator.engine.published.catalog.access
     found = access.named(user)
     if admission is OWN:
@@ -274,20 +283,23 @@ def login(coordinator: Coordinator, user: str, database: str, admission: Admissi
         raise SqlError("28000", f'role "{user}" does not exist')
     if not found.login:
         raise SqlError("28000", f'role "{user}" is not permitted to log in')
-    if not access.has(found.oid, DATABASE_OBJECT, "c"):
+    if not access.has(found.oid, access.own_database, "c"):
         detail = "User does not have CONNECT privilege."
         raise SqlError("42501", f'permission denied for database "{database}"', detail)
     _check_room(coordinator, superuser=found.superuser)
+    limit = -1 if found.superuser else access.shared.databases[access.database].limit
+    if 0 <= limit <= sum(not session.internal for session in coordinator.sessions):
+        raise SqlError("53300", f'too many connections for database "{database}"')
     if found.superuser or found.limit < 0:
         return found.oid
-    if found.limit <= sum(session.info().role == found.oid for session in coordinator.sessions):
+    if found.limit <= sum(session.info().role == found.oid for session in coordinator.everybody()):
         raise SqlError("53300", f'too many connections for role "{user}"')
     return found.oid
 
 
 def _check_room(coordinator: Coordinator, *, superuser: bool) -> None:
     """53300 when there are as many sessions as may be; the last ones are kept for superusers."""
-    left = coordinator.most_sessions - len(coordinator.sessions)
+    left = coordinator.most_sessions - len(coordinator.everybody())
     if left <= 0:
         raise SqlError("53300", "sorry, too many clients already")
     if not superuser and left <= RESERVED:
@@ -295,9 +307,15 @@ def _check_room(coordinator: Coordinator, *, superuser: bool) -> None:
         raise SqlError("53300", message)
 
 
-def _starting_settings(user: str, parameters: dict[str, str], superuser: bool, most: int) -> Settings:
-    """The settings of a new session, whose values become its defaults. Unknown ones are ignored."""
+def _starting_settings(
+    user: str, usual: Sequence[tuple[str, str]], parameters: dict[str, str], superuser: bool, most: int
+) -> Settings:
+    """The settings of a new session, whose values become its defaults. ``usual``: the database's own. Unknown ones are
+    ignored."""
     settings = Settings()
+    for name, value in usual:
+        with suppress(SqlError):  # it was right when it was set
+            settings.set(name, value)
     for name, value in parameters.items():
         if name.lower() not in _NO_SETTINGS and not name.startswith("_pq_."):
             try:

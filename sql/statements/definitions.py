@@ -14,6 +14,7 @@ from sql.catalog.references import RelationReference
 from sql.catalog.sequence_options import SequenceOptions
 from sql.statements.comments import Comment
 from sql.statements.connections import ConnectionStatement
+from sql.statements.databases import DatabaseStatement
 from sql.statements.partitions import Attachment
 from sql.statements.policies import PolicyStatement
 from sql.statements.queries import Query
@@ -393,5 +394,6 @@ Definition = (
     | TriggerStatement
     | PolicyStatement
     | RoleStatement
+    | DatabaseStatement
 )
 """A statement that changes the catalog."""

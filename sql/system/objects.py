@@ -10,7 +10,7 @@ from ivm.words import Kind, SqlType
 from planner.expr.context import ObjectNames
 from planner.expr.functions.table import Polymorphic
 from planner.identifiers import quoted
-from sql.catalog.access import CLASS, DATABASE, DATABASE_OID, FUNCTION, NAMESPACE, TYPE
+from sql.catalog.access import CLASS, DATABASE, FUNCTION, NAMESPACE, TYPE
 from sql.catalog.catalog import Relation
 from sql.catalog.comments import CONSTRAINT, TRIGGER
 from sql.catalog.keys import constraint_oid
@@ -19,7 +19,7 @@ from sql.catalog.securables import LANGUAGE, LANGUAGES
 from sql.catalog.user_types import type_of_oid
 from sql.system.builtin import by_oid
 from sql.system.pg_dependencies import EXTENSIONS, RULE_BASE
-from sql.system.state import SystemState, all_relations, defaults_of, indexed, relkind
+from sql.system.state import SystemState, all_relations, databases, defaults_of, indexed, relkind
 from storage.types.type_names import format_type, internal_name, type_from_oid
 
 _ATTRDEF: Final = 2604
@@ -231,7 +231,9 @@ _FINDERS: Final[dict[int, Finder]] = {
     NAMESPACE: lambda state, _names, oid, _: next(
         (_plain("schema", name) for name, known in state.schemas().items() if known == oid), None
     ),
-    DATABASE: lambda state, _names, oid, _: _plain("database", state.database) if oid == DATABASE_OID else None,
+    DATABASE: lambda state, _names, oid, _: next(
+        (_plain("database", database.name) for database in databases(state) if database.oid == oid), None
+    ),
     _AUTHID: lambda state, _names, oid, _: _role(state, oid),
 }
 """By the catalog's oid."""

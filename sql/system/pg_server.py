@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from sql.catalog import access
-from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, Securable
+from sql.catalog.access import NAMESPACE, Securable, database_object
 from sql.catalog.catalog import FIRST_USER_ID, INTERNAL_SCHEMAS
 from sql.catalog.roles import READ_ALL_STATS
 from sql.catalog.securables import LANGUAGES, TRUSTED, language, securable
@@ -16,7 +16,7 @@ from sql.catalog.system.definitions import Datums, Row
 from sql.system.acls import initial_acl, own_acl
 from sql.system.builtin import COLLATIONS, descriptions
 from sql.system.pg_types import function_oids
-from sql.system.state import DATABASE, HIDDEN, OWNER, SystemState, all_relations
+from sql.system.state import HIDDEN, OWNER, SystemState, all_relations, databases
 from storage.passwords import hide_passwords
 from storage.types.calendar import SECOND
 from storage.types.type_names import type_oid
@@ -47,12 +47,28 @@ def pg_init_privs(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_database(state: SystemState, row: Row) -> Iterator[Datums]:
-    yield row(
-        oid=DATABASE, datname=state.database, datdba=state.roles.access.owner(DATABASE_OBJECT),
-        encoding=_UTF8, datlocprovider="c", datallowconn=True,
-        datconnlimit=-1, dattablespace=_TABLESPACE, datcollate="C", datctype="C",
-        datacl=own_acl(DATABASE_OBJECT, state.roles),
-    )  # fmt: skip
+    for database in databases(state):
+        yield row(
+            oid=database.oid, datname=database.name, datdba=database.owner,
+            encoding=_UTF8, datlocprovider="c", datistemplate=database.template, datallowconn=database.connects,
+            datconnlimit=database.limit, dattablespace=_TABLESPACE, datcollate="C", datctype="C",
+            datacl=own_acl(database_object(database.oid), state.roles),
+        )  # fmt: skip
+
+
+def pg_db_role_setting(state: SystemState, row: Row) -> Iterator[Datums]:
+    for database in databases(state):
+        if database.settings:
+            yield row(
+                setdatabase=database.oid, setrole=0, setconfig=tuple(f"{n}={v}" for n, v in database.settings)
+            )  # fmt: skip
+
+
+def pg_stat_database(state: SystemState, row: Row) -> Iterator[Datums]:
+    sessions = state.sessions()
+    for database in databases(state):
+        count = sum(session.database_oid == database.oid for session in sessions)
+        yield row(datid=database.oid, datname=database.name, numbackends=count)
 
 
 def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -66,8 +82,9 @@ def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
 def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
     for session in state.sessions():
         who = {
-            "datid": DATABASE, "datname": session.database, "pid": session.backend_id, "usesysid": session.role,
-            "usename": session.user, "application_name": session.application_name, "backend_type": "client backend",
+            "datid": session.database_oid, "datname": session.database, "pid": session.backend_id,
+            "usesysid": session.role, "usename": session.user, "application_name": session.application_name,
+            "backend_type": "client backend",
         }  # fmt: skip
         if not _sees(state, session.role):
             yield row(**who, query=HIDDEN)
@@ -120,7 +137,7 @@ def pg_hba_file_rules(state: SystemState, row: Row) -> Iterator[Datums]:
 def pg_stat_progress_copy(state: SystemState, row: Row) -> Iterator[Datums]:
     for copy in state.copies():
         yield row(
-            pid=copy.backend_id, datid=DATABASE, datname=state.database, relid=copy.relation,
+            pid=copy.backend_id, datid=state.roles.access.database, datname=state.database, relid=copy.relation,
             command="COPY TO" if copy.to else "COPY FROM", type=copy.target, bytes_processed=copy.done,
             bytes_total=copy.size, tuples_processed=copy.rows, tuples_excluded=0, tuples_skipped=copy.skipped,
         )  # fmt: skip

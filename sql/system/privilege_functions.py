@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ivm.errors import SqlError
 from ivm.words import REGCLASS, REGTYPE
 from planner.identifiers import split_name
-from sql.catalog.access import DATABASE_OBJECT, NAMESPACE, RoleNames, Securable
+from sql.catalog.access import NAMESPACE, RoleNames, Securable, database_object
 from sql.catalog.acl import PUBLIC_ROLE
 from sql.catalog.catalog import Relation
 from sql.catalog.search_path import no_schema
 from sql.catalog.securables import LANGUAGE, LANGUAGES, language, restricted, securable
 from sql.system.acls import any_granted, role_privilege
-from sql.system.state import SystemState
+from sql.system.state import SystemState, databases
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,12 @@ class Privileges:
             case "schema":
                 return self._schema(subject)
             case "database":
-                if isinstance(subject, str) and subject != self.state.database:
+                named = isinstance(subject, str)
+                key = "name" if named else "oid"
+                database = next((d for d in databases(self.state) if getattr(d, key) == subject), None)
+                if database is None and named:
                     raise SqlError("3D000", f'database "{subject}" does not exist')
-                return DATABASE_OBJECT
+                return None if database is None else database_object(database.oid)
             case "function":
                 return self._function(subject)
             case "type":

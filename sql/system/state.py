@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from ivm.words import SqlType
 from sql.catalog.access import RoleNames
 from sql.catalog.catalog import FED, Relation, RelationKind
+from sql.catalog.databases import Database
 from sql.catalog.keys import Index
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.catalog.securables import securable
@@ -17,7 +18,6 @@ from storage.types.text_style import TextStyle
 
 OWNER: Final = 10
 """The oid of the bootstrap superuser, who owns what came with the server."""
-DATABASE: Final = 5
 DEFAULT_BASE: Final = 0x6000_0000
 
 
@@ -43,6 +43,7 @@ class SessionInfo:
     user: str
     role: int
     database: str
+    database_oid: int
     application_name: str
     state: str
     query: str
@@ -176,6 +177,13 @@ class SystemState(Protocol):
     def sequence_state(self, relation: Relation) -> tuple[int, int, bool]:
         """last_value, log_cnt and is_called of a sequence."""
         ...
+
+
+def databases(state: SystemState) -> list[Database]:
+    """All databases of the server, this one by the name that its session knows."""
+    own = state.roles.access.database
+    known = state.roles.access.shared.databases.values()
+    return [replace(d, name=state.database) if d.oid == own else d for d in known]
 
 
 def owner_of(state: SystemState, relation: Relation) -> int:

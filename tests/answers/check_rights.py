@@ -47,6 +47,7 @@ def refused(dsn: str, row: Row, role: str) -> bool:
 
 def clean(connection: Connection) -> None:
     connection.execute("DROP DATABASE IF EXISTS rights")
+    connection.execute("DROP DATABASE IF EXISTS mx_made")
     for role in (*ROLES, "spare", "made"):
         connection.execute(f"DROP ROLE IF EXISTS mx_{role}".encode())
 

@@ -24,6 +24,6 @@ def dsn(program: Program) -> str:
     """A connection string; the database has the objects of everything.sql. Skips without psql."""
     if shutil.which("psql") is None:
         pytest.skip("psql is not installed")
-    dsn = f"host=127.0.0.1 port={program.port} user=postgres dbname=everything"
+    dsn = program.database("everything")
     assert prepare(dsn) == ""
     return dsn

@@ -26,7 +26,7 @@ def dump(dsn: str, *options: str) -> str:
 
 def restored(program: Program, script: str) -> None:
     """Run a dump, which must not fail."""
-    dsn = f"host=127.0.0.1 port={program.port} user=postgres dbname=everything"
+    dsn = program.database("everything")
     command = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", dsn]
     done = subprocess.run(command, input=script, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def test_a_restored_dump_dumps_the_same(dsn: str, tmp_path: Path) -> None:
     other = Program(tmp_path / "other")
     try:
         restored(other, script)
-        assert dump(f"host=127.0.0.1 port={other.port} user=postgres dbname=everything") == script
+        assert dump(other.database("everything")) == script
     finally:
         other.kill()
 
@@ -50,7 +50,7 @@ def test_an_archive_restores(dsn: str, tmp_path: Path) -> None:
     dump(dsn, "-Fc", "-f", str(archive))
     other = Program(tmp_path / "other")
     try:
-        to = f"host=127.0.0.1 port={other.port} user=postgres dbname=everything"
+        to = other.database("everything")
         command = ["pg_restore", "--exit-on-error", "-d", to, str(archive)]
         done = subprocess.run(command, text=True, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -126,6 +126,7 @@ asyncio.run(main())
 
 @pytest.mark.client("pandas, polars, ADBC", "pandas", "polars", "adbc-driver-postgresql")
 def test_frames_are_written_and_read(program: Program) -> None:
+    program.database("frames")
     code = """
 import datetime, pandas, polars, sqlalchemy
 import adbc_driver_postgresql.dbapi as adbc

@@ -72,7 +72,7 @@ class Program:
         assert self.port, "the server did not start:\n" + "\n".join(self.lines[-30:])
 
     def connect(self) -> Connection:
-        return psycopg.connect(f"host=127.0.0.1 port={self.port} user=u dbname=d", autocommit=True)
+        return psycopg.connect(f"host=127.0.0.1 port={self.port} user=u dbname=postgres", autocommit=True)
 
     def kill(self) -> None:
         """kill -9; its output is in ``lines``."""

@@ -46,7 +46,9 @@ class Load:
     def run(self) -> None:
         random = Random(self.seed)
         try:
-            with psycopg.connect(f"host=127.0.0.1 port={self.port} user=me dbname=db", autocommit=True) as connection:
+            with psycopg.connect(
+                f"host=127.0.0.1 port={self.port} user=me dbname=postgres", autocommit=True
+            ) as connection:
                 while True:
                     connection.execute(statement(random))
                     self.commits += 1
@@ -101,7 +103,7 @@ def kill_often(folder: Path, kills: int, seed: int) -> tuple[int, int]:
 
 
 def connect(server: Program) -> psycopg.Connection[tuple[object, ...]]:
-    return psycopg.connect(f"host=127.0.0.1 port={server.port} user=me dbname=db", autocommit=True)
+    return psycopg.connect(f"host=127.0.0.1 port={server.port} user=me dbname=postgres", autocommit=True)
 
 
 def check(connection: psycopg.Connection[tuple[object, ...]], out: Path) -> None:

@@ -44,7 +44,7 @@ class Door:
 
     def connect(self, user: str = "postgres", password: str | None = SECRET, **more: str) -> psycopg.Connection:
         return psycopg.connect(
-            host="127.0.0.1", port=self.program.port, user=user, password=password, dbname="db", autocommit=True,
+            host="127.0.0.1", port=self.program.port, user=user, password=password, dbname="postgres", autocommit=True,
             connect_timeout=20, **more,
         )  # fmt: skip
 
@@ -235,7 +235,7 @@ def test_failed_logins_get_slower(door: Door) -> None:
 @pytest.mark.skipif(shutil.which("psql") is None, reason="no psql")
 def test_psqls_password_command(door: Door) -> None:
     """It sends a verifier, which is kept as it is."""
-    command = ["psql", f"host=127.0.0.1 port={door.program.port} user=ann dbname=db", "-c", "\\password"]
+    command = ["psql", f"host=127.0.0.1 port={door.program.port} user=ann dbname=postgres", "-c", "\\password"]
     done = subprocess.run(
         command, input="new one\nnew one\n", text=True, capture_output=True, timeout=60, check=False,
         env={**os.environ, "PGPASSWORD": "ann's"}, start_new_session=True,
@@ -326,7 +326,7 @@ def test_a_fresh_folder_says_that_it_trusts_and_a_second_password_is_not_set(tmp
     (tmp_path / "password").write_text("two")
     program = Program(tmp_path / "data", *flags, "--tls-cert", str(certificate), "--tls-key", str(key))
     assert any("the first password was not set" in line for line in program.lines)
-    dsn = f"host=127.0.0.1 port={program.port} user=postgres dbname=db"
+    dsn = f"host=127.0.0.1 port={program.port} user=postgres dbname=postgres"
     psycopg.connect(dsn, password="one").close()
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(dsn, password="two")

@@ -74,7 +74,7 @@ class Client:
     def load(self, port: int, stop: threading.Event) -> None:
         """Run transactions until the server is gone, or ``stop``."""
         try:
-            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=postgres", autocommit=True) as connection:
                 while not stop.is_set():
                     self.one(connection)
         except psycopg.Rollback:
@@ -295,7 +295,7 @@ class Vacuumer:
     def load(self, port: int, stop: threading.Event) -> None:
         """Run VACUUM repeatedly until the server is gone."""
         try:
-            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=postgres", autocommit=True) as connection:
                 while not stop.is_set():
                     self.one(connection)
         except psycopg.Error as error:
@@ -326,7 +326,7 @@ class Prober:
     def load(self, port: int, stop: threading.Event) -> None:
         """Read until the server is gone."""
         try:
-            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=d", autocommit=True) as connection:
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=postgres", autocommit=True) as connection:
                 while not stop.is_set():
                     self.one(connection)
                     time.sleep(0.05)

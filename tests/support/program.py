@@ -33,7 +33,14 @@ class Program:
     @property
     def dsn(self) -> str:
         """The connection string."""
-        return f"host=127.0.0.1 port={self.port} user=me dbname=db"
+        return f"host=127.0.0.1 port={self.port} user=me dbname=postgres"
+
+    def database(self, name: str) -> str:
+        """The connection string of another database, which is created if need be."""
+        with self.connect() as connection:
+            if connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone() is None:
+                connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return f"host=127.0.0.1 port={self.port} user=postgres dbname={name}"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         """An autocommit connection."""

@@ -35,6 +35,7 @@ from sql.dml.triggers import check_unchanged
 from sql.engine.writer import Mark, Writer
 from sql.parse import StatementText, split
 from sql.session.control import run_control
+from sql.session.databases import check_in_routine
 from sql.session.datum_rows import text_rows
 from sql.session.defining import Definitions
 from sql.session.explaining import explained
@@ -149,7 +150,8 @@ class Nested:
         """What the meaning of a statement depends on besides its text; equal while that stays."""
         transaction = self._session.transaction  # None at COMMIT, where deferred triggers run
         started = None if transaction is None else transaction.started
-        return self.catalog.version, self._session.settings.changes, started, self._session.role
+        number = self._session.coordinator.number  # databases share the trees of equal texts
+        return number, self.catalog.version, self._session.settings.changes, started, self._session.role
 
     @property
     def style(self) -> TextStyle:
@@ -337,6 +339,7 @@ class Nested:
         ):
             raise unsupported(f"{_command(prepared.text)} in a function")
         definitions = self._runners.definitions
+        check_in_routine(self._session, statement)
         tag = definitions.define_now(self.writer, statement, prepared, request, self.notice)
         for table in self._procedures.busy:
             check_unchanged(self.writer, table)

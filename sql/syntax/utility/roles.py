@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from sql.statements.rename import Named
 from sql.statements.role_spec import RoleSpec
 from sql.statements.roles import (
     AlterRole,
-    ChangeOwner,
     CreateRole,
     DropOwned,
     DropRole,
@@ -31,8 +29,6 @@ _LISTS: Final = {"role": "members", "user": "members", "admin": "admins"}
 
 def role_statement(cursor: TokenCursor) -> RoleStatement | None:
     """The whole statement, None if another one is next."""
-    if cursor.is_word("alter", "database"):
-        return _database(cursor)
     if cursor.is_word("drop", "owned"):
         return _drop_owned(cursor)
     if cursor.is_word("reassign", "owned"):
@@ -139,16 +135,6 @@ def _option(cursor: TokenCursor, options: dict[str, object]) -> str:
 def _drop_owned(cursor: TokenCursor) -> DropOwned:
     cursor.expect("drop", "owned", "by")
     return DropOwned(role_specs(cursor), cursor.cascade())
-
-
-def _database(cursor: TokenCursor) -> ChangeOwner:
-    """ALTER DATABASE … OWNER TO. Raises 0A000 for anything else."""
-    at = cursor.token.start
-    cursor.expect("alter", "database")
-    target = Named("database", None, cursor.name())
-    if not cursor.accept("owner", "to"):
-        raise unsupported("ALTER DATABASE of anything but its owner", position=at + 1)
-    return ChangeOwner(target, role_spec(cursor))
 
 
 def _reassign(cursor: TokenCursor) -> ReassignOwned:

@@ -20,6 +20,7 @@ from sql.syntax.utility.alter import AlterGrammar
 from sql.syntax.utility.care import care_statement
 from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
+from sql.syntax.utility.databases import database_statement
 from sql.syntax.utility.domains import domain_statement
 from sql.syntax.utility.extensions import extension_statement
 from sql.syntax.utility.grants import default_privileges, grant_statement
@@ -93,6 +94,9 @@ class StatementGrammar(AlterGrammar):
         typed = type_statement(self) or domain_statement(self)
         if typed is not None:
             return typed
+        database = database_statement(self, lambda: self._utility(self.token.value))
+        if database is not None:
+            return nodes_statements.Utility(database)
         for grammar in _OWN_GRAMMARS:
             found = grammar(self)
             if found is not None:

@@ -15,6 +15,7 @@ from sql.admission.matching import matching
 from sql.admission.rules import ANYBODY_HERE, BadLine, Rule, is_loopback, parse_rules, plain_address
 from sql.admission.shown import shown
 from sql.catalog.access import Access
+from sql.catalog.databases import Shared
 from sql.catalog.roles import FIRST_MEMBERSHIPS, FIRST_ROLES, Membership, Role
 from sql.system.state import TlsInfo
 from storage.scram import verifier
@@ -24,8 +25,10 @@ ROLES = (
     Role(103, "old", login=True, password=verifier("secret"), valid_until=5), Role(104, "root", superuser=True),
 )  # fmt: skip
 ACCESS = Access(
-    roles={**FIRST_ROLES, **{role.oid: role for role in ROLES}},
-    memberships=(*FIRST_MEMBERSHIPS, Membership(101, 100, 10)),
+    Shared(
+        {**FIRST_ROLES, **{role.oid: role for role in ROLES}},
+        (*FIRST_MEMBERSHIPS, Membership(101, 100, 10)),
+    )
 )
 
 

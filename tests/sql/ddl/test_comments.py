@@ -22,7 +22,7 @@ OBJECTS = (
     ("SCHEMA shown", "obj_description('shown'::regnamespace, 'pg_namespace')"),
     ("TYPE mood", "obj_description((SELECT oid FROM pg_type WHERE typname = 'mood'), 'pg_type')"),
     ("FUNCTION f(int)", "obj_description((SELECT oid FROM pg_proc WHERE proname = 'f'), 'pg_proc')"),
-    ("DATABASE db", "shobj_description((SELECT oid FROM pg_database), 'pg_database')"),
+    ("DATABASE db", "shobj_description((SELECT oid FROM pg_database WHERE datname = 'db'), 'pg_database')"),
     *(
         (f"CONSTRAINT {name} ON t", f"obj_description((SELECT oid FROM pg_constraint WHERE conname = '{name}'))")
         for name in ("t_pkey", "t_b_check", "t_a_fkey")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from sql.admission.admission import Admission
 from sql.pgwire.copy_kernels import warm
 from sql.pgwire.listener import serve
 from sql.session.session import Session
@@ -51,15 +51,18 @@ class Wire:
 
     def __init__(self, folder: Path) -> None:
         self.server = Server(folder)
-        self.listener = self.server.run(serve(partial(Session, self.server.coordinator), "127.0.0.1", 0))
+        self.listener = self.server.run(serve(self._session, "127.0.0.1", 0))
         self.groups = 0
         self.server.coordinator.engine.listeners.append(self._published)
+
+    async def _session(self, user: str, database: str, parameters: dict[str, str], admission: Admission) -> Session:
+        return Session(self.server.coordinator, user, database, parameters, admission)
 
     def _published(self, *_: object) -> None:
         self.groups += 1
 
     def connect(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(f"host=127.0.0.1 port={self.listener.port} user=me dbname=db", autocommit=True)
+        return psycopg.connect(f"host=127.0.0.1 port={self.listener.port} user=me dbname=postgres", autocommit=True)
 
     def close(self) -> None:
         self.server.run(self.listener.close())

@@ -15,6 +15,7 @@ from sql.admission.gate import Gate
 from sql.admission.scram import PLAIN
 from sql.admission.tls import Tls
 from sql.catalog.access import Access
+from sql.catalog.databases import Shared
 from sql.catalog.roles import FIRST_ROLES, Role
 from sql.pgwire import messages_backend as back
 from sql.pgwire import messages_frontend as front
@@ -26,7 +27,7 @@ from storage.scram import verifier
 from tests.support.scram_client import ScramClient
 
 ANN = Role(100, "ann", login=True, password=verifier("secret", iterations=1))
-ACCESS = Access(roles={**FIRST_ROLES, 100: ANN})
+ACCESS = Access(Shared({**FIRST_ROLES, 100: ANN}))
 RULES = "hostssl all ann all scram-sha-256\nhostnossl all all 10.0.0.0/8 scram-sha-256\nhost all bob all trust\n"
 SSL, GSS = (opening.EncryptionRequest(code).encode() for code in (opening.SSL_REQUEST_CODE, opening.GSS_REQUEST_CODE))
 BINDING = b"hash of the certificate"

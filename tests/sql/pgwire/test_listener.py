@@ -34,7 +34,7 @@ class Running:
         self.server: Server = self.run(serve(self.session, "127.0.0.1", 0))
         self.port = self.server.port
 
-    def session(self, user: str, database: str, parameters: dict[str, str], admission: Admission) -> FakeSession:
+    async def session(self, user: str, database: str, parameters: dict[str, str], admission: Admission) -> FakeSession:
         session = FakeSession(user, database, parameters)
         self.sessions.append(session)
         return session

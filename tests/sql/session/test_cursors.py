@@ -125,7 +125,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 def test_cursors_are_portals(program: Program) -> None:
     """psycopg's server-side cursors describe the portal that DECLARE made."""
-    with psycopg.connect(f"host=127.0.0.1 port={program.port} user=u dbname=d") as connection:
+    with psycopg.connect(f"host=127.0.0.1 port={program.port} user=u dbname=postgres") as connection:
         with connection.cursor("named", scrollable=True) as cursor:
             cursor.itersize = 3
             cursor.execute("SELECT n, 'x' AS t FROM generate_series(1, %s) AS n", (8,))

@@ -134,7 +134,20 @@ def test_errors_as_psql_shows_them(program: Program) -> None:
     lines = ("SELECT nme FROM people", "SELEC 1", "SELECT 1/0", "BEGIN", "SELECT 1/0", "SELECT 1", "ROLLBACK",
              "SELECT 41 + 1")  # fmt: skip
     script = "".join(f"{line};\n" for line in lines)
-    command = [psql, "-X", "-v", "VERBOSITY=verbose", "-h", "127.0.0.1", "-p", str(program.port), "-U", "u", "-d", "d"]
+    command = [
+        psql,
+        "-X",
+        "-v",
+        "VERBOSITY=verbose",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(program.port),
+        "-U",
+        "u",
+        "-d",
+        "postgres",
+    ]
     done = subprocess.run([*command, "-f", "-"], input=script, capture_output=True, text=True, timeout=30, check=False)
     states = [line.split("ERROR:  ")[1][:5] for line in done.stderr.splitlines() if "ERROR:" in line]
     assert states == ["42703", "42601", "22012", "22012", "25P02"]

@@ -23,7 +23,7 @@ from sql.syntax.utility import comments
 from tests.support.rights_matrix import OWN_SETUP, ROLES, SETUP, WARNED, Row, rows
 from tests.support.sessions import Client, Server
 
-BESIDES: Final = {"23503", "23505", "55000", "0A000", "2BP01", "22023", "25001", "55P02"}
+BESIDES: Final = {"23503", "23505", "55000", "0A000", "2BP01", "22023", "25001", "55P02", "55006"}
 """How a statement that a role may run fails here for another reason."""
 
 

@@ -73,7 +73,7 @@ class State:
 
     def sessions(self) -> list[SessionInfo]:
         tls = TlsInfo("TLSv1.3", "TLS_AES_256_GCM_SHA384", 256, "/CN=me", 1 << 150, "/CN=us", "me")
-        return [SessionInfo(7, "me", 10, "db", "psql", "active", "select 1", 5, 6, tls=tls)]
+        return [SessionInfo(7, "me", 10, "db", 5, "psql", "active", "select 1", 5, 6, tls=tls)]
 
     def hba_lines(self) -> list[HbaLine]:
         return [
@@ -154,7 +154,7 @@ def test_types_and_the_server() -> None:
     assert (types["int4"]["oid"], types["int4"]["typarray"], types["_int4"]["typelem"]) == (23, 1007, 23)
     assert FUNCTIONS.reg_out(REGPROC, int(str(types["_int4"]["typinput"]))) == "array_in"
     assert FUNCTIONS.reg_out(REGPROC, int(str(types["timestamptz"]["typsend"]))) == "timestamptz_send"
-    assert [r["datname"] for r in records("pg_database")] == ["db"]
+    assert [r["datname"] for r in records("pg_database")] == ["db", "template1", "template0"]
     assert [r["rolname"] for r in records("pg_roles") if r["rolcanlogin"]] == ["me"]
     assert [r["setting"] for r in records("pg_settings")] == ["UTC"]
     assert [(r["pid"], r["query"]) for r in records("pg_stat_activity")] == [(7, "select 1")]

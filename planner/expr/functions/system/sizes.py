@@ -87,7 +87,12 @@ def pg_size_bytes(text: str) -> int:
 
 @per_value("pg_tablespace_size", (NAME,), INT8, volatility="stable")
 @per_value("pg_tablespace_size", (OID,), INT8, volatility="stable")
-@per_value("pg_database_size", (NAME,), INT8, volatility="stable")
-@per_value("pg_database_size", (OID,), INT8, volatility="stable")
-def pg_database_size(name: str | int) -> None:
-    """The size of one database or tablespace is unknown: the whole server shares the store."""
+def pg_tablespace_size(name: str | int) -> None:
+    """The size of a tablespace is unknown: there are none."""
+
+
+@per_value("pg_database_size", (NAME,), INT8, volatility="volatile", needs_site=True)
+@per_value("pg_database_size", (OID,), INT8, volatility="volatile", needs_site=True)
+def pg_database_size(site: CallSite, database: str | int) -> int | None:
+    hook = getattr(site.context.session, "database_bytes", None)
+    return None if not callable(hook) or (size := hook(database)) is None else int(size)

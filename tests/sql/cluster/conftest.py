@@ -1,0 +1,24 @@
+"""A server with several databases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sql.cluster import leaving
+from tests.support.clusters import Databases
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """One server for all tests of a module, over an empty folder."""
+    server = Databases(tmp_path_factory.mktemp("data"))
+    yield server
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for sessions that stay."""
+    monkeypatch.setattr(leaving, "PATIENCE_SECONDS", 0.2)

@@ -1,0 +1,40 @@
+"""All databases of a server without sockets, driven from plain test functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sql.admission.admission import OPEN
+from sql.cluster.cluster import Cluster, Opening
+from sql.coordination.coordinator import Coordinator
+from sql.engine.persist import Tuning
+from sql.session.door import admit
+from sql.session.sources import Sources
+from tests.support.sessions import Client, Server
+
+
+class Databases(Server):
+    """``database``: a session of one of them, by name, as the listener opens it."""
+
+    cluster: Cluster
+
+    def __init__(self, folder: Path, tuning: Tuning | None = None) -> None:
+        super().__init__(folder, tuning=tuning)
+
+    async def _open(self) -> Coordinator:
+        self.cluster = await Cluster.open(Opening(self.folder, self.memory, tuning=self.tuning))
+        self.cluster.on_open(Sources)
+        return self.cluster.first
+
+    def database(self, name: str = "postgres", user: str = "postgres", **parameters: str) -> Client:
+        return Client(self, self.run(admit(self.cluster, user, name, parameters, OPEN)))
+
+    def restart(self) -> None:
+        self.run(self.cluster.close())
+        self.coordinator = self.run(self._open())
+
+    def close(self) -> None:
+        self.run(self.cluster.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
