@@ -6,6 +6,9 @@ case all of it is read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
 from ivm.graph import Arrange, Join, Mapped, NodeId, Threshold
 from ivm.rows import Words
 from ivm.specs import inputs
@@ -15,19 +18,52 @@ from planner.memo import by_identity
 from planner.physical.nodes import Constants, Map, Node, Plan, Table, reached
 from planner.render.dataflow import constant_rows
 
+Sought = dict[NodeId, frozenset[bytes] | None]
+"""The keys that a query looks up in an arrangement, by the node that does; None: they are not known."""
 
-def may_read(plan: Plan, relation: int, rows: Words, context: Context) -> bool:
-    """Whether the plan, run once, may read one of these rows of a relation. Cost: in the rows and the plan's keys.
 
-    ``rows`` in the relation's layout, with no values that ``context`` does not know.
-    """
-    uses = _uses(plan)
-    return any(
-        _reads(plan, use, number, rows, context)
-        for number, node in enumerate(plan.nodes)
-        if isinstance(node, Table) and node.relation == relation
-        for use in uses.get(NodeId(number), ())
-    )
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query that has run. ``context`` makes one with its parameters; ``sought``: what is known of its keys, which
+    stay the same."""
+
+    plan: Plan
+    context: Callable[[], Context]
+    sought: Sought = field(default_factory=dict)
+
+    def may_read(self, relation: int, rows: Words) -> bool:
+        """Whether the plan, run once, may read one of these rows of a relation. Cost: in the rows, and once in the
+        plan's keys.
+
+        ``rows`` in the relation's layout, with no values that the context does not know.
+        """
+        uses = _uses(self.plan)
+        return any(
+            self._reads(use, number, rows)
+            for number, node in enumerate(self.plan.nodes)
+            if isinstance(node, Table) and node.relation == relation
+            for use in uses.get(NodeId(number), ())
+        )
+
+    def _reads(self, use: NodeId, number: int, rows: Words) -> bool:
+        node = self.plan.nodes[use]
+        match node:
+            case Map() if node.program.diff_width == 1 and use != number:
+                made = node.program.run(rows, self.context())
+                return bool(len(made.rows)) or _failed(made)
+            case Arrange() if self.plan.stored[use] is not None and use != number:
+                moved = gathers.apply(node.gather, rows)[0]
+                above = _uses(self.plan).get(use, ())
+                return any(self._looks_up(reader, use, node.key_width, moved) for reader in above)
+            case _:
+                return True
+
+    def _looks_up(self, use: NodeId, fixed: NodeId, width: int, rows: Words) -> bool:
+        """Whether a node above an arrangement may read one of these rows of it."""
+        if use not in self.sought:
+            self.sought[use] = _sought(self.plan, use, fixed, width, self.context)
+        keys = self.sought[use]
+        return keys is None or any(row[:width].tobytes() in keys for row in rows)
 
 
 @by_identity
@@ -41,30 +77,14 @@ def _uses(plan: Plan) -> dict[NodeId, tuple[NodeId, ...]]:
     return {below: tuple(above) for below, above in found.items()} | {r: (*found.get(r, ()), r) for r in roots}
 
 
-def _reads(plan: Plan, use: NodeId, number: int, rows: Words, context: Context) -> bool:
-    node = plan.nodes[use]
-    match node:
-        case Map() if node.program.diff_width == 1 and use != number:
-            made = node.program.run(rows, context)
-            return bool(len(made.rows)) or _failed(made)
-        case Arrange() if plan.stored[use] is not None and use != number:
-            moved = gathers.apply(node.gather, rows)[0]
-            return any(_looks_up(plan, above, use, node, moved, context) for above in _uses(plan).get(use, ()))
-        case _:
-            return True
-
-
-def _looks_up(plan: Plan, use: NodeId, fixed: NodeId, arranged: Arrange, rows: Words, context: Context) -> bool:
-    """Whether a node above an arrangement may read one of these rows of it."""
+def _sought(
+    plan: Plan, use: NodeId, fixed: NodeId, width: int, context: Callable[[], Context]
+) -> frozenset[bytes] | None:
     join = plan.nodes[use]
     if not isinstance(join, Join) or join.left == join.right:
-        return True
-    keys = _given(plan, join.right if join.left == fixed else join.left, context)
-    if keys is None:
-        return True
-    width = arranged.key_width
-    sought = {key[:width].tobytes() for key in keys}
-    return any(row[:width].tobytes() in sought for row in rows)
+        return None
+    keys = _given(plan, join.right if join.left == fixed else join.left, context())
+    return None if keys is None else frozenset(key[:width].tobytes() for key in keys)
 
 
 def _given(plan: Plan, number: NodeId, context: Context) -> Words | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, NodeId, Threshold
 from ivm.rows import Words
+from ivm.words import Storage
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.expr.scalar import Literal, Parameter, Scalar
@@ -43,6 +44,15 @@ def is_keyed(plan: Plan, snapshot: Snapshot) -> bool:
     """Whether a plan is only a lookup of keys in an arrangement that exists."""
     found = keyed(plan)
     return found is not None and snapshot.arrangement(found.relation, found.key) is not None
+
+
+def looks_up_words(plan: Plan) -> bool:
+    """Whether a plan only moves rows that it finds by keys whose words need no dictionary."""
+    found = keyed(plan)
+    if found is None or found.program is not None:
+        return False
+    type_ = found.keys.type.element if found.is_array else found.keys.type
+    return type_ is not None and type_.storage is Storage.DIRECT
 
 
 def run_keyed(

@@ -13,6 +13,7 @@ from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
 from planner.options import DEFAULT, Planning
+from planner.peek.keyed import looks_up_words
 from planner.physical.nodes import Plan, Table, TableErrors
 from planner.transform.pipeline import optimize
 from sql.bind.literals import reading
@@ -61,7 +62,7 @@ class Prepared:
     counted: int | None = None
     """The relation whose rows the statement counts, if it does nothing else."""
     plain: bool = False
-    """Whether the plan creates no new values: it only moves stored ones, or counts rows."""
+    """Whether the plan needs no dictionary: it only moves stored values, or counts rows."""
     names: tuple[tuple[str, ...], ...] = ()
     """The variables that its last parameters stand for, in a routine's statement."""
     runs: int = 0
@@ -106,7 +107,7 @@ class Prepared:
             self.counted = counted_relation(optimized)
             plan = lower(optimized, StoredIndexes(published, one_shot=True, planning=self.planning))
             moves = all(isinstance(node, Table | TableErrors | Project) for node in plan.nodes)
-            self.plain = moves or self.counted is not None
+            self.plain = moves or self.counted is not None or looks_up_words(plan)
             self.plan, self._arranged = plan, arranged  # last: another thread may plan it too
         self.runs += 1
         assert self.plan is not None

@@ -6,14 +6,12 @@ A transaction that promises to be serializable may commit if no commit since its
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from ivm.rows import Words
-from planner.expr.context import Context
-from planner.peek.affected import may_read
-from planner.physical.nodes import Plan
+from planner.peek.affected import Asked
 from storage.stored import History
 
 GROUPS: Final = 4096
@@ -28,22 +26,16 @@ LARGE: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A statement's plan over ``relations``; ``context`` makes one with its parameters, to compute its keys again.
-
-    Without a plan all of the relations has been read.
-    """
+    """A statement over ``relations``; if what it ``asked`` is not known, all of them has been read."""
 
     relations: frozenset[int]
-    plan: Plan | None = None
-    context: Callable[[], Context] | None = None
+    asked: Asked | None = None
 
     def meets(self, relation: int, rows: Words | None) -> bool:
         """Whether it may have read one of these rows, or (None) any rows, of a relation."""
         if relation not in self.relations:
             return False
-        if rows is None or self.plan is None or self.context is None:
-            return True
-        return may_read(self.plan, relation, rows, self.context())
+        return rows is None or self.asked is None or self.asked.may_read(relation, rows)
 
 
 @dataclass(slots=True)
@@ -66,7 +58,7 @@ class ReadSet:
     def add(self, reading: Reading) -> None:
         if not reading.relations - self.whole:
             return
-        if reading.plan is None or len(self.readings) >= STATEMENTS:
+        if reading.asked is None or len(self.readings) >= STATEMENTS:
             self.whole |= reading.relations
         else:
             self.readings.append(reading)

@@ -12,6 +12,7 @@ from ivm.rows import RowSet, Words
 from ivm.stops import movable
 from planner.expr.context import Context
 from planner.expr.scalar import Literal
+from planner.peek.affected import Asked
 from planner.peek.direct import is_short
 from planner.physical.nodes import Plan
 from sql.coordination.prepared import Prepared, StaleError
@@ -125,7 +126,8 @@ class Reads:
         if transaction.checks_reads and inputs:
             dictionary = self._session.coordinator.engine.dictionary
             again = replace(context, session=None, hold=None)
-            transaction.note_reading(ReadingNote(inputs, plan, lambda: replace(again, dictionary=dictionary.scratch())))
+            asked = Asked(plan, lambda: replace(again, dictionary=dictionary.scratch()))
+            transaction.note_reading(ReadingNote(inputs, asked))
 
     async def served(
         self, inputs: frozenset[int], read_point: ReadPoint, fixed: bool = False
