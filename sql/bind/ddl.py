@@ -243,11 +243,8 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     if changes_data(node.query):
         what = "materialized views must not use" if node.materialized else "views must not contain"
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
-    query = bind_stored(env if node.materialized else replace(env, asking=None), node.query)
-    if node.materialized and env.asking is not None and env.asking.secured:
-        hint = "Let a role own the view that owns the table or has BYPASSRLS, and grant SELECT on it."
-        what = f'row-level security of table "{env.asking.secured[0].name}" in a materialized view'
-        raise unsupported(f"{what} of a role that it restricts", hint)
+    asking = env.asking.maintained() if node.materialized and env.asking is not None else None
+    query = bind_stored(replace(env, asking=asking), node.query)
     if node.materialized and env.interpreted:
         hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
         raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)
@@ -275,7 +272,7 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
     return CreateView(
         schema_name, node.table.name, Query(query.rel, query.finishing, columns), node.text, node.materialized,
         node.replace, node.if_not_exists, retention(node.retain), references, follows, hydrate,
-        node.parts, node.options,
+        node.parts, node.options, asking.role if asking is not None and asking.secured else 0,
     )  # fmt: skip
 
 

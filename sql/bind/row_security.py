@@ -116,6 +116,8 @@ def _conditions(
         p for p in table.security.policies
         if p.command in ("*", command) and (0 in p.roles or not roles.isdisjoint(p.roles))
     ]  # fmt: skip
+    guards = ((p, p.check if new and p.check is not None else p.using) for p in own)
+    env.asking.applied.append((table.oid, command, tuple((p.id, p.permissive, g.text) for p, g in guards if g)))
     bound = list(_bound(env, table, use, own, new=new))
     permissive = [condition for policy, condition in bound if policy.permissive]
     anything = reduce(lambda a, b: Or((a, b)), permissive) if permissive else Literal(False, BOOL)
@@ -137,14 +139,16 @@ def bound_guard(env: Environment, table: Relation, use: Use | None, guard: Guard
     if ~table.id in env.views:
         message = f'infinite recursion detected in policy for relation "{table.name}"'
         raise SqlError("42P17", message)
-    asking = env.asking if env.asking is None or use is None else replace(env.asking, role=use.role)
+    asking = env.asking if env.asking is None or use is None else replace(env.asking, role=use.role, in_policy=True)
     own = replace(
         env, catalog=pinned(env.catalog, meaning(table, guard)), ctes={}, parameters=Parameters(),
         views=(*env.views, ~table.id), marked=frozenset(), oids=False, notes=None, asking=asking, top=None,
         locked=frozenset(),
     )  # fmt: skip
     try:
-        return over_columns(own, table, parse_expression(guard.text))
+        # a view may know the columns by their old names
+        present = None if use is None else env.catalog.by_id(table.id)
+        return over_columns(own, present or table, parse_expression(guard.text))
     except SqlError as error:
         raise replace(error, position=None) from None
 

@@ -49,27 +49,47 @@ class Use:
         return found
 
 
+Applied = tuple[int, str, tuple[tuple[int, bool, str], ...]]
+"""A table's oid, the command, and of each policy that applied its id, whether it is permissive, and its condition.
+Or 0, and the name that ``current_user`` stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """As whom a statement, or the part of it that is being bound, is run.
 
     ``caller``: the current role, who calls functions; ``role``: who uses relations, in a view's definition its owner.
-    ``uses`` and ``calls`` collect what is used.
+    ``uses`` and ``calls`` collect what is used. ``user``: what is maintained has this name for ``current_user`` in
+    policies, since it has no session. ``in_policy``: a policy's condition is being bound.
     """
 
     access: Access
     caller: int
     role: int
+    user: str | None = None
+    in_policy: bool = False
     uses: list[Use] = field(default_factory=list)
     calls: list[Relation] = field(default_factory=list)
     secured: list[Relation] = field(default_factory=list)
     """The tables whose policies took part."""
+    applied: list[Applied] = field(default_factory=list)
+    """Which policies they were."""
     refusals: list[SqlError] = field(default_factory=list)
     """Why the statement may not run although every privilege is there."""
 
+    @staticmethod
+    def for_view(access: Access, owner: int) -> Asking:
+        """As a materialized view's owner."""
+        return Asking(access, owner, owner).maintained()
+
+    def maintained(self) -> Asking:
+        """The same for a query that is maintained."""
+        known = self.access.roles.get(self.caller)
+        return replace(self, user=None if known is None else known.name)
+
     def forget(self) -> None:
         """Begin anew."""
-        for found in (self.uses, self.calls, self.secured, self.refusals):
+        for found in (self.uses, self.calls, self.secured, self.refusals, self.applied):
             found.clear()
 
     def use(self, relation: Relation, above: Use | None = None) -> Use:

@@ -162,7 +162,8 @@ class Relation:
     number of parts into which Spark divides the state of a materialized view that it maintains; 0 if the engine
     maintains it. ``options``: of a plain view, as ``name=value`` each. ``multirange``: of a range type, the name of its
     multirange type. ``domain``: it is a domain, whose values are its one column, ``value``, with ``checks``.
-    ``empties``: of a temporary table, whose rows every commit deletes.
+    ``empties``: of a temporary table, whose rows every commit deletes. ``viewer``: of a materialized view, the role
+    whose row-level policies are a part of it; 0 if none restricted its owner when it was created.
     """
 
     id: int
@@ -199,6 +200,7 @@ class Relation:
     empties: bool = False
     operator: Operator | None = None
     security: RowSecurity = NO_SECURITY
+    viewer: int = 0
 
     @property
     def signed(self) -> bool:

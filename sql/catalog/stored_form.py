@@ -38,6 +38,7 @@ _PLAIN_IF_SET: Final = (
     "multirange",
     "domain",
     "empties",
+    "viewer",
 )
 
 

@@ -28,6 +28,7 @@ from sql.ddl.foreign_keys import link_text, needed_by, with_copies, with_foreign
 from sql.ddl.indexes import index_named, taken_names, with_constraints
 from sql.ddl.partitions import check_keys, partition_parts
 from sql.ddl.policies import drop_policies
+from sql.ddl.seen_rows import check_replaced
 from sql.ddl.sequences import alter_sequence, create_column_sequences, new_sequence, owner_of, release
 from sql.dml.row_changes import RowChanger
 from sql.engine.definition import view_rel
@@ -192,10 +193,15 @@ class Definer:
             spread_of(with_names(rel, locks), self.writer.catalog, statement.parts)
             view = replace(view, parts=statement.parts)
         if statement.materialized:
-            view = replace(view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning)
+            view = replace(
+                view, retain=statement.retain or DEFAULT_RETAIN, locks=locks, planning=self.writer.planning,
+                viewer=statement.viewer,
+            )  # fmt: skip
         if replaced is not None:
             view = replace(view, id=replaced.id, created=replaced.created, columns=_kept(replaced, view))
             self._check_replacement(replaced, view, stays)
+            if statement.materialized:
+                check_replaced(self.writer.catalog, replaced, view, self.names.path.role)
         return view, with_names(rel, locks)
 
     def _locks(self, rel: Rel) -> tuple[int, ...]:

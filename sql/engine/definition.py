@@ -10,6 +10,7 @@ from sql.bind.entry_points import environment_of
 from sql.bind.routine_resolution import RoutineOverload
 from sql.bind.routines import routine_body
 from sql.bind.statement import bind_statement
+from sql.bind.uses import Asking
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Pinned, SearchPathReader
 from sql.parse import StatementText
@@ -32,11 +33,15 @@ def view_rel(query: Query) -> Rel:
     return rel
 
 
-def definition_rel(view: Relation, catalog: Catalog) -> Rel:
-    """The plan of a stored view, bound again from its definition; for a function, its arguments are one level out."""
+def definition_rel(view: Relation, catalog: Catalog, asking: Asking | None = None) -> Rel:
+    """The plan of a stored view, bound again from its definition; for a function, its arguments are one level out.
+    ``asking``: as whom; None: as its viewer, if it has one."""
     assert view.definition is not None, "a view has a definition"
     if view.routine is not None:
         return routine_body(environment_of(SearchPathReader(catalog)), RoutineOverload(view, view.routine))
-    statement = bind_statement(StatementText(view.definition, 0), Pinned(SearchPathReader(catalog), view)).statement
+    if asking is None and view.viewer:
+        asking = Asking.for_view(catalog.access, view.viewer)
+    pinned = Pinned(SearchPathReader(catalog), view)
+    statement = bind_statement(StatementText(view.definition, 0), pinned, asking=asking).statement
     assert isinstance(statement, Query), "a view's definition is a query"
     return with_names(view_rel(statement), view.locks)

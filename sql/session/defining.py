@@ -28,6 +28,7 @@ from sql.ddl.rights import Rights
 from sql.ddl.role_statements import run_role_statement
 from sql.ddl.routines import alter_function, create_function
 from sql.ddl.schemas import alter_schema
+from sql.ddl.seen_rows import check_seen
 from sql.ddl.sinks import SinkDefiner
 from sql.ddl.triggers import TriggerDefiner
 from sql.ddl.types import TypeDefiner
@@ -145,6 +146,15 @@ class Definitions:
     ) -> str:  # fmt: skip
         """Run one definition on the engine thread; its tag."""
         prepared.check_current(writer.catalog)
+        before = writer.catalog
+        tag = self._defined(writer, statement, prepared, request, notify)
+        check_seen(writer, before)
+        return tag
+
+    def _defined(
+        self, writer: Writer, statement: definitions.Definition, prepared: Prepared, request: Request,
+        notify: Notify,
+    ) -> str:  # fmt: skip
         definer, actor = self._allowed(writer, statement, prepared, notify), self._session.actor(writer.catalog)
         if isinstance(statement, RoleStatement):
             return run_role_statement(writer, definer.names, notify, actor, statement, self._session.elsewhere)

@@ -121,7 +121,7 @@ class CreateView:
     """A view (``materialized`` or not). ``definition``: the SELECT's own text; ``references``: the relations it names.
 
     ``follows``: the view is temporary because a relation it reads is. ``hydrate``: who computes its first contents, if
-    given. ``parts``: as in a relation.
+    given. ``parts``, ``viewer``: as in a relation.
     """
 
     schema_name: str
@@ -137,6 +137,7 @@ class CreateView:
     hydrate: Hydrate | None = None
     parts: int = 0
     options: tuple[str, ...] = ()
+    viewer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,6 @@ def test_what_policies_do_not_cover_is_refused(client: Client) -> None:
                "ALTER TABLE p ENABLE ROW LEVEL SECURITY; CREATE POLICY o ON p USING (own = current_user)")  # fmt: skip
     for statement in (
         "COPY t FROM STDIN", "INSERT INTO p VALUES (1, 'ann', 1) ON CONFLICT (id) DO UPDATE SET x = 1",
-        "CREATE MATERIALIZED VIEW m AS SELECT * FROM t",
     ):  # fmt: skip
         client.run("GRANT CREATE ON SCHEMA public TO ann; SET ROLE ann")
         assert client.state(statement) == "0A000", statement
@@ -295,8 +294,10 @@ def test_subscriptions_and_functions_see_what_their_role_does(client: Client) ->
     client.run("SET ROLE ann; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE t")
     assert sorted(row[2] for row in client.rows("FETCH 2 c")) == ["1", "3"]
     client.run("COMMIT")
-    client.run("RESET ROLE; ALTER POLICY p ON t USING (own = current_user); SET ROLE ann; BEGIN")
-    assert client.state("DECLARE c CURSOR FOR SUBSCRIBE t") == "0A000"
+    client.run("RESET ROLE; ALTER POLICY p ON t USING (own = current_user); SET ROLE ann")
+    client.run("BEGIN")
+    client.run("DECLARE c CURSOR FOR SUBSCRIBE t")
+    assert sorted(row[2] for row in client.rows("FETCH 2 c")) == ["1", "3"]
     client.run("ROLLBACK; RESET ROLE; DROP FUNCTION counted, looped, whole")
 
 
