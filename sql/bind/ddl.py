@@ -24,6 +24,7 @@ from sql.bind.query import bind_stored
 from sql.bind.target import bind_default
 from sql.bind.view_targets import check_updatable
 from sql.catalog.catalog import Generated, Relation, RelationKind, TableColumn, is_temporary
+from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.references import RelationReference
 from sql.catalog.search_path import Recorder, check_creatable
 from sql.catalog.sequence_options import sequence_type
@@ -245,6 +246,10 @@ def create_view(env: Environment, node: nodes_statements.CreateViewStatement) ->
         raise SqlError("0A000", f"{what} data-modifying statements in WITH")
     asking = env.asking.maintained() if node.materialized and env.asking is not None else None
     query = bind_stored(replace(env, asking=asking), node.query)
+    if asking is not None and asking.secured and asking.access.database != FIRST_DATABASE:
+        hint = "Roles change in the first database, where they are kept from changing what a view's owner sees."
+        what = f'row-level security of table "{asking.secured[0].name}" in a materialized view of this database'
+        raise unsupported(f"{what}, whose owner it restricts,", hint)
     if node.materialized and env.interpreted:
         hint = "Write it in LANGUAGE sql as one query: that becomes a part of the view. Or use a plain view."
         raise unsupported(f"function {env.interpreted[0]}, which is interpreted, in a materialized view", hint)

@@ -31,6 +31,7 @@ from sql.coordination.sessions import OpenSession
 from sql.ddl.acting import Actor
 from sql.ddl.databases import database_to_drop, insert_database, new_database, remove_database
 from sql.ddl.roles import Elsewhere
+from sql.ddl.seen_rows import check_seen
 from sql.engine.persist import Tuning
 from sql.engine.writer import Writer
 from sql.settings.limits import MOST_SESSIONS
@@ -193,7 +194,9 @@ class Cluster:
 
         def run() -> str:
             writer = Writer.begin(engine)
+            before = writer.catalog
             tag = work(writer)
+            check_seen(writer, before)
             writer.commit()
             return tag
 

@@ -173,3 +173,25 @@ def test_a_role_that_ends_others(clients: Clients, databases: Databases) -> None
     strong.close()
     weak.run("DROP DATABASE weaks WITH (FORCE)")
     weak.close()
+
+
+def test_no_database_changes_what_a_views_owner_sees(clients: Clients) -> None:
+    first, one, _ = clients
+    first.run("CREATE ROLE owner; CREATE ROLE club; GRANT club TO owner")
+    setup = (
+        "CREATE SCHEMA v; GRANT ALL ON SCHEMA v TO owner; CREATE TABLE v.t (a int); GRANT SELECT ON v.t TO owner;"
+        "ALTER TABLE v.t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON v.t TO club USING (a < 3);"
+        "INSERT INTO v.t VALUES (1), (3); SET ROLE owner"
+    )
+    first.run(f"{setup}; CREATE MATERIALIZED VIEW v.m AS SELECT a FROM v.t; RESET ROLE")
+    one.run(setup)
+    assert one.state("CREATE MATERIALIZED VIEW v.m AS SELECT a FROM v.t") == "0A000"
+    one.run("RESET ROLE")
+    for statement in ("REVOKE club FROM owner", "ALTER ROLE owner BYPASSRLS", "ALTER ROLE owner NOINHERIT"):
+        assert [client.state(statement) for client in (first, one)] == ["2BP01", "2BP01"]
+    first.run("INSERT INTO v.t VALUES (2), (4)")
+    assert first.sorted("SELECT * FROM v.m") == [("1",), ("2",)]
+    first.run("DROP SCHEMA v CASCADE")
+    one.run("REVOKE club FROM owner")
+    one.run("DROP SCHEMA v CASCADE")
+    first.run("DROP ROLE owner, club")
