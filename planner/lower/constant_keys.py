@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from math import prod
 
 from ivm.words import INT8
-from planner.expr.scalar import Column, Or, Scalar
+from planner.expr.functions.internal.membership import MEMBER
+from planner.expr.scalar import Call, Column, Literal, Or, Scalar
 from planner.logical.implication import implied, recognised
-from planner.logical.join_keys import comparable, is_constant
+from planner.logical.join_keys import by_class, comparable, is_constant, operator
 from planner.logical.nodes import Get
 from planner.lower.state import Indexes, Lowering
 from planner.physical.key_checks import KeyCheck
@@ -107,6 +108,8 @@ def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
         if None in parts or len(exprs) != 1:
             return None
         return exprs.pop(), tuple(c for p in parts if p is not None for c in p[1])
+    if isinstance(predicate, Call) and predicate.function == MEMBER:
+        return _points_of_member(*predicate.args)
     equality = comparable(predicate)
     if equality is None or equality[2]:
         return None
@@ -114,3 +117,16 @@ def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
         if is_constant(value) and not is_constant(expr):
             return expr, (value,)
     return None
+
+
+def _points_of_member(expr: Scalar, array: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
+    element = array.type.element
+    assert element is not None
+    items: tuple[Scalar, ...] = ()
+    if isinstance(array, Literal) and isinstance(array.value, tuple) and len(array.value) <= LIMIT:
+        items = tuple(Literal(value, element) for value in dict.fromkeys(array.value) if value is not None)
+    elif isinstance(array, Call) and operator(array) == "array":
+        items = array.args
+    if not items or is_constant(expr):
+        return None
+    return by_class(expr), tuple(map(by_class, items))

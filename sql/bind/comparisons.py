@@ -26,11 +26,13 @@ from planner.logical.nodes import Project, Rel, TableFunction, Values, schema
 from planner.logical.traversal import conjunction
 from sql.bind import table_functions
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
+from sql.bind.constant_lists import in_array, in_constants, in_items
 from sql.bind.environment import Binder
 from sql.bind.operators import applied, check_repeatable, equal, negate, operator
 from sql.bind.rows import null_test
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constant_items import ConstantItems
 
 _ROW_COMPARISONS = frozenset((*(c.value for c in Comparison), *PATTERN_ORDER))
 
@@ -84,11 +86,19 @@ def in_list(b: Binder, node: nodes.InList) -> Scalar:
         result: Scalar = Or(tests) if len(tests) > 1 else tests[0]
         return negate(result) if node.negated else result
     left = b.bind(node.expr)
-    items = [b.bind(i) for i in node.items]
+    if isinstance(node.listed, ConstantItems):
+        found = in_constants(b.env, left, node.listed)
+        if found is not None:
+            return negate(found) if node.negated else found
+    written = node.items
+    items = [b.bind(i) for i in written]
     common = try_common_type([left.type, *(i.type for i in items)])
     if common is not None and common.kind is not Kind.UNKNOWN:
         left = cast(b.env, left, common, "implicit", node.at)
-        items = [cast(b.env, i, common, "implicit", n.at) for i, n in zip(items, node.items, strict=True)]
+        items = [cast(b.env, i, common, "implicit", n.at) for i, n in zip(items, written, strict=True)]
+    found = in_items(b.env, left, items, node.at)
+    if found is not None:
+        return negate(found) if node.negated else found
     tests = tuple(equal(b.env, left, item, node.at) for item in items)
     result = Or(tests) if len(tests) > 1 else tests[0]
     return negate(result) if node.negated else result
@@ -124,13 +134,24 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     if isinstance(node.operand, nodes.ArrayExpr) and not any(
         isinstance(i, nodes.ArrayExpr) for i in node.operand.items
     ):
-        tests = _element_tests(b, left, node)
+        items = _elements(b, node.operand)
+        if node.symbol == "=" and not node.every and node.schema is None:
+            found = in_items(b.env, left, items, node.at)
+            if found is not None:
+                return found
+        tests = tuple(
+            _yes_no(operator(b.env, node.symbol, [left, item], node.at, node.schema), node.at) for item in items
+        )
         if not tests:
             return Literal(node.every, BOOL)
         if len(tests) == 1:
             return tests[0]
         return And(tests) if node.every else Or(tests)
     array = _array_operand(b, b.bind(node.operand), left, node)
+    if node.symbol == "=" and not node.every and node.schema is None:
+        found = in_array(b.env, left, array, node.at)
+        if found is not None:
+            return found
     if array.nullable:
         # for a NULL array the result is NULL, as it is for one NULL element
         array = Coalesce((array, Literal((None,), array.type)), array.type)
@@ -142,14 +163,12 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     return Quantified(rel, _yes_no(comparison, node.at), node.every)
 
 
-def _element_tests(b: Binder, left: Scalar, node: nodes.Quantifier) -> tuple[Scalar, ...]:
-    assert isinstance(node.operand, nodes.ArrayExpr)
-    items = [b.bind(i) for i in node.operand.items]
+def _elements(b: Binder, operand: nodes.ArrayExpr) -> list[Scalar]:
+    items = [b.bind(i) for i in operand.items]
     common = try_common_type([i.type for i in items]) if items else None
     if common is not None and any(i.type.kind is not Kind.UNKNOWN for i in items):
-        items = [cast(b.env, i, common, "implicit", node.at) for i in items]
-    tests = (operator(b.env, node.symbol, [left, item], node.at, node.schema) for item in items)
-    return tuple(_yes_no(test, node.at) for test in tests)
+        items = [cast(b.env, i, common, "implicit", operand.at) for i in items]
+    return items
 
 
 def _array_operand(b: Binder, array: Scalar, left: Scalar, node: nodes.Quantifier) -> Scalar:

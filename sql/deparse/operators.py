@@ -139,11 +139,13 @@ def in_list(r: Reader, node: nodes.InList) -> Shown:
     if isinstance(node.expr, nodes.RowExpr):
         tests = [rows(r, symbol, node.expr, item, node.at) for item in node.items]
     else:
-        fixed = [i for i in node.items if next(names_in(i), None) is None]
+        written = node.items
+        fixed = [i for i in written if next(names_in(i), None) is None]
         common = try_common_type([r.type(node.expr), *map(r.type, fixed)]) if len(fixed) > 1 else None
         together = common is not None and common.kind is not Kind.RECORD
         tests = [_any_of(r, node, symbol, fixed, common)] if together and common else []
-        tests += [operation(r, symbol, (node.expr, i), node.at) for i in node.items if not (together and i in fixed)]
+        apart = set(map(id, fixed)) if together else set()
+        tests += [operation(r, symbol, (node.expr, i), node.at) for i in written if id(i) not in apart]
     return tests[0] if len(tests) == 1 else Logic("AND" if node.negated else "OR", tuple(tests))
 
 

@@ -23,6 +23,8 @@ from planner.expr.evaluate.array_casts import array_cast
 from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
 from planner.expr.evaluate.calls import Run, call_runner
 from planner.expr.evaluate.checked import run_checked
+from planner.expr.evaluate.member import member
+from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import (
     ASSIGNMENT_CAST,
     CAST,
@@ -208,11 +210,19 @@ class _Compiler:
             return _tried(cast_node(nodes[0], types[0], call.type, CAST))
         if key == TRY:
             return _tried(nodes[0])
+        if key == MEMBER and nodes[1].fixed:
+            return self._member(call, nodes)
         function = FUNCTIONS.get(key)
         assert function is not None, f"no function {key}"
         wanted = declared_types(function, types)
         nodes = [_fitted(n, have, want) for n, have, want in zip(nodes, types, wanted, strict=True)]
         return call_node(function, nodes, wanted, call.type)
+
+    def _member(self, call: Call, nodes: list[_Node]) -> _Node:
+        array = call.args[1]
+        given = array.value if isinstance(array, Literal) else None
+        run = member(nodes[0].run, nodes[1].run, array.type, given)
+        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
 
 
 def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:

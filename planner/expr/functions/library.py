@@ -38,7 +38,7 @@ from planner.expr.functions.casts.registry import ASSIGNMENT_CAST, CAST, CASTS, 
 from planner.expr.functions.datetime import clock, construction, overlaps, timetz, zones
 from planner.expr.functions.datetime import operators as time_operators
 from planner.expr.functions.formatting import to_char
-from planner.expr.functions.internal import hashing, intervals, recursion, sampling, subquery
+from planner.expr.functions.internal import hashing, intervals, membership, recursion, sampling, subquery
 from planner.expr.functions.json import access as json_access
 from planner.expr.functions.json import building as json_building
 from planner.expr.functions.json import changes as json_changes
@@ -80,11 +80,11 @@ FAMILIES: Final = (
     accumulation, aggregate_support, array, array_samples, bits, boolean, bytes_, casts, catalog, clock, compare,
     concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, inputs, integer,
     intervals, json_access, json_building, json_casts, json_changes, json_constructors, json_containment,
-    json_members, json_populating, jsonpath, locks, network, number_casts, numeric, objects, ordered_set, overlaps,
-    parsing, points, privileges, python_calls, randoms, ranges, ranking, recursion, regex, regex_parts, rewriting,
-    routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery, text_casts, textsearch,
-    time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, vectors, visibility, waiting,
-    zones,
+    json_members, json_populating, jsonpath, locks, membership, network, number_casts, numeric, objects,
+    ordered_set, overlaps, parsing, points, privileges, python_calls, randoms, ranges, ranking, recursion, regex,
+    regex_parts, rewriting, routine, row, sampling, sequence, server, session, sizes, sql_json, string, subquery,
+    text_casts, textsearch, time_casts, time_operators, timetz, to_char, unicode, uuid, values, variadic, vectors,
+    visibility, waiting, zones,
 )  # fmt: skip
 """The modules that have added their functions to the table."""
 variadic.add_forms()

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ivm.errors import SqlError
 from sql.syntax.lexing.keywords import NOT_A_COLUMN
-from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.lexing.lexer import Token, TokenKind, spelled_out
 from sql.syntax.nodes.queries import TableName
 
 T = TypeVar("T")
@@ -98,8 +98,13 @@ class TokenCursor:
         token = token or self.token
         if token.kind is TokenKind.END:
             return SqlError("42601", "syntax error at end of input", position=token.start + 1)
-        shown = self.text[token.start : token.end]
+        shown = "(" if token.kind is TokenKind.LIST else self.text[token.start : token.end]
         return SqlError("42601", f'syntax error at or near "{shown}"', position=token.start + 1)
+
+    def spell_out(self) -> None:
+        """Where constants are read one by one: the tokens of the LIST that is next."""
+        if self.token.kind is TokenKind.LIST:
+            self.tokens[self.index : self.index + 1] = spelled_out(self.token)
 
     def is_name(self) -> bool:
         """Whether the next token can name a column or table."""

@@ -10,6 +10,7 @@ from sql.syntax.grammar.types import TypeGrammar
 from sql.syntax.lexing.keywords import NORMAL_FORMS
 from sql.syntax.lexing.lexer import Token, TokenKind
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constant_items import ConstantItems
 
 OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
 
@@ -215,6 +216,9 @@ class OperatorGrammar(TypeGrammar):
         negated = self.accept("not")
         word = self.advance().value
         if word == "in":
+            if self.token.kind is TokenKind.LIST:
+                listed = self.advance()
+                return nodes.InList(left, ConstantItems(listed.value, listed.start), negated, at)
             items = self.parenthesised()
             if isinstance(items, tuple):
                 return nodes.InList(left, items, negated, at)

@@ -58,6 +58,7 @@ class PartitionGrammar(ConstraintGrammar):
             return WrittenBound("default")
         self.expect("for", "values")
         if self.accept("in"):
+            self.spell_out()
             return WrittenBound("list", self._texts())
         if self.accept("with"):
             return self._hash_bound()

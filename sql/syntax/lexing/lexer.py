@@ -13,7 +13,8 @@ from ivm.errors import SqlError
 
 
 class TokenKind(Enum):
-    """What a token is; WORD is an unquoted identifier or keyword, SYMBOL punctuation and operators."""
+    """What a token is; WORD is an unquoted identifier or keyword, SYMBOL punctuation and operators, LIST many constants
+    in parentheses after IN, which are not looked at one by one."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -22,11 +23,13 @@ class TokenKind(Enum):
     BITS = "bits"
     PARAMETER = "parameter"
     SYMBOL = "symbol"
+    LIST = "list"
     END = "end"
 
 
 class Token(NamedTuple):
-    """``value``: the folded name, the string's contents, the number's text, the parameter's index or the symbol."""
+    """``value``: the folded name, the string's contents, the number's text, the parameter's index, the symbol, or the
+    text of a LIST."""
 
     kind: TokenKind
     value: str
@@ -48,6 +51,13 @@ _TOKEN: Final = re.compile(
     |(?P<operator>[-+*/<>=~!@\#%^&|`?]+)
     """,
     re.VERBOSE,
+)
+MANY: Final = 32
+"""From so many on, the constants after IN are one token, and are looked up rather than compared one by one."""
+_NUMBERS: Final = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)"
+_LIST: Final = re.compile(
+    rf"\(\s*+(?:{_NUMBERS}(?:\s*+,\s*+{_NUMBERS}){{{MANY - 1},}}+|'[^']*+'(?:\s*+,\s*+'[^']*+'){{{MANY - 1},}}+)\s*+\)",
+    re.ASCII,
 )
 _QUOTED_BODY: Final = re.compile(r'(?:[^"]|"")*')
 _STRING_BODY: Final = re.compile(r"(?:[^']|'')*")
@@ -75,8 +85,27 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
             tokens.append(Token(TokenKind.END, "", stop, stop))
             return tokens
         token = _next(text, at)
+        if token.value == "(" and tokens and tokens[-1].value == "in" and tokens[-1].kind is TokenKind.WORD:
+            token = _listed(text, at) or token
         tokens.append(token)
         at = token.end
+
+
+def _listed(text: str, at: int) -> Token | None:
+    """The LIST token that begins here, if one does."""
+    match = _LIST.match(text, at)
+    return None if match is None else Token(TokenKind.LIST, match.group(), at, match.end())
+
+
+def spelled_out(token: Token) -> list[Token]:
+    """The tokens of a LIST."""
+    parts = [_symbol("(", token.start)]
+    parts += [t._replace(start=t.start + token.start, end=t.end + token.start) for t in tokenize(token.value, 1)[:-1]]
+    return parts
+
+
+def _symbol(value: str, at: int) -> Token:
+    return Token(TokenKind.SYMBOL, value, at, at + len(value))
 
 
 def _skip(text: str, at: int, stop: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.syntax.nodes.constant_items import ConstantItems
 from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
 from sql.syntax.nodes.frames import FrameBound, FrameClause
 from sql.syntax.nodes.json_calls import JsonCall, JsonTable
@@ -132,9 +133,13 @@ class DistinctTest:
 @dataclass(frozen=True, slots=True)
 class InList:
     expr: Expr
-    items: tuple[Expr, ...]
+    listed: tuple[Expr, ...] | ConstantItems
     negated: bool
     at: int
+
+    @property
+    def items(self) -> tuple[Expr, ...]:
+        return self.listed.expressions() if isinstance(self.listed, ConstantItems) else self.listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,42 @@
+"""``x = ANY (array)`` where the array is the same for all rows: a search in its sorted words.
+
+Cost: n log m for n rows and m elements, after the elements have been encoded once for each dictionary.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.rows import Vector
+from ivm.words import SqlType
+from planner.expr.evaluate.calls import Run
+from planner.expr.functions.internal.membership import NO_ARRAY, Elements, among, elements_of
+from planner.expr.rows import RowBatch
+from storage.types.codec import decode
+
+
+def member(value: Run, array: Run, type_: SqlType, given: object = None) -> Run:
+    """The call on a batch. ``type_``: the array's. ``given``: its datum, if it is a literal."""
+    assert type_.element is not None
+    element = type_.element
+    known: tuple[int, Elements] = (0, NO_ARRAY)
+
+    def elements(batch: RowBatch) -> Elements:
+        nonlocal known
+        dictionary = batch.context.dictionary
+        if given is None:
+            vector = array(batch)
+            if vector.nulls is not None and vector.nulls[0]:
+                return NO_ARRAY
+            return elements_of(decode(type_, Vector(vector.words[:1]), dictionary)[0], element, dictionary)
+        if known[0] != dictionary.serial:
+            known = dictionary.serial, elements_of(given, element, dictionary)
+        return known[1]
+
+    def run(batch: RowBatch) -> Vector:
+        if not batch.count:
+            return Vector(np.zeros(0, np.int64))
+        found = elements(batch)
+        return among(value(batch), found, element, batch.context.dictionary)
+
+    return run
