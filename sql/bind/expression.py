@@ -143,6 +143,8 @@ class ExpressionBinder:
             found = self._row(expr.parts, expr.at) or self._function_of_row(expr)
             if found is None and expr.parts[-1] == "tableoid":
                 found = rows.table_oid(self.scope, expr.parts[:-1], expr.at)
+            if found is None and expr.parts[-1] == "xmin":
+                found = rows.catalog_xmin(self.scope, expr.parts[:-1], expr.at)
             if found is None:
                 raise
             return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL
@@ -134,6 +135,8 @@ def _bind_item(env: Environment, ref: nodes.TableRef, lateral: NameScope | None,
         case nodes.DerivedTable():
             return _derived(env, ref, lateral if ref.lateral else plain)
         case nodes.FunctionTable():
+            if (view := _view_of_function(ref)) is not None:
+                return _table(env, view, lateral)
             windows = time_windows.windowed(ref)
             return function_table(env, ref, lateral) if windows is None else _derived(env, windows, plain)
         case nodes.JsonTable():
@@ -141,6 +144,25 @@ def _bind_item(env: Environment, ref: nodes.TableRef, lateral: NameScope | None,
         case nodes.JoinedTable():
             source = _joined(env, ref, lateral, plain)
             return (source[0], rename(source[1], ref.alias, ref.columns, ref.at)) if ref.alias else source
+
+
+_VIEWS: Final = {
+    "pg_show_all_settings": "pg_settings", "pg_lock_status": "pg_locks", "pg_cursor": "pg_cursors",
+    "pg_prepared_statement": "pg_prepared_statements", "pg_timezone_names": "pg_timezone_names",
+    "pg_timezone_abbrevs": "pg_timezone_abbrevs", "pg_hba_file_rules": "pg_hba_file_rules",
+    "pg_available_extensions": "pg_available_extensions",
+}  # fmt: skip
+"""The functions that PostgreSQL's views of pg_catalog are made of, and the views."""
+
+
+def _view_of_function(ref: nodes.FunctionTable) -> nodes.TableName | None:
+    """The view instead of the function that gives its rows."""
+    call = ref.functions[0]
+    if len(ref.functions) > 1 or ref.ordinality or ref.definitions or not isinstance(call, nodes.Apply) or call.args:
+        return None
+    view = _VIEWS.get(call.name[-1]) if call.name[:-1] in ((), ("pg_catalog",)) else None
+    alias = ref.alias or call.name[-1]
+    return None if view is None else nodes.TableName("pg_catalog", view, ref.at, alias, ref.columns)
 
 
 def reads_working_table(env: Environment, refs: Sequence[nodes.TableRef]) -> bool:

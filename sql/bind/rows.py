@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, OID, Kind, SqlType
+from ivm.words import BOOL, INT8, OID, Kind, SqlType
+from planner.expr.functions.library import CAST
 from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
 from sql.bind.coerce import resolve_unknown, same_family, type_name
 from sql.bind.environment import Binder, Environment
@@ -135,6 +137,25 @@ def _row_type(relation: Relation) -> SqlType | None:
 
 def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
     """``tableoid`` of a relation without a stored one; None where there is none. Raises 42702, MarkerNeeded."""
+    return _system_column(scope, qualifier, at, "tableoid", lambda relation: Literal(relation.oid, OID))
+
+
+_LARGEST: Final = (1 << 32) - 1
+
+
+def catalog_xmin(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+    """``xmin`` of a relation of pg_catalog; None for other relations. Raises 42702, MarkerNeeded.
+
+    Clients compare it to find out what has changed since they looked. As rows of catalogs do not say when they came,
+    it is the present epoch, later than all of them."""
+    epoch = Call("txid_current()", (), INT8, False)
+    number = Call(CAST, (Call("&(int8,int8)", (epoch, Literal(_LARGEST, INT8)), INT8, False),), OID, False)
+    return _system_column(scope, qualifier, at, "xmin", lambda r: number if r.kind is RelationKind.SYSTEM else None)
+
+
+def _system_column(
+    scope: NameScope, qualifier: tuple[str, ...], at: int, name: str, value: Callable[[Relation], Scalar | None]
+) -> Scalar | None:
     here: NameScope | None = scope
     level = 0
     while here is not None:
@@ -142,23 +163,26 @@ def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar |
         if qualifier:
             ranges = [r for r in ranges if r.alias == qualifier[-1]]
         if len(ranges) > 1:
-            raise SqlError("42702", 'column reference "tableoid" is ambiguous', position=at + 1)
+            raise SqlError("42702", f'column reference "{name}" is ambiguous', position=at + 1)
         if ranges:
             break
         here, level = here.parent, level + 1
     else:
         return None
     here.used = here.used or level > 0
-    return _oid_of(ranges[0], lambda expr: _seen(here, expr, at, level))
+    return _oid_of(ranges[0], value, lambda expr: _seen(here, expr, at, level))
 
 
-def _oid_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar | None:
-    """The table's oid, NULL where an outer join pads it. Raises MarkerNeeded."""
-    assert range_.relation is not None
-    if range_.relation.kind is RelationKind.VIEW:
+def _oid_of(
+    range_: Range, value: Callable[[Relation], Scalar | None], seen: Callable[[Scalar], Scalar]
+) -> Scalar | None:
+    """A number of the table, NULL where an outer join pads it. Raises MarkerNeeded."""
+    relation = range_.relation
+    assert relation is not None
+    number = None if relation.kind is RelationKind.VIEW else value(relation)
+    if number is None:
         return None
-    oid = Literal(range_.relation.oid, OID)
-    return _unless_padded(oid, range_, seen) if range_.padded else oid
+    return _unless_padded(number, range_, seen) if range_.padded else number
 
 
 def _unless_padded(made: Scalar, range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:

@@ -40,6 +40,9 @@ from sql.system.texts import check_definition, partition_key, stored_text, view_
 from storage.types.type_names import format_type, info, type_from_oid, type_oid
 
 _PSEUDO_TYPES: Final = pseudo_types()
+_NAMED: Final = {"xml": 142}
+"""Types of PostgreSQL that are not here, but are compared with by clients (``'xml'::regtype``)."""
+_NAMES: Final = {oid: name for name, oid in _NAMED.items()}
 VECTORS: Final = (22, 30)
 """int2vector and oidvector: arrays in everything but their names."""
 
@@ -134,7 +137,7 @@ class SystemFunctions:
             return type_names()[oid]
         type_ = type_from_oid(oid, -1 if typmod is None else typmod)
         if type_ is None:
-            return self._own_type_name(oid) or type_names().get(oid, "???")
+            return self._own_type_name(oid) or type_names().get(oid) or _NAMES.get(oid, "???")
         return format_type(type_, typmod is not None)
 
     # Relations.
@@ -326,7 +329,7 @@ class SystemFunctions:
                 known = None if oid in VECTORS else type_from_oid(oid)
                 if known is not None:
                     return format_type(known, False)
-                return self._own_type_name(oid) or type_names().get(oid, str(oid))
+                return self._own_type_name(oid) or type_names().get(oid) or _NAMES.get(oid, str(oid))
             case Kind.REGPROC | Kind.REGOPER:
                 return self._signatures.name_of(type.kind is Kind.REGOPER, oid)
             case Kind.REGPROCEDURE | Kind.REGOPERATOR:
@@ -399,6 +402,8 @@ class SystemFunctions:
             # a known but unsupported type is not in pg_type; psycopg's TypeInfo.fetch relies on 42704
             if error.sqlstate != "0A000":
                 raise
+            if text in _NAMED:
+                return _NAMED[text]
             raise SqlError("42704", f'type "{text}" does not exist') from None
 
     def _own_type_name(self, oid: int) -> str | None:

@@ -7,17 +7,18 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.logical.traversal import columns_of
+from sql.bind.domains import not_null as domain_not_null
 from sql.bind.entry_points import environment_of
 from sql.bind.environment import Environment
 from sql.bind.generation import generated_columns
 from sql.bind.view_targets import fires_instead, updatable_columns
 from sql.catalog.access import NAMESPACE, Securable
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
-from sql.catalog.keys import Index
+from sql.catalog.securables import securable
 from sql.catalog.system.definitions import Datums, Row
 from sql.catalog.user_types import type_of_oid
 from sql.system.pg_sequences import sequences_of
-from sql.system.state import SystemState, indexed, own_relations, user_relations
+from sql.system.state import SystemState, own_relations, user_relations
 from sql.system.texts import default_text, view_definition
 from storage.types.type_names import format_type, internal_name, type_oid
 
@@ -25,7 +26,7 @@ _MAX_OCTETS: Final = 1 << 30
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 _MANTISSA: Final = {Kind.FLOAT4: 24, Kind.FLOAT8: 53}
 _TIMES: Final = (Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL)
-_TABLE_TYPES: Final = {"r": "BASE TABLE", "v": "VIEW"}
+_TABLE_TYPES: Final = {"r": "BASE TABLE", "p": "BASE TABLE", "v": "VIEW"}
 """Materialized views are not in information_schema, as in Postgres."""
 
 
@@ -77,7 +78,8 @@ def columns(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def _column(state: SystemState, relation: Relation, kind: str, i: int, column: TableColumn) -> dict[str, object]:
-    not_null = kind == "r" and (not column.nullable or i in relation.primary_key)
+    not_null = kind in "rp" and (not column.nullable or i in relation.primary_key)
+    not_null = not_null or (column.domain is not None and domain_not_null(column.domain))
     domain: dict[str, object] = {}
     if column.domain is not None:
         names = state.database, column.domain.schema_name, column.domain.name
@@ -198,6 +200,8 @@ def _limits(type_: SqlType) -> dict[str, object]:
             }
         case Kind.TEXT | Kind.VARCHAR | Kind.BPCHAR:
             return {"character_octet_length": _MAX_OCTETS}
+        case Kind.BIT | Kind.VARBIT:
+            return {"character_maximum_length": type_.precision}
         case Kind.INT2 | Kind.INT4 | Kind.INT8:
             return {"numeric_precision": _BITS[type_.kind], "numeric_precision_radix": 2, "numeric_scale": 0}
         case Kind.FLOAT4 | Kind.FLOAT8:
@@ -211,47 +215,6 @@ def _limits(type_: SqlType) -> dict[str, object]:
             return {"datetime_precision": 6 if type_.precision is None else type_.precision}
         case _:
             return {}
-
-
-def _key(state: SystemState, relation: Relation, name: str) -> dict[str, object]:
-    return {
-        "constraint_catalog": state.database,
-        "constraint_schema": relation.schema_name,
-        "constraint_name": name,
-        "table_catalog": state.database,
-        "table_schema": relation.schema_name,
-        "table_name": relation.name,
-    }
-
-
-def table_constraints(state: SystemState, row: Row) -> Iterator[Datums]:
-    usual = {"is_deferrable": "NO", "initially_deferred": "NO", "enforced": "YES"}
-    for relation, index in _constraints(state):
-        distinct = None if index.primary else "YES" if index.nulls_distinct else "NO"
-        kind = "PRIMARY KEY" if index.primary else "UNIQUE"
-        yield row(constraint_type=kind, nulls_distinct=distinct, **usual, **_key(state, relation, index.name))
-    for relation in user_relations(state, RelationKind.TABLE):
-        for key in relation.foreign_keys:
-            yield row(constraint_type="FOREIGN KEY", **usual, **_key(state, relation, key.name))
-        for check in relation.checks:
-            yield row(constraint_type="CHECK", **usual, **_key(state, relation, check.name))
-
-
-def _constraints(state: SystemState) -> Iterator[tuple[Relation, Index]]:
-    return ((r, i) for r, i in indexed(state) if i.constraint)
-
-
-def key_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
-    for relation, index in _constraints(state):
-        for number, i in enumerate(index.columns):
-            key = _key(state, relation, index.name)
-            yield row(column_name=relation.columns[i].name, ordinal_position=number + 1, **key)
-
-
-def constraint_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
-    for relation, index in _constraints(state):
-        for i in index.columns:
-            yield row(column_name=relation.columns[i].name, **_key(state, relation, index.name))
 
 
 def column_column_usage(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -269,3 +232,16 @@ def character_sets(state: SystemState, row: Row) -> Iterator[Datums]:
         character_set_name="UTF8", character_repertoire="UCS", form_of_use="UTF8",
         default_collate_catalog=state.database, default_collate_schema="pg_catalog", default_collate_name="C",
     )  # fmt: skip
+
+
+def view_table_usage(state: SystemState, row: Row) -> Iterator[Datums]:
+    relations = {r.id: r for r in state.relations()}
+    access = state.roles.access
+    for view in user_relations(state, RelationKind.VIEW):
+        for used in sorted({r.relation for r in view.references if r.relation in relations}):
+            table = relations[used]
+            if access.owns(state.role, securable(table)):
+                yield row(
+                    view_catalog=state.database, view_schema=view.schema_name, view_name=view.name,
+                    table_catalog=state.database, table_schema=table.schema_name, table_name=table.name,
+                )  # fmt: skip

@@ -12,6 +12,8 @@ from typing import Final
 from sql.catalog.catalog import Relation
 from sql.catalog.system.definitions import Datums, Row, definitions
 from sql.system import (
+    information_constraints,
+    information_routines,
     information_schema,
     pg_dependencies,
     pg_operators,
@@ -39,6 +41,8 @@ _MODULES: Final = (
     ("pg_catalog", pg_triggers),
     ("pg_catalog", pg_types),
     ("information_schema", information_schema),
+    ("information_schema", information_constraints),
+    ("information_schema", information_routines),
     ("information_schema", pg_triggers),
     ("information_schema", privileges),
 )

@@ -172,6 +172,8 @@ def format_datum(type_: SqlType, datum: object, style: TextStyle = DEFAULT_STYLE
     if kind is Kind.ARRAY:
         assert type_.element is not None
         element = type_.element
+        if type_.zero_based and isinstance(datum, tuple):  # int2vector, oidvector
+            return " ".join(map(str, datum))
         return format_array(datum, lambda part: format_datum(element, part, style), leaf_test(element.kind))
     own = DEFINITIONS.get(kind)
     if own is not None:

@@ -53,6 +53,7 @@ from planner.expr.functions.numbers import float as floats
 from planner.expr.functions.system import (
     catalog,
     definitions,
+    information,
     inputs,
     locks,
     objects,
@@ -78,7 +79,7 @@ __all__ = [
 
 FAMILIES: Final = (
     accumulation, aggregate_support, array, array_samples, bits, boolean, bytes_, casts, catalog, clock, compare,
-    concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, inputs, integer,
+    concat, construction, definitions, degrees, domains, encoding, enum, floats, hashing, information, inputs, integer,
     intervals, json_access, json_building, json_casts, json_changes, json_constructors, json_containment,
     json_members, json_populating, jsonpath, locks, membership, network, number_casts, numeric, objects,
     ordered_set, overlaps, parsing, points, privileges, python_calls, randoms, ranges, ranking, recursion, regex,

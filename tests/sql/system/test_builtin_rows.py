@@ -122,6 +122,7 @@ def test_vectors_count_from_zero(client: Client) -> None:
     ]
     expanded = "SELECT (information_schema._pg_expandarray(indkey)).n, (information_schema._pg_expandarray(indkey)).x"
     assert client.rows(f"{expanded} {of}") == [("1", "3"), ("2", "1")]
+    assert client.rows(f"SELECT indkey::text, oidvectortypes(indclass) IS NOT NULL {of}") == [("3 1", "t")]
     assert client.rows("SELECT ('{7,8}'::int2[])[1], array_lower('{7,8}'::int2[], 1)") == [("7", "1")]
 
 

@@ -37,6 +37,11 @@ def format_type_of(site: CallSite, oid: int | None, modifier: int | None) -> str
     return "???" if found is None else format_type(found, modifier is not None)
 
 
+@per_value("oidvectortypes", (SqlType(Kind.ARRAY, element=OID),), TEXT, volatility="stable", needs_site=True)
+def oidvectortypes(site: CallSite, oids: tuple[int, ...]) -> str:
+    return ", ".join(format_type_of(site, oid, None) or "" for oid in oids)
+
+
 @per_value("pg_get_userbyid", (OID,), NAME, volatility="stable", needs_site=True)
 def pg_get_userbyid(site: CallSite, oid: int) -> str:
     return session_of(site).role_name(oid)

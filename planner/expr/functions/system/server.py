@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
-from ivm.words import BOOL, FLOAT8, INT4, NAME, TEXT, TIMESTAMPTZ
+from ivm.errors import SqlError, unsupported
+from ivm.words import BOOL, FLOAT8, INT4, NAME, TEXT, TIMESTAMPTZ, VOID
 from planner.expr.context import SERVER_VERSION
 from planner.expr.functions.datetime.clock import clock_timestamp
 from planner.expr.functions.table import per_value
@@ -62,3 +63,31 @@ def pg_jit_available() -> bool:
 def pg_notification_queue_usage() -> float:
     """0: a notification goes to its listeners at once."""
     return 0.0
+
+
+def _in_recovery() -> NoReturn:
+    """What only standby servers can do. Raises 55000."""
+    hint = "Recovery control functions can only be executed during recovery."
+    raise SqlError("55000", "recovery is not in progress", hint=hint)
+
+
+for _name, _result in (
+    ("pg_is_wal_replay_paused", BOOL), ("pg_get_wal_replay_pause_state", TEXT), ("pg_wal_replay_pause", VOID),
+    ("pg_wal_replay_resume", VOID),
+):  # fmt: skip
+    per_value(_name, (), _result, volatility="volatile")(_in_recovery)
+
+
+@per_value("pg_last_wal_receive_lsn", (), TEXT, volatility="volatile")
+@per_value("pg_last_wal_replay_lsn", (), TEXT, volatility="volatile")
+@per_value("pg_last_xact_replay_timestamp", (), TIMESTAMPTZ, volatility="volatile")
+def nothing_replayed() -> None:
+    """NULL, as on a server that never was in recovery."""
+
+
+for _name in ("pg_current_wal_lsn", "pg_current_wal_insert_lsn", "pg_current_wal_flush_lsn", "pg_switch_wal"):
+
+    def _no_position(name: str = _name) -> NoReturn:
+        raise unsupported(f"{name}(), as the log has no positions of bytes,")
+
+    per_value(_name, (), TEXT, volatility="volatile")(_no_position)
