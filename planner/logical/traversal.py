@@ -224,13 +224,20 @@ def column_types(exprs: tuple[Scalar, ...]) -> Schema:
     return tuple(ColumnType(e.type, e.nullable) for e in exprs)
 
 
+_LEAVES = (scalar.Literal, Column, scalar.Parameter)
+
+
 def has_subquery(expr: Scalar) -> bool:
     """Whether the expression contains a subquery."""
-    return any(isinstance(e, ScalarSubquery | Exists | Quantified) for e in walk(expr))
+    return not isinstance(expr, _LEAVES) and any(
+        isinstance(e, ScalarSubquery | Exists | Quantified) for e in walk(expr)
+    )
 
 
 def subqueries(expr: Scalar) -> Iterator[ScalarSubquery | Exists | Quantified]:
     """The outermost subqueries of an expression."""
+    if isinstance(expr, _LEAVES):
+        return iter(())
     return (e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified))
 
 

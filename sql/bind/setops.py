@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ivm.errors import SqlError
-from ivm.words import SqlType
+from ivm.words import Kind, SqlType
 from planner.logical.nodes import SetKind, SetOperation, schema
 from sql.bind.bound_query import BoundQuery, finished, values_rel
 from sql.bind.coerce import common_type
@@ -56,10 +58,13 @@ def _combined(env: Environment, node: nodes.SetQuery, left: BoundQuery, right: B
     if not (node.all and kind is SetKind.UNION):
         for type_ in types:
             check_equality(type_, start(node.left))
+    first = convert(env, left.rel, types, "implicit")
+    if kind is SetKind.UNION and not node.all and isinstance(first, SetOperation) and first.kind is kind:
+        first = replace(first, all=True)  # the rows are made distinct once
     rel = SetOperation(
         kind,
         node.all,
-        convert(env, left.rel, types, "implicit"),
+        first,
         convert(env, right.rel, types, "implicit"),
     )
     if env.notes is not None:
@@ -89,5 +94,7 @@ def _values_list(env: Environment, node: nodes.ValuesList, outer: NameScope | No
 
 def combine_types(node: nodes.SetQuery, index: int, left: SqlType, right: SqlType) -> SqlType:
     """The common type of a column of both sides. Raises 42804."""
+    if left == right and left.kind is not Kind.UNKNOWN and left.domain is None:
+        return left
     positions = [column_at(node.left, index), column_at(node.right, index)]
     return common_type([left, right], node.kind.upper(), positions)

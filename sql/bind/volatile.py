@@ -22,6 +22,8 @@ from sql.bind.walk import has_subquery
 
 def is_volatile(expr: Scalar) -> bool:
     """Whether the expression calls a volatile function, subqueries aside."""
+    if isinstance(expr, Literal | Column | Parameter):
+        return False
     for part in walk(expr):
         if isinstance(part, Call):
             function = FUNCTIONS.get(part.function)

@@ -54,6 +54,20 @@ _TOKEN: Final = re.compile(
 )
 MANY: Final = 32
 """From so many on, the constants after IN are one token, and are looked up rather than compared one by one."""
+_PLAIN: Final = re.compile(
+    r"""
+    [\ \t\r\n\f\v]*+
+    (?:(?P<word>[A-Za-z_][A-Za-z0-9_$]*+)(?![\x80-\U0010ffff'"&])
+    |(?P<number>\d++(?:\.\d++)?+)(?![A-Za-z_.\x80-\U0010ffff])
+    |'(?P<string>[^']*+)'(?!\s*+['-])
+    |(?P<symbol>[(),;]))
+    """,
+    re.VERBOSE | re.ASCII,
+)
+"""The commonest tokens, each in one form of which nothing remains to be asked."""
+_PLAIN_KINDS: Final = {
+    "word": TokenKind.WORD, "number": TokenKind.NUMBER, "string": TokenKind.STRING, "symbol": TokenKind.SYMBOL,
+}  # fmt: skip
 _NUMBERS: Final = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)"
 _LIST: Final = re.compile(
     rf"\(\s*+(?:{_NUMBERS}(?:\s*+,\s*+{_NUMBERS}){{{MANY - 1},}}+|'[^']*+'(?:\s*+,\s*+'[^']*+'){{{MANY - 1},}}+)\s*+\)",
@@ -79,12 +93,24 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     stop = len(text) if end is None else end
     tokens: list[Token] = []
     at = start
+    plain, kinds = _PLAIN.match, _PLAIN_KINDS
     while True:
-        at = _skip(text, at, stop)
-        if at >= stop:
-            tokens.append(Token(TokenKind.END, "", stop, stop))
-            return tokens
-        token = _next(text, at)
+        found = plain(text, at, stop)
+        if found is not None and found.end() < stop:
+            name = found.lastgroup
+            value = found[name]  # type: ignore[index]
+            at, end = found.start(name), found.end()  # type: ignore[arg-type]
+            if name == "word":
+                value = value.lower()
+            elif name == "string":
+                at -= 1
+            token = Token(kinds[name], value, at, end)  # type: ignore[index]
+        else:
+            at = _skip(text, at, stop)
+            if at >= stop:
+                tokens.append(Token(TokenKind.END, "", stop, stop))
+                return tokens
+            token = _next(text, at)
         if token.value == "(" and tokens and tokens[-1].value == "in" and tokens[-1].kind is TokenKind.WORD:
             token = _listed(text, at) or token
         tokens.append(token)
