@@ -71,6 +71,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     from sql.session.door import admit, open_gate
     from sql.session.sources import Sources
     from sql.session.warm import warm
+    from storage.outbound import Outbound
 
     gc.enable()
     workers.use(options.workers)
@@ -78,7 +79,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     files = tuple(path.resolve() for path in options.files)
     opening = Opening(
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
-        tuple(options.sinks), options.safe_mode,
+        tuple(options.sinks), options.safe_mode, Outbound.of(options.allow_host),
     )  # fmt: skip
     cluster = await Cluster.open(opening, options.max_connections)
     gate = await open_gate(cluster, options, password, lambda text: say(f"freshet: {text}"))

@@ -37,6 +37,7 @@ from sql.engine.writer import Writer
 from sql.settings.limits import MOST_SESSIONS
 from sql.statements.databases import CreateDatabase, DropDatabase, RenameDatabase, WholeDatabase
 from sql.statements.results import Notice, Notify
+from storage.outbound import NOWHERE, Outbound, Reach
 from storage.spark.session import SparkSettings
 
 log = logging.getLogger("freshet.cluster")
@@ -61,6 +62,7 @@ class Opening:
     spark: SparkSettings | None = None
     places: tuple[str, ...] = ()
     safe: bool = False
+    hosts: Outbound = NOWHERE
 
 
 class Cluster:
@@ -87,6 +89,7 @@ class Cluster:
             opening.spark, opening.places, opening.safe,
         )  # fmt: skip
         first.most_sessions = most_sessions
+        first.reach = Reach(opening.files, opening.hosts)
         found = cls(first, opening)
         await asyncio.to_thread(found.folders.remove_unknown, found.shared.databases.keys())
         return found
@@ -167,6 +170,7 @@ class Cluster:
             opening.places, opening.safe, self.first.budget,
         )  # fmt: skip
         made.spark.borrow(self.first.spark)
+        made.reach = self.first.reach
         made.databases, made.gate, made.most_sessions = self, self.first.gate, self.first.most_sessions
         self._open[oid] = made
         try:

@@ -40,6 +40,7 @@ from sql.engine.engine import Engine
 from sql.engine.persist import Persistence, Tuning
 from sql.engine.scratch import remove_scratch
 from sql.settings.limits import MOST_SESSIONS
+from storage.outbound import Reach
 from storage.spark.session import SparkSettings
 
 T = TypeVar("T")
@@ -58,7 +59,8 @@ def _half_of_memory() -> int:
 
 
 class Coordinator:
-    """The state shared by all sessions. ``files``: the folders that COPY FROM 'path' may read.
+    """The state shared by all sessions. ``files``: the folders that COPY FROM 'path' may read; ``reach`` has the hosts
+    too.
 
     ``places``: the folders and URIs that sinks and COPY TO may write under. ``budget``: the limit of intermediate
     results. ``python``: whether clients may create aggregates in Python. ``spark``: the settings of Spark.
@@ -72,7 +74,7 @@ class Coordinator:
         """Another one for each database that this process has opened."""
         self.engine = engine
         self.budget = budget
-        self.files = files
+        self.reach = Reach(files)
         self.python = python
         self.places = places
         self.advisory = AdvisoryLocks()
@@ -100,6 +102,10 @@ class Coordinator:
         self.sweeper = Sweeper(self.jobs)
         self.scattered = ScatteredViews(self.jobs, self.spark)
         self.sinks = Sinks(Services(engine, self.spark, self.scattered, places))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return self.reach.folders
 
     @classmethod
     async def open(

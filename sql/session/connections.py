@@ -6,20 +6,23 @@ import asyncio
 
 from sql.catalog.connection import Connection
 from sql.coordination.coordinator import Coordinator
-from sql.session.source_streams import source_folder
+from sql.session.source_streams import check_database, check_kafka, source_folder
 from sql.statements.connections import CreateSource
-from storage.load.jdbc import check_url
 
 
 async def check_reachable(coordinator: Coordinator, statement: object) -> None:
-    """42501: the folder is outside of --files; 58P01: it does not exist; 42809: it is a file."""
+    """42501: outside of --files, --allow-host or what properties there may be; 58P01: it does not exist; 42809: a
+    file."""
     if isinstance(statement, CreateSource):
         await asyncio.to_thread(_check, coordinator, statement.connection)
 
 
 def _check(coordinator: Coordinator, connection: Connection) -> None:
-    path, url = connection.option("path"), connection.option("url")
+    """What is missing or of the wrong kind is left to the check of the options."""
+    path, url, brokers = (connection.option(name) for name in ("path", "url", "brokers"))
     if connection.system == "files" and isinstance(path, str):
         source_folder(connection, coordinator.files)
     if connection.system == "jdbc" and isinstance(url, str):
-        check_url(url, coordinator.files)
+        check_database(connection, coordinator.reach)
+    if connection.system == "kafka" and isinstance(brokers, str):
+        check_kafka(connection, coordinator.reach)

@@ -91,7 +91,7 @@ async def new_load(
 ) -> tuple[Location, Load]:
     """The files that a statement reads, and a new load. Raises 42501, 58P01, 0A000."""
     assert path is not None
-    location = await asyncio.to_thread(location_of, path, options.format, session.coordinator.files)
+    location = await asyncio.to_thread(location_of, path, options.format, session.coordinator.reach)
     cores = cores_of(session.coordinator.spark.session().settings.master)
     choice = choose_engine(options.engine, location, costs_of(options.format), cores)
     engine = "spark" if choice.spark else "local"

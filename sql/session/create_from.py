@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
@@ -29,6 +28,7 @@ from sql.statements.results import CommandResult, Notice
 from sql.statements.statements import CopyFrom, CreateTableFrom
 from storage.load.infer import FoundColumn
 from storage.load.paths import LocalFiles, Location
+from storage.outbound import Reach
 from storage.spark.costs import cores_of
 from storage.types.text_style import TextStyle
 
@@ -146,8 +146,8 @@ async def explained_load(session: SessionState, statement: CopyFrom | CreateTabl
         _check_free(session, statement)
 
     def read() -> list[str]:
-        copy = statement if isinstance(statement, CopyFrom) else _found_here(statement, coordinator.files, style)
-        return explain_load(copy, coordinator.files, style, cores)
+        copy = statement if isinstance(statement, CopyFrom) else _found_here(statement, coordinator.reach, style)
+        return explain_load(copy, coordinator.reach, style, cores)
 
     return await asyncio.to_thread(read)
 
@@ -159,9 +159,9 @@ def _check_free(session: SessionState, statement: CreateTableFrom) -> None:
         raise SqlError("42P07", f'relation "{statement.name}" already exists')
 
 
-def _found_here(statement: CreateTableFrom, folders: tuple[Path, ...], style: TextStyle) -> CopyFrom:
+def _found_here(statement: CreateTableFrom, reach: Reach, style: TextStyle) -> CopyFrom:
     """The COPY, with the columns of files on this machine; without columns if only Spark can read the files."""
-    location = location_of(statement.path, statement.options.format, folders)
+    location = location_of(statement.path, statement.options.format, reach)
     if not isinstance(location, LocalFiles):
         return _copy(statement, ())
     return _copy(statement, table_columns(statement, local_columns(statement.options, location, style)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ivm.errors import SqlError
 from sql.catalog.catalog import TableColumn
@@ -14,6 +13,7 @@ from storage.load.columns import alike
 from storage.load.engine import choose_engine, shown_bytes
 from storage.load.infer import FoundColumn, columns_of_arrow, columns_of_text
 from storage.load.paths import LocalFiles
+from storage.outbound import Reach
 from storage.passwords import hide_passwords
 from storage.types.text_style import TextStyle
 from storage.types.type_names import format_type
@@ -54,11 +54,11 @@ def _table_column(name: str, found: FoundColumn) -> TableColumn:
     return TableColumn(name, found.type, found.nullable)
 
 
-def explain_load(statement: CopyFrom, folders: tuple[Path, ...], style: TextStyle, cores: int) -> list[str]:
+def explain_load(statement: CopyFrom, reach: Reach, style: TextStyle, cores: int) -> list[str]:
     """The lines of EXPLAIN: which engine and why, what is read, and where each column comes from. ``cores``: Spark's.
     Raises the errors of the load."""
     assert statement.path is not None
-    location = location_of(statement.path, statement.options.format, folders)
+    location = location_of(statement.path, statement.options.format, reach)
     choice = choose_engine(statement.options.engine, location, costs_of(statement.options.format), cores)
     lines = [f"Load into {statement.table.name}", f"  engine: {'spark' if choice.spark else 'local'} ({choice.reason})"]
     if isinstance(location, LocalFiles):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 from sql.pgwire.file_formats import CsvFormat, of_listed
@@ -14,12 +13,14 @@ from storage.load.compression import COMPRESSED
 from storage.load.engine import COLUMNAR as COLUMNAR_COSTS
 from storage.load.engine import LINES, Costs
 from storage.load.jdbc import JdbcSource, check_url
+from storage.load.jdbc_url import check_driver
 from storage.load.json_rows import JsonFormat
 from storage.load.partitions import Partitions, partition_keys
 from storage.load.paths import LocalFiles, Location, RemoteFiles, locate
 from storage.load.source import LoadSource
 from storage.load.text import TextFormat
 from storage.load.text_source import TextSource
+from storage.outbound import Reach
 from storage.types.text_style import TextStyle
 
 _SUFFIXES: Final = {
@@ -32,13 +33,16 @@ _SUFFIXES: Final = {
 COLUMNAR: Final = {CopyFormat.PARQUET: ColumnarFormat.PARQUET, CopyFormat.ORC: ColumnarFormat.ORC}
 
 
-def location_of(path: str, format_: CopyFormat, folders: tuple[Path, ...]) -> Location:
-    """The files that a statement names. 42501: outside of --files; 58P01: they do not exist."""
+def location_of(path: str, format_: CopyFormat, reach: Reach) -> Location:
+    """The files that a statement names. 42501: outside of --files and --allow-host; 58P01: they do not exist."""
     if format_ is CopyFormat.JDBC:
-        return RemoteFiles(check_url(path, folders))
+        return RemoteFiles(check_url(path, reach))
     plain = _SUFFIXES[format_]
     packed = () if format_ in COLUMNAR else tuple(name + end for name in plain for end in COMPRESSED)
-    return locate(path, folders, plain + packed)
+    found = locate(path, reach.folders, plain + packed)
+    if isinstance(found, RemoteFiles):
+        reach.hosts.check_uri(found.uri, found.shown)
+    return found
 
 
 def costs_of(format_: CopyFormat) -> Costs:
@@ -59,6 +63,7 @@ def source_of(statement: CopyFrom, location: Location, style: TextStyle) -> Load
     listed = statement.listed or bool(options.mapping)
     if options.format is CopyFormat.JDBC:
         assert isinstance(location, RemoteFiles), "a database's URL"
+        check_driver(dict(options.jdbc).get("driver"))
         return JdbcSource(location.uri, dict(options.jdbc), columns, listed)
     remote = location if isinstance(location, RemoteFiles) else None
     files = location.files if isinstance(location, LocalFiles) else ()

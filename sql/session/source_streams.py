@@ -14,21 +14,24 @@ from sql.session.load_source import COLUMNAR
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.load.columnar import ColumnarFormat
 from storage.load.jdbc import check_url
+from storage.load.jdbc_url import check_driver
 from storage.load.json_rows import JsonFormat
 from storage.load.paths import resolve_path
 from storage.load.text import TextFormat
+from storage.outbound import Reach, places
 from storage.streams.files import FilesDecoder
 from storage.streams.jdbc import JdbcPoll
 from storage.streams.json_rows import JsonRows
+from storage.streams.kafka_properties import KAFKA_PORT, check_property
 from storage.streams.query import Stream
 from storage.streams.systems import FilesStream, KafkaStream, RateStream, kafka_options
 
 MOST_FILES: Final = 1000
 
 
-def stream_of(target: IngestTarget, folders: Sequence[Path]) -> Stream:
-    """The stream that a source reads. ``folders``: those of --files. Raises 42501, 58P01, 42809."""
-    connection = target.connection
+def stream_of(target: IngestTarget, reach: Reach) -> Stream:
+    """The stream that a source reads. Raises 42501, 58P01, 42809."""
+    connection, folders = target.connection, reach.folders
     match connection.system:
         case "files":
             folder = source_folder(connection, folders)
@@ -37,6 +40,7 @@ def stream_of(target: IngestTarget, folders: Sequence[Path]) -> Stream:
             decoder = FilesDecoder(file_format(connection, target.rows), target.table.name, allowed, target.rows)
             return FilesStream(folder, f".{name}", decoder, _number(connection, "max_files") or MOST_FILES)
         case "kafka":
+            check_kafka(connection, reach)
             given = {name: value for name, value in connection.options if isinstance(value, str)}
             return KafkaStream(kafka_options(given, _number(connection, "max_offsets")), target.rows)
         case _:
@@ -55,10 +59,10 @@ def file_format(connection: Connection, rows: JsonRows) -> ColumnarFormat | Text
     return CsvFormat(options, tuple(c.name for c in rows.columns), header, exact=not rows.listed)
 
 
-def poll_of(target: IngestTarget, folders: Sequence[Path]) -> JdbcPoll:
+def poll_of(target: IngestTarget, reach: Reach) -> JdbcPoll:
     """The query that a source FROM JDBC polls. Raises the errors of ``check_url``."""
     connection = target.connection
-    url = check_url(_text(connection, "url"), folders)
+    url = check_database(connection, reach)
     options = {"url": url, "dbtable": _text(connection, "table"), "preferTimestampNTZ": "true"}
     for name in ("driver", "user", "password"):
         value = connection.option(name)
@@ -66,6 +70,22 @@ def poll_of(target: IngestTarget, folders: Sequence[Path]) -> JdbcPoll:
             options[name] = value
     by = connection.option("poll")
     return JdbcPoll(tuple(options.items()), target.rows, by if isinstance(by, str) else connection.key[0])
+
+
+def check_database(connection: Connection, reach: Reach) -> str:
+    """The URL of a source FROM JDBC. Raises what ``check_url`` does, and 42501 for its driver."""
+    driver = connection.option("driver")
+    check_driver(driver if isinstance(driver, str) else None)
+    return check_url(_text(connection, "url"), reach)
+
+
+def check_kafka(connection: Connection, reach: Reach) -> None:
+    """Raises 42501 for a broker that may not be reached, and for a property that Kafka's client may not have."""
+    brokers = _text(connection, "brokers")
+    reach.hosts.check(places(brokers, KAFKA_PORT), brokers)
+    for name, value in connection.options:
+        if name.startswith("kafka."):
+            check_property(name.removeprefix("kafka."), value if isinstance(value, str) else "")
 
 
 def source_folder(connection: Connection, folders: Sequence[Path]) -> Path:

@@ -228,7 +228,7 @@ class Running:
         coordinator = self._coordinator
         self._checkpoint.mkdir(parents=True, exist_ok=True)
         spark = coordinator.spark.session()
-        stream = stream_of(target, coordinator.files)
+        stream = stream_of(target, coordinator.reach)
         secret = coordinator.engine.dictionary.secret
         with spark as session:
             if self.status.state == "starting":
@@ -251,7 +251,7 @@ class Running:
 
     def _poll(self, target: IngestTarget) -> None:
         coordinator = self._coordinator
-        source, secret = poll_of(target, coordinator.files), coordinator.engine.dictionary.secret
+        source, secret = poll_of(target, coordinator.reach), coordinator.engine.dictionary.secret
         while not self._stop.is_set():
             done = progress_in(target.source, coordinator.engine.published, coordinator.engine.dictionary)
             with coordinator.spark.session() as session:

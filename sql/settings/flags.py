@@ -54,6 +54,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sinks", action="append", default=[], metavar="DIR|URI",
                         help="a folder, or the beginning of an object store's URIs, that CREATE SINK and COPY … TO "
                              "may write under; may be given several times")  # fmt: skip
+    parser.add_argument("--allow-host", action="append", default=[], metavar="HOST[:PORT]",
+                        help="a host, bucket, *.domain or network that COPY and sources may reach, * for all; may be "
+                             "given several times")  # fmt: skip
     parser.add_argument("--max-connections", type=parse_sessions, default=MOST_SESSIONS, metavar="N",
                         help="sessions at a time, the last 3 for superusers (default: %(default)s)")  # fmt: skip
     parser.add_argument("--workers", type=parse_workers, default=1,

@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from ivm.errors import SqlError
 from storage.dictionary import Dictionary
 from storage.load.columnar import ColumnDecoder, named_columns
 from storage.load.columns import LoadColumn, alike, match_names
+from storage.load.jdbc_url import server_url
 from storage.load.paths import resolve_path
 from storage.load.rejects import Rejects
 from storage.load.source import ColumnBlock, SourceDecode
+from storage.outbound import Reach
 from storage.passwords import hide_passwords
 
 _SERVERS: Final = ("postgresql", "mysql", "mariadb", "sqlserver", "oracle", "db2")
 _DERBY: Final = re.compile(r"jdbc:derby:(?://[^/;]+/|(?P<folder>[^;:/][^;:]*|/[^/;][^;]*)$)", re.IGNORECASE)
 
 
-def check_url(url: str, folders: Sequence[Path]) -> str:
-    """Validates the URL of a database server, or of a Derby folder inside ``folders``, which it makes absolute.
+def check_url(url: str, reach: Reach) -> str:
+    """Validates the URL of a database server that may be reached, or of a Derby folder, which it makes absolute.
 
     Raises 22023 for what is not a JDBC URL, 0A000 for other databases (many can be made to read any file), 42501,
     58P01.
@@ -33,6 +34,7 @@ def check_url(url: str, folders: Sequence[Path]) -> str:
             "22023", f'"{shown}" is no JDBC URL', hint="Write jdbc:postgresql://HOST/DATABASE, for instance."
         )
     if scheme[1].lower() in _SERVERS:
+        reach.hosts.check(server_url(url).places, shown)
         return url
     derby = _DERBY.match(url)
     if derby is None:
@@ -40,8 +42,9 @@ def check_url(url: str, folders: Sequence[Path]) -> str:
         raise SqlError("0A000", f'no database is read by "{shown}"', hint=f"Databases are: {known}; Derby's folder "
                        "is named without attributes.")  # fmt: skip
     if derby["folder"] is None:
+        reach.hosts.check(server_url(url).places, shown)
         return url
-    return f"jdbc:derby:{resolve_path(derby['folder'], folders)}"
+    return f"jdbc:derby:{resolve_path(derby['folder'], reach.folders)}"
 
 
 def check_folder(session: Any, url: str) -> None:

@@ -15,6 +15,7 @@ from sql.coordination.depth import allow_depth
 from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
+from storage.outbound import Outbound, Reach
 from storage.spark.session import SparkSession, SparkSettings
 from storage.types.text import format_text
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -42,10 +43,11 @@ class Server:
         lent: SparkSession | None = None,
         patience: float = 240,
         safe: bool = False,
+        hosts: tuple[str, ...] = (),
     ) -> None:
         self.folder, self.files, self.python, self.memory = folder, files, python, memory
         self.places, self.tuning, self.lent, self.patience = places, tuning, lent, patience
-        self.safe = safe
+        self.safe, self.hosts = safe, Outbound.of(hosts)
         self.spark = spark if lent is None else replace(lent.settings, shared=None)
         allow_depth()
         self._loop = asyncio.new_event_loop()
@@ -64,6 +66,7 @@ class Server:
             spark=self.spark,
             safe=self.safe,
         )
+        coordinator.reach = Reach(self.files, self.hosts)
         if self.lent is not None:
             coordinator.spark._session = cast("SparkSession", Lent(self.lent, coordinator.spark.settings()))
         return coordinator

@@ -237,7 +237,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Client]:
     """A server that allows COPY from the folder."""
-    server = Server(tmp_path_factory.mktemp("data"), (folder,))
+    server = Server(tmp_path_factory.mktemp("data"), (folder,), hosts=("*",))
     yield server.client()
     server.close()
 
@@ -271,7 +271,7 @@ def test_a_file_that_does_not_fit_is_an_error_that_names_it(tmp_path: Path) -> N
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    server = Server(tmp_path)
+    server = Server(tmp_path, hosts=("*",))
     yield server.client()
     server.close()
 

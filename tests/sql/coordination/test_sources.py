@@ -31,7 +31,7 @@ def begin(server: Server) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
-    made = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.getbasetemp(),), lent=local_spark)
+    made = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.getbasetemp(),), lent=local_spark, hosts=("*",))
     begin(made)
     yield made
     made.close()

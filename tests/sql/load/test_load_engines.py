@@ -196,7 +196,9 @@ def test_json_means_the_same_wherever_it_is_cut(
 def server(tmp_path_factory: pytest.TempPathFactory, local_spark: SparkSession) -> Iterator[Server]:
     """A server that splits even files of a few kilobytes."""
     cut = {"spark.sql.files.maxPartitionBytes": "4000", "spark.sql.files.openCostInBytes": "1"}
-    started = Server(tmp_path_factory.mktemp("data"), (tmp_path_factory.mktemp("files"),), lent=local_spark)
+    started = Server(
+        tmp_path_factory.mktemp("data"), (tmp_path_factory.mktemp("files"),), lent=local_spark, hosts=("*",)
+    )
     with configured(local_spark, cut):
         yield started
     started.close()

@@ -23,7 +23,7 @@ from tests.support.sessions import Client, Server
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("files")
-    started = Server(tmp_path_factory.mktemp("data"), (folder,))
+    started = Server(tmp_path_factory.mktemp("data"), (folder,), hosts=("*",))
     yield started
     started.close()
 

@@ -41,7 +41,7 @@ def test_a_drivers_words_are_shown_without_it() -> None:
 
 
 def test_nobody_reads_the_password_of_a_source_or_a_load(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data")
+    server = Server(tmp_path / "data", hosts=("127.0.0.1",))
     try:
         client = server.client()
         client.run("CREATE TABLE t (id int PRIMARY KEY)")
