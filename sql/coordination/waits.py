@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from ivm.errors import SqlError
 from sql.engine.engine import Engine
-from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, whole_of
+from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Target, whole_of
 
 T = TypeVar("T")
 
@@ -66,8 +66,6 @@ class Waits:
         finally:
             if turn is not None:
                 self._end_turn(turn, owner)
-            strength = None if turn is None else self._engine.row_locks.strength(owner, turn)
-            if turn is not None and (strength is None or strength <= Strength.SHARE):
                 self._wake(turn)
 
     def look(self) -> None:
@@ -108,8 +106,8 @@ class Waits:
             self._waiting.pop(owner, None)
             if waiting in queue:
                 queue.remove(waiting)
-            if not queue:
-                self._queues.pop(blocked.target, None)
+            if not queue and self._queues.get(blocked.target) is queue:
+                del self._queues[blocked.target]
 
     def _is_held(self, blocked: BlockedError) -> bool:
         if blocked.target == DATAFLOW:
@@ -128,24 +126,27 @@ class Waits:
             del self._engine.row_locks.wanted[table]
 
     def _pass_on(self, waiting: _Waiting) -> None:
-        """One who was woken and does not go on wakes the next one; so does one who keeps others out of a table."""
+        """One who does not go on leaves its turn, and its place, to the next one."""
+        woken = waiting.woken.done() and not waiting.woken.cancelled()
+        waiting.woken.cancel()
         table = whole_of(waiting.target)
         if table is not None and self._engine.row_locks.wanted.get(table) is waiting.owner:
             del self._engine.row_locks.wanted[table]
-            self._wake(waiting.target)
-        if waiting.woken.done() and not waiting.woken.cancelled():
+        if woken:
             self._end_turn(waiting.target, waiting.owner)
-            self._wake(waiting.target)
+        self._wake(waiting.target)
 
     def _wake(self, target: Target) -> None:
-        queue = self._queues.get(target)
-        while queue:
-            first = queue.popleft()
-            if first.woken.done():
-                continue
-            first.woken.set_result(None)
-            self._turns[target] = first.owner
-            return
+        """Wake who comes first, or who keeps all others out of the table, unless another still has the lock."""
+        queue, table = self._queues.get(target, ()), whole_of(target)
+        alone = None if table is None else self._engine.row_locks.wanted.get(table)
+        found = None if alone is None else next((w for w in queue if w.owner is alone and not w.woken.done()), None)
+        found = found or next((w for w in queue if not w.woken.done()), None)
+        locks = self._engine.row_locks
+        if found is not None and not locks.holders(found.owner, target, found.blocked.strength):
+            self._queues[target].remove(found)
+            found.woken.set_result(None)
+            self._turns[target] = found.owner
 
     def _before(self, waiting: _Waiting) -> tuple[LockOwner, ...]:
         """Those that must end before a waiting one goes on."""
@@ -153,6 +154,11 @@ class Waits:
             return ()
         target, locks = waiting.target, self._engine.row_locks
         before = [holder for holder in waiting.blocked.holders if target == DATAFLOW or locks.is_in(holder, target)]
+        table = whole_of(target)
+        if table is not None:
+            alone = locks.wanted.get(table, waiting.owner)
+            before += locks.present(table) if alone is waiting.owner else [alone]
+            before = [owner for owner in before if owner is not waiting.owner]
         if target in self._turns:
             before.append(self._turns[target])
         for other in self._queues.get(target, ()):

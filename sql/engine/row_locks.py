@@ -100,6 +100,10 @@ class RowLocks:
             return table in self.wanted
         return len(present) > 1 or owner not in present
 
+    def present(self, table: int) -> list[LockOwner]:
+        """Who holds anything in a table. May be called on any thread."""
+        return list(self._present.get(table, ()))
+
     def strength(self, owner: LockOwner, target: Target) -> Strength | None:
         """What the owner holds of a target. May be called on any thread."""
         return self._held.get(target, {}).get(owner)
