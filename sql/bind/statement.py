@@ -204,7 +204,7 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.SubscribeStatement():
             return subscribe(env, tree)
         case nodes_statements.ExplainStatement():
-            return bound.Explain(_statement(env, tree.statement), tree.stage)
+            return bound.Explain(_statement(env, tree.statement), tree.stage, tree.options)
         case nodes_statements.VerifyStatement():
             return bound.Verify(_materialized(env, tree.table))
         case nodes_statements.RefreshStatement():

@@ -20,7 +20,7 @@ from sql.session.cursor_statements import close, declare, fetch
 from sql.session.datum_rows import datum_rows, text_rows
 from sql.session.defining import Definitions
 from sql.session.discarding import discard
-from sql.session.explaining import explained
+from sql.session.explaining import analyzed, explained, plan_rows
 from sql.session.information import SystemInformation
 from sql.session.modes import check_modes
 from sql.session.preparing import current, prepare, statement_named
@@ -105,7 +105,7 @@ class Executor:
             case bound.Explain(statement=bound.CopyFrom(path=str()) | bound.CreateTableFrom() as load):
                 return self._lines(await explained_load(session, load))
             case bound.Explain():
-                return self._lines(explained(session, statement))
+                return await self._explain(statement, prepared, request)
             case bound.Execute():
                 return await self._execute(statement, request)
             case bound.CopyFrom():
@@ -181,6 +181,17 @@ class Executor:
 
     def _lines(self, lines: list[str]) -> Result:
         return text_rows(self._session.coordinator.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN")
+
+    async def _explain(self, statement: bound.Explain, prepared: Prepared, request: Request) -> Result:
+        async def inside(inner: bound.Statement) -> Result:
+            own = replace(prepared, bound=replace(prepared.bound, statement=inner), plan=None)
+            return await self._run(own, request)
+
+        if statement.options.analyze:
+            lines = await analyzed(self._session, statement, inside)
+        else:
+            lines = explained(self._session, statement)
+        return plan_rows(self._session.coordinator.engine.dictionary, statement, lines)
 
     async def _execute(self, statement: bound.Execute, request: Request) -> Result:
         session = self._session

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Awaitable, Callable
+
 from ivm.errors import unsupported
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
 from planner.logical.locked_joins import numbered
 from planner.logical.nodes import Rel
+from planner.plan_forms import Measured, shown
 from sql.engine.definition import view_rel
 from sql.engine.snapshot import Published, StoredIndexes, plan_maintained
 from sql.engine.spread import spread_of
+from sql.session.datum_rows import datum_rows
 from sql.session.state import SessionState
 from sql.statements import statements as bound
 from sql.statements.definitions import (
@@ -16,10 +21,41 @@ from sql.statements.definitions import (
     CreateView,
 )
 from sql.statements.queries import Query
+from sql.statements.results import CommandResult, Result, RowsResult
+from storage.dictionary import Dictionary
+
+
+def plan_rows(dictionary: Dictionary, statement: bound.Explain, rows: list[str]) -> RowsResult:
+    """EXPLAIN's result."""
+    return datum_rows(dictionary, statement.columns, [(row,) for row in rows], "EXPLAIN")
 
 
 def explained(session: SessionState, statement: bound.Explain) -> list[str]:
-    """The lines of EXPLAIN's result."""
+    """EXPLAIN's rows. Raises 0A000 for ANALYZE, which runs the statement: see ``analyzed``."""
+    if statement.options.analyze:
+        raise unsupported("EXPLAIN ANALYZE in a function")
+    return shown(_lines(session, statement), statement.options.form, None, summary=False)
+
+
+async def analyzed(
+    session: SessionState, statement: bound.Explain, run: Callable[[bound.Statement], Awaitable[Result]]
+) -> list[str]:
+    """The rows of EXPLAIN ANALYZE. ``run`` runs the statement inside."""
+    inner, options = statement.statement, statement.options
+    if not isinstance(inner, Query | bound.Insert | bound.Update | bound.Delete | bound.Merge):
+        raise unsupported("EXPLAIN ANALYZE of what is no query or change of rows")
+    started = time.perf_counter()
+    lines = _lines(session, statement)
+    planned = time.perf_counter()
+    result = await run(inner)
+    ended = time.perf_counter()
+    count = result.tag.rpartition(" ")[2] if isinstance(result, RowsResult | CommandResult) else "0"
+    measured = Measured(int(count), 1000 * (planned - started), 1000 * (ended - planned), options.timing)
+    return shown(lines, options.form, measured, options.summary)
+
+
+def _lines(session: SessionState, statement: bound.Explain) -> list[str]:
+    """The lines of the plan as text."""
     published = session.coordinator.engine.published
     inner = statement.statement
     maintained = isinstance(inner, CreateView) and inner.materialized

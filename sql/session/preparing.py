@@ -99,7 +99,7 @@ def output_columns(session: SessionState, statement: bound.Statement) -> tuple[O
         case bound.Compound():
             return output_columns(session, statement.main)
         case bound.Explain():
-            return (OutputColumn("QUERY PLAN", TEXT),)
+            return statement.columns
         case bound.Verify():
             return verify_columns(statement)
         case bound.VerifyDictionary():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ivm.errors import SqlError
-from ivm.words import SqlType
+from ivm.words import JSON, TEXT, SqlType
 from planner.expr.scalar import Scalar
 from planner.logical.nodes import Finishing, Rel
 from sql.catalog.catalog import Relation
@@ -267,11 +267,26 @@ class CopyTo:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainOptions:
+    """``form``: text, json, xml or yaml. ``analyze``: the statement is run. ``summary``: with the times it took."""
+
+    form: str = "text"
+    analyze: bool = False
+    timing: bool = False
+    summary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """``stage``: logical, optimized or physical."""
 
     statement: Statement
     stage: str = "physical"
+    options: ExplainOptions = ExplainOptions()
+
+    @property
+    def columns(self) -> tuple[OutputColumn, ...]:
+        return (OutputColumn("QUERY PLAN", JSON if self.options.form == "json" else TEXT),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tests.support.program import Program
 
 @pytest.mark.client("queries of PostgREST, Hasura, Grafana, Metabase, DBeaver, pgAdmin")
 def test_answers_are_those_of_postgresql(program: Program, record_property: Callable[[str, object], None]) -> None:
-    dsn = f"host=127.0.0.1 port={program.port} user=postgres dbname=everything"
+    dsn = program.database("catalogs")
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(SCHEMA.read_bytes())
     expected, found = json.loads(ANSWERS.read_text()), run(dsn)

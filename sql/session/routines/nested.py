@@ -36,9 +36,8 @@ from sql.engine.writer import Mark, Writer
 from sql.parse import StatementText, split
 from sql.session.control import run_control
 from sql.session.databases import check_in_routine
-from sql.session.datum_rows import text_rows
 from sql.session.defining import Definitions
-from sql.session.explaining import explained
+from sql.session.explaining import explained, plan_rows
 from sql.session.information import text_style
 from sql.session.modes import check_modes, set_modes, set_variable
 from sql.session.portal import PortalRows
@@ -206,7 +205,7 @@ class Nested:
                 return Outcome("DO", 0)
             case bound.Explain():
                 lines = explained(self._session, statement)
-                return self._outcome(text_rows(writer.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN"))
+                return self._outcome(plan_rows(writer.engine.dictionary, statement, lines))
             case CallProcedure():
                 return self._procedures.call_procedure(writer, statement, prepared, request, control)
             case _ if isinstance(statement, Definition):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sql.catalog.catalog import OnCommit
 from sql.catalog.partitioning import Partitioning, WrittenBound
+from sql.statements.statements import ExplainOptions
 from sql.syntax.nodes.alter import AlterTableStatement
 from sql.syntax.nodes.columns import ColumnDefinition
 from sql.syntax.nodes.constraints import Constraint, CreateIndexStatement
@@ -147,6 +148,7 @@ class SubscribeStatement:
 class ExplainStatement:
     statement: Statement
     stage: str
+    options: ExplainOptions
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Final
 from ivm.errors import SqlError, unsupported
 from planner.identifiers import quoted
 from sql.statements import statements as bound
+from sql.statements.statements import ExplainOptions
 from sql.statements.vacuum import Vacuum
 from sql.syntax.dialect import statement
 from sql.syntax.grammar.cursor import Into
@@ -22,6 +23,7 @@ from sql.syntax.utility.comments import comment_statement
 from sql.syntax.utility.connections import connection_statement
 from sql.syntax.utility.databases import database_statement
 from sql.syntax.utility.domains import domain_statement
+from sql.syntax.utility.explain import explain_option, explain_options
 from sql.syntax.utility.extensions import extension_statement
 from sql.syntax.utility.grants import default_privileges, grant_statement
 from sql.syntax.utility.operators import operator_statement
@@ -35,9 +37,6 @@ from sql.syntax.utility.triggers import trigger_statement
 from sql.syntax.utility.types import type_statement
 from storage.types.zones import OFFSET_END, fixed_zone, parse_iso_offset
 
-_EXPLAIN_OPTIONS = frozenset(
-    {"analyze", "analyse", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "format"}
-)
 _LISTS: Final = ("datestyle", "search_path", "temp_tablespaces")
 """Settings that are lists."""
 _UNSUPPORTED = ("security", "import", "load")
@@ -368,10 +367,12 @@ class StatementGrammar(AlterGrammar):
         return sign + token.value
 
     def _explain(self) -> nodes_statements.ExplainStatement:
-        at = self.advance().start
-        stage = "physical"
+        self.advance()
+        stage, options = "physical", ExplainOptions()
         if self.is_symbol("(") and not self.starts_query():
-            self.enclosed(self._explain_option)
+            found: dict[str, str | bool] = {}
+            self.enclosed(lambda: explain_option(self, found))
+            options = explain_options(found)
         elif self.is_one_of("logical", "optimized", "physical", "raw", "decorrelated"):
             word = self.advance().value
             stage = {"raw": "logical", "decorrelated": "optimized"}.get(word, word)
@@ -379,23 +380,12 @@ class StatementGrammar(AlterGrammar):
             self.expect("for")
         else:
             if self.is_one_of("analyze", "analyse"):
-                raise unsupported("EXPLAIN ANALYZE", position=at + 1)
-            self.accept("plan", "for")
+                self.advance()
+                options = explain_options({"analyze": True})
+            else:
+                self.accept("plan", "for")
             self.accept("verbose")
-        return nodes_statements.ExplainStatement(self.statement(), stage)
-
-    def _explain_option(self) -> None:
-        at = self.token.start
-        option = self.label()
-        value = "on"
-        if not (self.is_symbol(",") or self.is_symbol(")")):
-            value = self.advance().value
-        if option in ("analyze", "analyse") and value not in ("off", "false", "0"):
-            raise unsupported("EXPLAIN ANALYZE", position=at + 1)
-        if option not in _EXPLAIN_OPTIONS:
-            raise SqlError("42601", f'unrecognized EXPLAIN option "{option}"', position=at + 1)
-        if option == "format" and value != "text":
-            raise unsupported(f"EXPLAIN format {value}", position=at + 1)
+        return nodes_statements.ExplainStatement(self.statement(), stage, options)
 
     def _prepare(self) -> nodes_statements.PrepareStatement:
         self.advance()
