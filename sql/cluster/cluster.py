@@ -25,7 +25,7 @@ from sql.catalog.access import Access
 from sql.catalog.databases import FIRST_DATABASE, TEMPLATE1, Database, Shared
 from sql.cluster.folders import Folders
 from sql.cluster.leaving import Leaving, check_signals
-from sql.cluster.sharing import adopt, check_copied, elsewhere, has_nothing
+from sql.cluster.sharing import adopt, check_copied, elsewhere, has_nothing, merged
 from sql.coordination.coordinator import DEFAULT_MEMORY, Coordinator
 from sql.coordination.sessions import OpenSession
 from sql.ddl.acting import Actor
@@ -192,21 +192,18 @@ class Cluster:
 
     # -- what is shared --------------------------------------------------------------------------------------
 
-    async def change(self, work: Callable[[Writer], str]) -> str:
-        """Change what is shared, as a transaction of its own on the first database; the tag. The others then know."""
+    async def _change(self, work: Callable[[Writer], object]) -> None:
+        """Change what is shared, as a transaction of its own on the first database."""
         engine = self.first.engine
 
-        def run() -> str:
+        def run() -> None:
             writer = Writer.begin(engine)
             before = writer.catalog
-            tag = work(writer)
+            work(writer)
             check_seen(writer, before)
             writer.commit()
-            return tag
 
-        tag = await self.first.jobs.autocommit(run)
-        await self.settle()
-        return tag
+        await self.first.jobs.autocommit(run)
 
     async def settle(self) -> None:
         """Return when every open database knows what is shared now, or has been busy for ``TELL_SECONDS``."""
@@ -234,21 +231,27 @@ class Cluster:
                 log.warning("database %d was not told of a change of roles: %s", oid, error.message)
                 await asyncio.sleep(AGAIN_SECONDS)
 
+    async def merge(self, before: Shared, after: Shared) -> None:
+        """Commit what a transaction of another database has changed to the first one. Raises 40001."""
+
+        def run(writer: Writer) -> None:
+            access = writer.catalog.access
+            writer.set_access(access.changed(shared=merged(access.shared, before, after)))
+
+        await self._change(run)
+
     async def elsewhere(self, roles: Sequence[str], here: int) -> Elsewhere:
-        """What keeps roles from being dropped in the databases other than the first one, all of which are opened.
-        ``here``: the session's own."""
-        found: dict[str, list[str]] = {name: [] for name in roles}
-        if not any(self._access.named(name) for name in roles):
-            return Elsewhere({}, here == FIRST_DATABASE)
-        for database in list(self.shared.databases.values()):
-            if database.oid == FIRST_DATABASE or self.folders.is_empty(database.oid):
+        """What keeps roles from being dropped in databases other than ``here``, all of which are opened."""
+        found: dict[str, list[str]] = {name: [] for name in roles if self._access.named(name)}
+        for database in list(self.shared.databases.values()) if found else ():
+            if database.oid == here or self.folders.is_empty(database.oid):
                 continue
             async with self._lock(database.oid):
                 if database.oid in self.shared.databases:
                     catalog = (await self._coordinator(database.oid)).engine.published.catalog
                     for name in found:
-                        found[name] += elsewhere(catalog, name, database.name, database.oid == here)
-        return Elsewhere({name: tuple(lines) for name, lines in found.items()}, here == FIRST_DATABASE)
+                        found[name] += elsewhere(catalog, name, database.name)
+        return found
 
     # -- creating and dropping -------------------------------------------------------------------------------
 
@@ -270,11 +273,12 @@ class Cluster:
         try:
             async with self._lock(new.template.oid):
                 await self._copy(new.template, oid, actor)
-            await self.change(lambda writer: insert_database(writer, new, oid).name)
+            await self._change(lambda writer: insert_database(writer, new, oid))
         except BaseException:
             if oid not in self.shared.databases:
                 await asyncio.to_thread(self.folders.remove, oid)
             raise
+        await self.settle()
 
     async def _copy(self, template: Database, oid: int, actor: Actor) -> None:
         """Copy what a template has, which nobody may use meanwhile. Raises 0A000, 3D000, 55006."""
@@ -310,14 +314,11 @@ class Cluster:
                     session.signal(terminate=True)
             await Leaving(users, f'database "{found.name}" is being accessed by other users').wait()
 
-            def remove(writer: Writer) -> str:
-                remove_database(writer, found.oid)
-                return ""
+            await asyncio.shield(self._remove(found.oid))
+        await self.settle()
 
-            await asyncio.shield(self._remove(found.oid, remove))
-
-    async def _remove(self, oid: int, remove: Callable[[Writer], str]) -> None:
-        await self.change(remove)
+    async def _remove(self, oid: int) -> None:
+        await self._change(lambda writer: remove_database(writer, oid))
         with suppress(SqlError):
             await self._close(oid)
         await asyncio.to_thread(self.folders.remove, oid)

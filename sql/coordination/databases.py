@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from sql.catalog.databases import Shared
 from sql.coordination.sessions import OpenSession
 from sql.ddl.acting import Actor
 from sql.ddl.roles import Elsewhere
-from sql.engine.writer import Writer
 from sql.statements.databases import RenameDatabase, WholeDatabase
 from sql.statements.results import Notify
 
@@ -20,8 +20,8 @@ class Databases(Protocol):
     def sessions(self) -> Sequence[OpenSession]:
         """The sessions of all databases."""
 
-    async def change(self, work: Callable[[Writer], str]) -> str:
-        """Change what is shared, as a transaction of its own; the tag. Every database then knows."""
+    async def merge(self, before: Shared, after: Shared) -> None:
+        """Commit what a transaction of another database has changed to the first one. Raises 40001."""
 
     async def settle(self) -> None:
         """Return when every database knows what is shared now, or has been busy for long."""
@@ -33,7 +33,7 @@ class Databases(Protocol):
         """Raises 55006 where sessions use the database."""
 
     async def elsewhere(self, roles: Sequence[str], here: int) -> Elsewhere:
-        """What keeps roles from being dropped in databases other than the first one. ``here``: the session's own."""
+        """What keeps roles from being dropped in databases other than ``here``, the session's own."""
 
     def size(self, database: int) -> int:
         """The bytes that a database has on disk."""

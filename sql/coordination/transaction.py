@@ -18,6 +18,7 @@ from typing import Final, TypeVar
 from ivm.errors import SqlError
 from ivm.stops import movable
 from sql.catalog.catalog import Catalog
+from sql.catalog.databases import FIRST_DATABASE, Shared
 from sql.coordination.jobs import Jobs
 from sql.engine.read_set import Reading, ReadSet
 from sql.engine.row_locks import BlockedError, LockOwner
@@ -84,6 +85,16 @@ class Transaction:
         if self.writer is not None:
             return self.jobs.engine.catalog
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
+
+    @property
+    def shared(self) -> tuple[Shared, Shared] | None:
+        """What all databases share, before and with its changes; None: it changes nothing of that, or is the first
+        database's, whose commit is all it takes."""
+        writer = self.writer
+        if writer is None or not writer.is_fixed or writer.catalog.access.database == FIRST_DATABASE:
+            return None
+        before, after = writer.base.access.shared, writer.catalog.access.shared
+        return None if before is after else (before, after)
 
     @property
     def has_read(self) -> bool:

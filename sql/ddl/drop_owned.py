@@ -8,7 +8,6 @@ from ivm.errors import SqlError
 from sql.catalog.access import Access
 from sql.catalog.acl import Acl
 from sql.catalog.catalog import Relation
-from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.securables import schema_object, securable
 from sql.ddl.acting import Actor
@@ -24,7 +23,9 @@ from sql.statements.roles import DropOwned
 
 def drop_owned(writer: Writer, names: SearchPathReader, notify: Notify, actor: Actor, statement: DropOwned) -> None:
     """Raises 42501; 2BP01 where others' objects depend on one, without CASCADE."""
-    roles = _roles(actor, statement)
+    roles = set(actor.all_of(statement.roles))
+    if not all(actor.access.may_act_as(actor.role, role) for role in roles):
+        raise SqlError("42501", "permission denied to drop objects")
     writer.set_access(_without(writer.catalog.access, roles))
     without_roles(writer, roles)
     catalog, access = writer.catalog, writer.catalog.access
@@ -47,21 +48,6 @@ def drop_owned(writer: Writer, names: SearchPathReader, notify: Notify, actor: A
     rebuild_views(writer, [r for r in above if r.id in writer.catalog.relations])
 
 
-def drop_owned_databases(writer: Writer, actor: Actor, statement: DropOwned) -> str:
-    """What roles hold on databases is revoked; the tag. Raises 42501."""
-    roles = _roles(actor, statement)
-    writer.set_access(without_on_databases(writer.catalog.access, roles))
-    return "DROP OWNED"
-
-
-def _roles(actor: Actor, statement: DropOwned) -> set[int]:
-    """The roles named, as which the current one must be able to act. Raises 42501."""
-    roles = set(actor.all_of(statement.roles))
-    if not all(actor.access.may_act_as(actor.role, role) for role in roles):
-        raise SqlError("42501", "permission denied to drop objects")
-    return roles
-
-
 def _line(names: SearchPathReader, schemas: list[str], relation: Relation, owned: dict[int, Relation]) -> str:
     if relation.schema_name in schemas:
         return f"{described(relation, names)} depends on schema {relation.schema_name}"
@@ -78,15 +64,10 @@ def _without(access: Access, roles: set[int]) -> Access:
 
     acls = {what: acl if access.owner(what) in roles else kept(acl) for what, acl in access.acls.items()}
     defaults = {key: kept(acl) for key, acl in access.defaults.items() if key[0] not in roles}
-    left = access.changed(acls=acls, defaults=defaults)
-    return without_on_databases(left, roles) if left.database == FIRST_DATABASE else left
-
-
-def without_on_databases(access: Access, roles: set[int]) -> Access:
-    """Without what the roles hold on databases that they do not own."""
+    access = access.changed(acls=acls, defaults=defaults)
     for database in access.shared.databases.values():
         acl = database.acl
         if acl is not None and database.owner not in roles:
-            kept = tuple(i for i in acl if i.grantee not in roles and i.grantor not in roles)
-            access = access if kept == acl else access.with_database(replace(database, acl=kept))
+            left = kept(acl)
+            access = access if left == acl else access.with_database(replace(database, acl=left))
     return access

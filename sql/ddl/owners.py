@@ -5,7 +5,6 @@ from __future__ import annotations
 from ivm.errors import SqlError
 from sql.catalog.access import database_object
 from sql.catalog.catalog import Relation, RelationKind
-from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.search_path import SearchPathReader
 from sql.catalog.securables import check_create, schema_object, securable
 from sql.ddl.acting import Actor
@@ -73,31 +72,13 @@ def change_owner(writer: Writer, names: SearchPathReader, actor: Actor, statemen
 
 
 def reassign(writer: Writer, names: SearchPathReader, actor: Actor, statement: ReassignOwned) -> None:
-    """REASSIGN OWNED: everything of these roles to another; databases too where their catalog is. Raises 42501,
+    """REASSIGN OWNED: everything of these roles in this database, and databases, to another. Raises 42501,
     42704."""
-    new, old = _reassigned(actor, statement)
-    found = list(objects(names))
-    if writer.catalog.access.database == FIRST_DATABASE:
-        found += databases(writer.catalog.access)
-    for what, _ in found:
+    new, old = actor.of(statement.new), actor.all_of(statement.roles)
+    if not all(actor.access.may_act_as(actor.role, role) for role in (*old, new)):
+        raise SqlError("42501", "permission denied to reassign objects")
+    for what, _ in (*objects(names), *databases(writer.catalog.access)):
         if writer.catalog.access.owner(what) in old:
             if what.kind == "n":
                 actor.check_creates_schemas()
             writer.set_access(writer.catalog.access.with_owner(what, new))
-
-
-def _reassigned(actor: Actor, statement: ReassignOwned) -> tuple[int, tuple[int, ...]]:
-    """Who gets what whose is. Raises 42501."""
-    new, old = actor.of(statement.new), actor.all_of(statement.roles)
-    if not all(actor.access.may_act_as(actor.role, role) for role in (*old, new)):
-        raise SqlError("42501", "permission denied to reassign objects")
-    return new, old
-
-
-def reassign_databases(writer: Writer, actor: Actor, statement: ReassignOwned) -> str:
-    """The same for databases alone; the tag."""
-    new, old = _reassigned(actor, statement)
-    for what, _ in list(databases(writer.catalog.access)):
-        if writer.catalog.access.owner(what) in old:
-            writer.set_access(writer.catalog.access.with_owner(what, new))
-    return "REASSIGN OWNED"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import TIMESTAMPTZ
 from sql.catalog.access import Access
-from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.roles import BOOTSTRAP_ID, DATABASE_OWNER, FIRST_ROLES, Membership, Role
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
@@ -30,21 +30,9 @@ _PROTECTED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What roles own and hold in databases other than the first one, whose catalog a ``RoleDefiner`` changes: lines by
-    the role's name. ``here``: the session is of the first one."""
-
-    lines: Mapping[str, Sequence[str]]
-    here: bool = True
-
-
-NOTHING_ELSEWHERE: Final = Elsewhere({})
-
-
-def counted(lines: Sequence[str], database: str) -> list[str]:
-    """What is said in another database of these lines."""
-    return [f"{len(lines)} object{'' if len(lines) == 1 else 's'} in database {database}"] if lines else []
+Elsewhere = Mapping[str, Sequence[str]]
+"""What roles own and hold in other databases: lines by the role's name."""
+NOTHING_ELSEWHERE: Final[Elsewhere] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ class RoleDefiner:
     names: SearchPathReader
     notify: Notify
     actor: Actor
-    elsewhere: Elsewhere = NOTHING_ELSEWHERE
+    elsewhere: Elsewhere = field(default_factory=dict)
 
     @property
     def access(self) -> Access:
@@ -99,12 +87,19 @@ class RoleDefiner:
         _check_name(statement.name)
         if self.actor.roles.find(statement.name) is not None:
             raise SqlError("42710", f'role "{statement.name}" already exists')
-        role = Role(self.writer.new_id(), statement.name, **self._values(options))  # type: ignore[arg-type]
+        role = Role(self._new_oid(), statement.name, **self._values(options))  # type: ignore[arg-type]
         self._put(role)
         for other in self.actor.all_of(statement.within):
             self._join([role.oid], other, admin=False, grantor=self.actor.role)
         for specs, admin in ((statement.admins, True), (statement.members, False)):
             self._join(self.actor.all_of(specs), role.oid, admin=admin, grantor=self.actor.role)
+
+    def _new_oid(self) -> int:
+        """An oid that no role has, whichever database it was made in."""
+        oid = self.writer.new_id()
+        while oid in self.access.roles:
+            oid = self.writer.new_id()
+        return oid
 
     def _alter(self, statement: AlterRole) -> None:
         role = self.access.roles[self.actor.of(statement.role)]
@@ -166,9 +161,7 @@ class RoleDefiner:
         if role.superuser:
             self.actor.check_superuser("must be superuser to drop superusers")
         own = dependency_lines(replace(self.names, catalog=self.writer.catalog), role.oid)
-        if not self.elsewhere.here:
-            own = counted(own, self.access.shared.databases[FIRST_DATABASE].name)
-        lines = [*database_lines(self.access, role.oid), *own, *self.elsewhere.lines.get(role.name, ())]
+        lines = [*database_lines(self.access, role.oid), *own, *self.elsewhere.get(role.name, ())]
         if lines:
             message = f'role "{role.name}" cannot be dropped because some objects depend on it'
             raise SqlError("2BP01", message, "\n".join(lines))

@@ -95,6 +95,12 @@ class Writer:
     _arranged: int = 0
     """The number of updates that are batches of arrangements."""
 
+    @property
+    def base(self) -> Catalog:
+        """The catalog that its own changes are made to."""
+        assert self._base is not None, "a writer begins with a catalog"
+        return self._base
+
     @classmethod
     def begin(cls, engine: Engine, owner: LockOwner | None = None) -> Writer:
         """A writer of one statement that commits by itself. Raises BlockedError."""

@@ -39,16 +39,17 @@ from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
 from sql.parse import StatementText
-from sql.session.databases import define_shared, is_shared, run_elsewhere, settle
+from sql.session.databases import define_shared, is_shared, prepare_shared, run_whole
 from sql.session.preparing import prepare_over
 from sql.session.reads import Reads
 from sql.session.request import Request
+from sql.session.settling import settle
 from sql.session.state import SessionState
 from sql.session.writes import Writes
 from sql.statements import definitions
 from sql.statements.comments import Comment
 from sql.statements.connections import CreateSource, SetPaused
-from sql.statements.databases import DatabaseStatement
+from sql.statements.databases import DatabaseStatement, WholeDatabase
 from sql.statements.partitions import Attach, Detach
 from sql.statements.policies import PolicyStatement
 from sql.statements.rename import Renaming
@@ -87,8 +88,10 @@ class Definitions:
     async def _run(
         self, statement: definitions.Definition, prepared: Prepared, request: Request, notify: Notify
     ) -> Result:
-        if (tag := await run_elsewhere(self._session, statement, notify)) is not None:
-            return CommandResult(tag)
+        if isinstance(statement, WholeDatabase):
+            return CommandResult(await run_whole(self._session, statement, notify))
+        if is_shared(statement):
+            await prepare_shared(self._session, statement)
         transaction = self._session.running
         if isinstance(statement, definitions.CreateView) and statement.materialized:
             replaces = _replaces(statement, transaction.catalog)

@@ -9,7 +9,7 @@ from sql.coordination.transaction import Extent, Transaction
 from sql.engine.clock import timestamp_now
 from sql.engine.writer import Writer
 from sql.session.modes import set_modes
-from sql.session.settling import settle
+from sql.session.settling import settle, share
 from sql.session.state import SessionState
 from sql.settings.settings import MODES
 from sql.statements.results import CommandResult
@@ -130,6 +130,7 @@ async def _commit(session: SessionState, transaction: Transaction) -> None:
         raise error
     session.ending = transaction
     try:
+        await share(session, transaction)
         await transaction.commit()
         await settle(session)
     finally:

@@ -19,7 +19,7 @@ class Databases(Server):
     cluster: Cluster
 
     def __init__(self, folder: Path, tuning: Tuning | None = None) -> None:
-        super().__init__(folder, tuning=tuning)
+        super().__init__(folder, tuning=tuning, patience=60)
 
     async def _open(self) -> Coordinator:
         self.cluster = await Cluster.open(Opening(self.folder, self.memory, tuning=self.tuning))

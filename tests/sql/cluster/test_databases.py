@@ -301,27 +301,58 @@ def test_altering(databases: Databases) -> None:
         client.run("DROP DATABASE changed")
 
 
-def test_a_transaction_of_the_first_database_may_change_what_is_shared(databases: Databases) -> None:
-    with within(databases) as client, within(databases, "one") as one:
+@pytest.mark.parametrize("name", ["postgres", "one"])
+def test_transactions_may_change_what_is_shared(databases: Databases, name: str) -> None:
+    with within(databases, name) as client, within(databases, "two") as two, within(databases) as first:
         client.run("BEGIN")
         client.run("ALTER DATABASE two CONNECTION LIMIT 7")
         client.run("CREATE ROLE passing")
         client.run("ROLLBACK")
-        assert one.rows("SELECT datconnlimit FROM pg_database WHERE datname = 'two'") == [("-1",)]
+        for other in (first, two):
+            assert other.rows("SELECT datconnlimit FROM pg_database WHERE datname = 'two'") == [("-1",)]
         client.run("BEGIN")
         client.run("ALTER DATABASE two CONNECTION LIMIT 7")
         client.run("CREATE ROLE staying")
+        client.run("SAVEPOINT s")
+        client.run("CREATE ROLE passing")
+        client.run("GRANT staying TO passing")
+        client.run("ROLLBACK TO s")
+        client.run("CREATE TABLE stayed (a int)")
+        client.run("ALTER TABLE stayed OWNER TO staying")
+        client.run("GRANT CONNECT ON DATABASE two TO staying")
         client.run("COMMIT")
-        assert one.rows("SELECT datconnlimit FROM pg_database WHERE datname = 'two'") == [("7",)]
-        assert one.rows("SELECT count(*) FROM pg_roles WHERE rolname IN ('passing', 'staying')") == [("1",)]
-        one.run("BEGIN")
-        error = one.error("DROP ROLE staying")
-        assert (error.sqlstate, error.hint) == (
-            "0A000", 'Run it outside of a transaction block, or connected to database "postgres".'
-        )  # fmt: skip
-        one.run("ROLLBACK")
-        one.run("DROP ROLE staying")
+        for other in (first, two):
+            assert other.rows("SELECT datconnlimit FROM pg_database WHERE datname = 'two'") == [("7",)]
+            assert other.rows("SELECT rolname FROM pg_roles WHERE rolname IN ('passing', 'staying')") == [("staying",)]
+        client.run("DROP TABLE stayed; REVOKE CONNECT ON DATABASE two FROM staying; DROP ROLE staying")
         client.run("ALTER DATABASE two CONNECTION LIMIT -1")
+        assert first.state("SET ROLE staying") == "22023"
+
+
+def test_transactions_that_change_the_same(databases: Databases) -> None:
+    with within(databases, "one") as one, within(databases, "two") as two:
+        one.run("BEGIN")
+        one.run("CREATE ROLE fought_over")
+        two.run("CREATE ROLE fought_over")
+        assert one.state("COMMIT") == "40001"
+        one.run("BEGIN")
+        one.run("CREATE ROLE another")
+        two.run("CREATE ROLE a_third")
+        one.run("COMMIT")
+        assert two.rows("SELECT count(*) FROM pg_roles WHERE rolname IN ('another', 'a_third')") == [("2",)]
+        for role in ("another", "a_third", "fought_over"):
+            one.run(f"DROP ROLE {role}")
+
+
+def test_functions_change_it_in_the_first_only(databases: Databases) -> None:
+    with within(databases) as client, within(databases, "one") as one:
+        for each in (client, one):
+            each.run("CREATE PROCEDURE makes() LANGUAGE plpgsql AS 'BEGIN CREATE ROLE by_function; END'")
+        assert one.state("CALL makes()") == "0A000"
+        client.run("CALL makes()")
+        one.run("SET ROLE by_function")
+        one.run("RESET ROLE")
+        client.run("DROP ROLE by_function")
 
 
 def test_what_is_shown_of_others(databases: Databases) -> None:

@@ -215,7 +215,7 @@ def around(owner, name):
     setattr(owner, name, hooked)
 for name in ("make", "copy", "remove"):
     around(folders.Folders, name)
-for name in ("change", "_close", "_copy"):
+for name in ("_change", "_close", "_copy"):
     around(cluster.Cluster, name)
 for name in ("insert_database", "remove_database"):
     around(cluster, name)

@@ -76,8 +76,8 @@ def test_what_keeps_a_role(clients: Clients) -> None:
     message = 'role "owner" cannot be dropped because some objects depend on it'
     lines = {
         first: "privileges for database one\nprivileges for table here\n2 objects in database one",
-        one: "privileges for database one\n1 object in database postgres\nowner of table owned\n"
-             "privileges for table also",
+        one: "privileges for database one\nowner of table owned\nprivileges for table also\n"
+             "1 object in database postgres",
         two: "privileges for database one\n1 object in database postgres\n2 objects in database one",
     }  # fmt: skip
     for client, detail in lines.items():
