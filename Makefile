@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz beside blocks checked joins proctime aggregates priorities laws extremes isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz wire beside blocks checked joins proctime aggregates priorities laws extremes isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -66,6 +66,11 @@ clients: $(VENV)/test.done .venv-clients/done
 # Random statements over the whole grammar: none fails internally, ends a session or hangs.
 fuzz: $(VENV)/test.done
 	$(PY) -m tests.programs.fuzz --count $(or $(COUNT),1000000) --seed $(or $(SEED),0)
+
+# Random messages, right ones and damaged: without sockets, then over sockets.
+wire: $(VENV)/test.done
+	$(PY) -m tests.programs.wire_fuzz --messages $(or $(COUNT),1000000) --seed $(or $(SEED),0)
+	$(PY) -m tests.programs.wire_fuzz --messages $(or $(SOCKETS),100000) --seed $(or $(SEED),0) --sockets
 
 # Random queries and histories beside a PostgreSQL with a database of collation C, which is emptied.
 beside: $(VENV)/test.done

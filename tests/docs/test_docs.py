@@ -45,7 +45,15 @@ def differences(
     workers.use(WORKERS.get(str(page.relative_to(ROOT)), 1))
     out = folder / "out"
     (out / "arriving").mkdir(parents=True)
-    server = Server(folder / "data", (ROOT / "docs" / "data", out), True, places=(str(out),), spark=spark, lent=lent)
+    server = Server(
+        folder / "data",
+        (ROOT / "docs" / "data", out),
+        True,
+        places=(str(out),),
+        spark=spark,
+        lent=lent,
+        hosts=("lake",),
+    )
     server.run(begin(server))
     try:
         return [(step, real) for step, real, agrees in play(page, server, patience) if not agrees]

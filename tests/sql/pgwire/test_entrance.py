@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 import ssl
 from dataclasses import dataclass, field
@@ -261,6 +263,10 @@ class Guesser:
                 return front.Password(self.replayed).encode()
             case "query":
                 return front.Query("SELECT 1").encode()
+            case "parse":
+                return front.Parse("", "SELECT 1").encode()
+            case "bind":
+                return front.Bind("", "", (), (), ()).encode() + front.Execute("", 0).encode()
             case "sync":
                 return front.Sync().encode()
             case "terminate":
@@ -283,8 +289,8 @@ class Guesser:
         return self.driven.admitted is not None
 
 
-KINDS = ["startup", "other", "ssl", "gss", "initial", "empty", "plus", "first", "final", "replayed", "query", "sync",
-         "terminate", "cancel", "bytes"]  # fmt: skip
+KINDS = ["startup", "other", "ssl", "gss", "initial", "empty", "plus", "first", "final", "replayed", "query", "parse",
+         "bind", "sync", "terminate", "cancel", "bytes"]  # fmt: skip
 
 
 @pytest.mark.parametrize("knows", [False, True])
@@ -310,6 +316,30 @@ def test_ten_thousand_orders_of_messages(gate: Gate, knows: bool) -> None:
         gate.delays.passed(("nobody", "10.1.2.3"))
     assert (admitted > 1000) is knows
     assert ends == set(KINDS)
+
+
+def test_every_short_order_of_messages(gate: Gate) -> None:
+    """All orders of up to three messages, and of four that begin as a login does: only the right ones let in."""
+    choice, tried = random.Random(3), 0
+    orders = [o for n in (1, 2, 3) for o in itertools.product(KINDS, repeat=n)]
+    likely = ("initial", "empty", "first", "final", "ssl", "query")
+    orders += [("startup", *o) for o in itertools.product(likely, repeat=3)]
+    for order in orders:
+        guesser = Guesser(gate, choice, True, b"c=biws,r=x,p=")
+        for kind in order:
+            if guesser.driven.protocol.phase is Phase.ENDED or guesser.driven.cancelled:
+                break
+            guesser.order.append(kind)
+            with contextlib.suppress(SqlError):
+                guesser.driven.send(guesser.message(kind))
+        proper = tuple(kind for kind in guesser.order if kind not in ("ssl", "gss"))
+        right = proper[:3] == ("startup", "initial", "final") or proper == ("startup", "empty", "first", "final")
+        assert (guesser.driven.admitted is not None) is right, order
+        assert guesser.driven.protocol.pending < 500
+        gate.delays.passed(("ann", "10.1.2.3"))
+        gate.delays.passed(("nobody", "10.1.2.3"))
+        tried += 1
+    assert tried > 5000
 
 
 def test_too_many_guesses_are_refused_at_once(gate: Gate) -> None:
