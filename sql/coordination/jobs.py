@@ -35,6 +35,8 @@ class Jobs:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.waits = Waits(engine)
+        self.exported: dict[str, Published] = {}
+        """The snapshots that transactions have exported, by their names, until they end (pg_export_snapshot)."""
         self._loop = asyncio.get_running_loop()
         self._thread = EngineThread(
             self._loop, engine.flush, engine.dataflow.cancel, self._answered, engine.dataflow.budget

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeVar
 
-from ivm.errors import SqlError
+from ivm.errors import SqlError, unsupported
 from ivm.stops import movable
 from sql.catalog.catalog import Catalog
 from sql.catalog.databases import FIRST_DATABASE, Shared
@@ -120,6 +120,34 @@ class Transaction:
         if self._own is None:
             self._own = await self._run(lambda writer: writer.snapshot())
         return self._own
+
+    def export(self) -> str:
+        """Let other transactions read this one's snapshot until it ends: the snapshot's name. Raises 0A000, 25001."""
+        if self.savepoints:
+            raise SqlError("25001", "cannot export a snapshot from a subtransaction")
+        if self.writer is not None:
+            raise unsupported("pg_export_snapshot() in a transaction that has written")
+        found = self._base or self.jobs.engine.published
+        if not self.fresh:
+            self._base = found
+        exported, number = self.jobs.exported, 1
+        while (name := f"{found.epoch:08X}-{number:08X}-1") in exported:
+            number += 1
+        exported[name] = found
+        self.afterwards.append(lambda: exported.pop(name, None))
+        return name
+
+    def import_snapshot(self, name: str) -> None:
+        """SET TRANSACTION SNAPSHOT. Raises 0A000, 22023, 25001."""
+        if self.queried or self.has_read or self.savepoints:
+            raise SqlError("25001", "SET TRANSACTION SNAPSHOT must be called before any query")
+        if self.fresh:
+            needed = "isolation level SERIALIZABLE or REPEATABLE READ"
+            raise SqlError("0A000", f"a snapshot-importing transaction must have {needed}")
+        found = self.jobs.exported.get(name)
+        if found is None:
+            raise SqlError("22023", f'invalid snapshot identifier: "{name}"')
+        self._base = found
 
     def begin_statement(self) -> None:
         """The next statement begins: unless the transaction reads one snapshot, it takes a new one."""

@@ -16,6 +16,7 @@ from sql.session.state import SessionState
 from sql.statements.results import CommandResult, Notice, Result
 from sql.statements.statements import (
     Deallocate,
+    ImportSnapshot,
     Listen,
     NoOperation,
     Notify,
@@ -25,7 +26,7 @@ from sql.statements.statements import (
     Show,
 )
 
-Control = SetVariable | SetTransaction | Show | Prepare | Deallocate | Listen | Notify | NoOperation
+Control = SetVariable | SetTransaction | ImportSnapshot | Show | Prepare | Deallocate | Listen | Notify | NoOperation
 
 
 def run_control(session: SessionState, statement: Control) -> Result:
@@ -33,6 +34,8 @@ def run_control(session: SessionState, statement: Control) -> Result:
     match statement:
         case SetVariable():
             return _set(session, statement)
+        case ImportSnapshot():
+            return _import_snapshot(session, statement)
         case SetTransaction():
             return _set_transaction(session, statement)
         case Show():
@@ -75,6 +78,13 @@ def _set_transaction(session: SessionState, statement: SetTransaction) -> Comman
     if not session.in_any_block:
         session.notice("SET TRANSACTION can only be used in transaction blocks", "WARNING", "25P01")
     set_modes(session, statement.modes)
+    return CommandResult("SET")
+
+
+def _import_snapshot(session: SessionState, statement: ImportSnapshot) -> CommandResult:
+    if session.transaction is None or not session.in_any_block:
+        raise SqlError("25P01", "SET TRANSACTION SNAPSHOT can only be used in transaction blocks")
+    session.transaction.import_snapshot(statement.name)
     return CommandResult("SET")
 
 

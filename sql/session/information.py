@@ -130,6 +130,12 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         databases = self.session.coordinator.databases
         return None if databases is None else databases.size(found.oid)
 
+    def export_snapshot(self) -> str:
+        transaction = self.session.transaction
+        if transaction is None:
+            raise unsupported("pg_export_snapshot() here")
+        return transaction.export()
+
     def copies(self) -> Sequence[CopyInfo]:
         copying = [session.copying for session in self.session.coordinator.sessions]
         return [tell() for tell in copying if tell is not None]

@@ -14,7 +14,8 @@ from sql.statements.definitions import Definition
 from sql.statements.statements import Modes, Statement
 
 _WITHOUT_SNAPSHOT: Final = (
-    bound.SetVariable, bound.SetTransaction, bound.Show, bound.Fetch, bound.Close, bound.Listen, bound.Notify,
+    bound.SetVariable, bound.SetTransaction, bound.ImportSnapshot, bound.Show,
+    bound.Fetch, bound.Close, bound.Listen, bound.Notify,
 )  # fmt: skip
 """Statements that read nothing, and so leave the modes open."""
 _BETWEEN: Final = frozenset({"or", "replace", "temp", "temporary", "unlogged", "unique", "local", "recursive"})

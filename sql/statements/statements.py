@@ -331,6 +331,13 @@ class SetTransaction:
 
 
 @dataclass(frozen=True, slots=True)
+class ImportSnapshot:
+    """SET TRANSACTION SNAPSHOT: read what another transaction reads. ``name``: as it has exported it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """``chain``: the next transaction begins at once, with the same modes."""
 
@@ -501,8 +508,9 @@ class RefreshView:
 Statement = (
     Query | Insert | Update | Delete | Merge | Compound | Truncate | Definition | CopyFrom | CreateTableFrom | CopyTo
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | PrepareTransaction | Savepoint
-    | SetVariable | SetTransaction | Show | Prepare | Execute | Deallocate | Listen | Notify | Declare | Fetch | Close
-    | Discard | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure | Lock
+    | SetVariable | SetTransaction | ImportSnapshot | Show | Prepare | Execute | Deallocate | Listen | Notify
+    | Declare | Fetch | Close | Discard | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure
+    | Lock
 )  # fmt: skip
 
 

@@ -59,6 +59,16 @@ def test_an_archive_restores(dsn: str, tmp_path: Path) -> None:
         other.kill()
 
 
+def test_several_connections_dump_and_restore(dsn: str, program: Program, tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    dump(dsn, "-Fd", "-j", "4", "-f", str(folder))
+    to = program.database("in_parts")
+    command = ["pg_restore", "-j", "4", "--exit-on-error", "-d", to, str(folder)]
+    done = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert dump(to) == dump(dsn)
+
+
 def test_options(dsn: str) -> None:
     for options in (["--inserts"], ["--clean", "--if-exists"], ["-t", "shop.customer"], ["-s", "-O"], ["-a"]):
         assert "PostgreSQL database dump complete" in dump(dsn, *options)

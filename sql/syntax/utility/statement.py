@@ -312,6 +312,8 @@ class StatementGrammar(AlterGrammar):
             return self._set_constraints()
         if self.accept("session", "characteristics", "as", "transaction"):
             return bound.SetTransaction(self._modes(), session=True)
+        if self.accept("transaction", "snapshot"):
+            return bound.ImportSnapshot(self.string())
         if self.accept("transaction"):
             return bound.SetTransaction(self._modes())
         local = self.accept("local")

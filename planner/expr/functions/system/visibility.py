@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivm.words import BOOL, OID, REGCLASS
+from ivm.words import BOOL, OID, REGCLASS, TEXT
 from planner.expr.functions.table import CallSite, per_value, session_of
 
 
@@ -14,6 +14,11 @@ def pg_table_is_visible(site: CallSite, oid: int) -> bool | None:
 @per_value("pg_my_temp_schema", (), OID, volatility="stable", needs_site=True)
 def pg_my_temp_schema(site: CallSite) -> int:
     return session_of(site).temporary_schema()
+
+
+@per_value("pg_export_snapshot", (), TEXT, volatility="volatile", needs_site=True)
+def pg_export_snapshot(site: CallSite) -> str:
+    return session_of(site).export_snapshot()
 
 
 @per_value("pg_is_other_temp_schema", (OID,), BOOL, volatility="stable", needs_site=True)
