@@ -77,6 +77,7 @@ def _client(run: Run, program: Program, seed: int) -> None:
     rnd = random.Random(seed)
     with psycopg.connect(program.dsn, autocommit=True) as connection:
         connection.execute(f"SET default_transaction_isolation = '{run.level}'")  # type: ignore[call-overload]
+        connection.execute("SET statement_timeout = '2min'")  # somebody whom nobody wakes is found, too
         while run.going:
             recorded = Recorded(time.monotonic())
             try:
