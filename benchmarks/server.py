@@ -71,6 +71,11 @@ def started(flags: Sequence[str] = ()) -> Iterator[Running]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def port_of(dsn: str) -> int:
+    """The port in a connection string."""
+    return int(psycopg.conninfo.conninfo_to_dict(dsn)["port"] or 0)
+
+
 def copy_in(connection: psycopg.Connection, table: str, rows: Sequence[Sequence[Any]]) -> float:
     """COPY rows as text; seconds."""
     data = "".join("\t".join(map(str, row)) + "\n" for row in rows).encode()

@@ -95,7 +95,7 @@ class Coordinator:
         """All of the server's; None if this one is alone."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
-        self.followers = Followers(engine)
+        self.followers = Followers(engine, lambda: self.jobs.pending > 0)
         self.spark = SharedSpark(engine, spark)
         self.hydrators = Hydrators(self.jobs)
         self.refills = Refills(self.jobs, self.hydrators, self.readers)

@@ -29,6 +29,9 @@ Follower = Callable[[Delta, Published, Published], None]
 """Called on the event loop with changes, and the published states before and after them."""
 SLICE_SECONDS: Final = 0.0005
 """How long followers are told before others have their turn. A client takes some 10 µs."""
+AGAIN_SECONDS: Final = 0.0005
+MOST_BUSY_SECONDS: Final = 0.004
+"""How long a round waits, between two slices, for the engine to be idle."""
 MOST_FORMS: Final = 10_000
 """How many forms are known by number before numbering begins anew; those who listen keep theirs."""
 
@@ -99,8 +102,10 @@ class _Round:
 class Followers:
     """Made on the event loop."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, busy: Callable[[], bool] = lambda: False) -> None:
+        """``busy``: whether other clients wait for the engine, which then has the processor to itself for a while."""
+        self._engine, self._busy = engine, busy
+        self._left_off = 0.0
         self._loop = asyncio.get_running_loop()
         self._followers: dict[Follower, _Told] = {}
         self._groups: deque[tuple[Delta, Published]] = deque()
@@ -144,6 +149,12 @@ class Followers:
         if self._round is None:
             self._go_on()
 
+    def _resume(self) -> None:
+        if self._busy() and perf_counter() < self._left_off + MOST_BUSY_SECONDS:
+            self._loop.call_later(AGAIN_SECONDS, self._resume)
+        else:
+            self._go_on()
+
     def _go_on(self) -> None:
         """Tell followers until the slice of time is over, then leave the rest to the next turn of the event loop."""
         until = perf_counter() + SLICE_SECONDS
@@ -157,7 +168,8 @@ class Followers:
                 except Exception:
                     log.exception("a follower of changes failed")
                 if perf_counter() > until:
-                    self._loop.call_soon(self._go_on)
+                    self._left_off = perf_counter()
+                    self._loop.call_soon(self._resume)
                     return
             self._round = None
 

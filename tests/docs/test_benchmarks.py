@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import demand, report, rivals, spark_hydration, wide
+from benchmarks import crowd, demand, point_reads, report, rivals, spark_hydration, wide
 from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
-from benchmarks.server import server
+from benchmarks.server import port_of, server
 from benchmarks.svg import draw
 from ivm.kernels.warm import warm
 
@@ -53,6 +53,13 @@ def test_wire() -> None:
     assert [row.case for row in run.rows] == ["load", "batch 1", "batch 100"]
     assert all(row.right for row in run.rows[1:])
     assert any("here" in name for row in run.rows for name in row.rivals)
+
+
+def test_many_clients() -> None:
+    """What subscribers and readers got is checked where it is measured."""
+    with server() as dsn:
+        assert len(crowd.measure(port_of(dsn), 20, 20, 5, 5.0, 1.0)) > 3
+        assert len(point_reads.measure(port_of(dsn), 4, 0.5, rows=1000)) > 4
 
 
 def test_demand() -> None:
