@@ -56,6 +56,12 @@ class AdvisoryLocks:
                 del self._held[key]
             return True
 
+    def all(self) -> list[tuple[int, Key, bool]]:
+        """Who holds what: backend ids, keys, and whether shared. A lock that is held several times comes once."""
+        with self._guard:
+            found = ((h.backend, key, h.shared) for key, holds in self._held.items() for h in holds)
+            return list(dict.fromkeys(found))
+
     def release(self, backend: int, transaction: bool) -> None:
         """Release all locks that the session took for itself, or (``transaction``) for its transaction."""
         if not self._held:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from ivm.errors import SqlError
 from sql.engine.engine import Engine
-from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Target, whole_of
+from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, whole_of
 
 T = TypeVar("T")
 
@@ -78,6 +78,10 @@ class Waits:
         """The sessions that the one with this number waits for. May be called on any thread."""
         found = [w for owner, w in tuple(self._waiting.items()) if owner.backend == backend]
         return sorted({holder.backend for waiting in found for holder in self._before(waiting)})
+
+    def waited_for(self) -> list[tuple[LockOwner, Target, Strength]]:
+        """Who waits for what. May be called on any thread."""
+        return [(o, w.target, w.blocked.strength) for o, w in tuple(self._waiting.items()) if not w.woken.done()]
 
     async def _wait(self, blocked: BlockedError, owner: LockOwner, patience: int, first: bool) -> None:
         if not self._is_held(blocked):

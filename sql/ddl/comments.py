@@ -16,6 +16,8 @@ from sql.ddl.indexes import index_named
 from sql.engine.writer import Writer
 from sql.statements.comments import Comment
 
+_PUBLIC: Final = (NAMESPACE, 2200, 0)
+"""Schema public: it has a comment from the start, which an empty one hides."""
 BUILT_IN: Final = {
     "tablespace": ("pg_default", "pg_global"), "extension": ("plpgsql",),
     "language": ("internal", "c", "sql", "plpgsql"),
@@ -28,8 +30,8 @@ def comment_on(writer: Writer, names: SearchPathReader, statement: Comment) -> N
     key = _object(names, statement)
     comments = {**living(writer.catalog)}
     comments.pop(key, None)
-    if statement.text is not None:
-        comments[key] = statement.text
+    if statement.text or key == _PUBLIC:
+        comments[key] = statement.text or ""
     writer.catalog = replace(writer.catalog, comments=comments, version=writer.engine.next_version())
 
 

@@ -104,6 +104,10 @@ class RowLocks:
         """Who holds anything in a table. May be called on any thread."""
         return list(self._present.get(table, ()))
 
+    def tables(self) -> list[tuple[int, LockOwner]]:
+        """The tables that anybody holds anything in, with those who do. May be called on any thread."""
+        return [(table, owner) for table in list(self._present) for owner in self.present(table)]
+
     def strength(self, owner: LockOwner, target: Target) -> Strength | None:
         """What the owner holds of a target. May be called on any thread."""
         return self._held.get(target, {}).get(owner)
@@ -111,6 +115,10 @@ class RowLocks:
     def is_in(self, owner: LockOwner, target: Target) -> bool:
         """Whether the owner holds a target, or for ``whole(table)`` anything in it. May be called on any thread."""
         return owner in (self._present.get(target[0], {}) if target == whole(target[0]) else self._held.get(target, {}))
+
+    def holding(self, target: Target) -> list[tuple[LockOwner, Strength]]:
+        """Who holds a target. May be called on any thread."""
+        return list(self._held.get(target, {}).items())
 
     def holders(self, owner: LockOwner, target: Target, strength: Strength) -> list[LockOwner]:
         """The other transactions whose locks on the target conflict. May be called on any thread."""

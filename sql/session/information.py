@@ -25,11 +25,12 @@ from sql.session.own_relations import own_rows
 from sql.session.read_points import ReadPoint, present
 from sql.session.rights import check_signal
 from sql.session.sequences import SequenceFunctions
+from sql.session.shown_locks import locks
 from sql.session.state import SessionState
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
 from sql.system.own import OWN_RELATIONS
-from sql.system.state import CopyInfo, CursorInfo, HbaLine, SessionInfo, StatementInfo
+from sql.system.state import CopyInfo, CursorInfo, HbaLine, LockInfo, SessionInfo, StatementInfo
 from storage.dictionary import Dictionary
 from storage.types.codec import encode
 from storage.types.text_style import TextStyle
@@ -135,6 +136,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         if transaction is None:
             raise unsupported("pg_export_snapshot() here")
         return transaction.export()
+
+    def locks(self) -> Sequence[LockInfo]:
+        return tuple(locks(self.session.coordinator, self.catalog.access.database))
 
     def copies(self) -> Sequence[CopyInfo]:
         copying = [session.copying for session in self.session.coordinator.sessions]

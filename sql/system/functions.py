@@ -263,7 +263,7 @@ class SystemFunctions:
         places = [*CATALOGS.values()] if catalog is None else [system_oid(catalog)]
         for place in places:
             if (place, oid, number) in comments:
-                return comments[place, oid, number]
+                return comments[place, oid, number] or None
             if not number and (place, oid) in builtin:
                 return builtin[place, oid]
         return None

@@ -79,6 +79,18 @@ def pg_settings(state: SystemState, row: Row) -> Iterator[Datums]:
         )  # fmt: skip
 
 
+def pg_locks(state: SystemState, row: Row) -> Iterator[Datums]:
+    """Locks of tables and the database, and those of rows that somebody waits for. A row has no place to name it by."""
+    oids = {r.id: r.oid for r in state.relations()}
+    for lock in state.locks():
+        class_, object_, part = lock.numbers or (None, None, None)
+        yield row(
+            locktype=lock.kind, database=state.roles.access.database, relation=oids.get(lock.relation),
+            classid=class_, objid=object_, objsubid=part, pid=lock.backend_id, mode=lock.mode, granted=lock.granted,
+            fastpath=False,
+        )  # fmt: skip
+
+
 def pg_stat_activity(state: SystemState, row: Row) -> Iterator[Datums]:
     for session in state.sessions():
         who = {
@@ -215,10 +227,12 @@ def pg_timezone_abbrevs(state: SystemState, row: Row) -> Iterator[Datums]:
 
 
 def pg_description(state: SystemState, row: Row) -> Iterator[Datums]:
+    own = state.comments()
     for (catalog, oid), text in descriptions().items():
-        yield row(objoid=oid, classoid=catalog, description=text)
-    for (catalog, oid, number), text in state.comments().items():
-        if catalog != access.DATABASE:
+        if (catalog, oid, 0) not in own:
+            yield row(objoid=oid, classoid=catalog, description=text)
+    for (catalog, oid, number), text in own.items():
+        if text and catalog != access.DATABASE:
             yield row(objoid=oid, classoid=catalog, objsubid=number, description=text)
 
 

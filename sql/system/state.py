@@ -105,6 +105,19 @@ class CopyInfo:
     skipped: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class LockInfo:
+    """A lock that a session holds or waits for (not ``granted``). ``kind``: pg_locks.locktype. ``relation``: the id of
+    the table; ``numbers``: classid, objid and objsubid of another object."""
+
+    kind: str
+    backend_id: int
+    mode: str
+    granted: bool = True
+    relation: int = 0
+    numbers: tuple[int, int, int] | None = None
+
+
 class SystemState(Protocol):
     """The input of the system relations' rows: one catalog, and the current session. ``sql.session.session`` implements
     it."""
@@ -172,6 +185,7 @@ class SystemState(Protocol):
         ...
 
     def copies(self) -> Sequence[CopyInfo]: ...
+    def locks(self) -> Sequence[LockInfo]: ...
     def cursors(self) -> Sequence[CursorInfo]: ...
     def prepared_statements(self) -> Sequence[StatementInfo]: ...
     def sequence_state(self, relation: Relation) -> tuple[int, int, bool]:

@@ -499,11 +499,11 @@ class StatementGrammar(AlterGrammar):
         names = tuple(self.listed(lambda: self.only_table(self.accept("only"))))
         mode = "access exclusive"
         if self.accept("in"):
-            words = []
-            while not self.is_word("mode") and not self.at_end():
-                words.append(self.label())
-            self.expect("mode")
-            mode = " ".join(words)
-        if mode not in LOCK_MODES:
-            raise self.error()
+            mode = ""
+            while mode not in LOCK_MODES or not self.is_word("mode"):
+                mode = f"{mode} {self.token.value}".strip()
+                if self.at_end() or not any(known == mode or known.startswith(f"{mode} ") for known in LOCK_MODES):
+                    raise self.error()
+                self.advance()
+            self.advance()
         return nodes_statements.LockStatement(names, mode, self.accept("nowait"))

@@ -111,3 +111,16 @@ def test_comments_follow_columns_and_last(tmp_path: Path) -> None:
     client.run("DROP TABLE t")
     assert client.rows(own) == []
     server.close()
+
+
+def test_the_comment_of_schema_public_goes_too(server: Server) -> None:
+    client = server.client()
+    shown = "SELECT obj_description('public'::regnamespace, 'pg_namespace')"
+    listed = "SELECT description FROM pg_description WHERE objoid = 'public'::regnamespace AND objsubid = 0"
+    assert client.rows(shown) == client.rows(listed) == [("standard public schema",)]
+    client.run("COMMENT ON SCHEMA public IS 'ours'")
+    assert client.rows(shown) == client.rows(listed) == [("ours",)]
+    client.run("COMMENT ON SCHEMA public IS NULL")
+    assert client.rows(shown) == [(None,)]
+    assert client.rows(listed) == []
+    client.close()

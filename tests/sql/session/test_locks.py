@@ -387,3 +387,18 @@ def test_a_statement_costs_the_same_late_in_a_transaction(three: Clients) -> Non
     _calls(a, 20)
     few, many = _calls(a, 100), _calls(a, 400)
     assert many < 5.5 * few, (few, many)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("LOCK TABLE t IN foo MODE", 17),
+        ("LOCK TABLE t IN SHARE", 22),
+        ("LOCK TABLE t IN SHARE ROW MODE", 27),
+        ("LOCK TABLE t IN SHARE EXCLUSIVE MODE", 23),
+        ("LOCK TABLE t IN ACCESS SHARE MODE MODE", 35),
+    ],
+)
+def test_a_mistake_in_lock_is_pointed_at(client: Client, text: str, at: int) -> None:
+    error = client.error(text)
+    assert (error.sqlstate, error.position) == ("42601", at)

@@ -14,7 +14,7 @@ from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.system.functions import SystemFunctions
 from sql.system.relations import ROWS, rows, system_relations
-from sql.system.state import CopyInfo, CursorInfo, HbaLine, SessionInfo, StatementInfo, TlsInfo
+from sql.system.state import CopyInfo, CursorInfo, HbaLine, LockInfo, SessionInfo, StatementInfo, TlsInfo
 from storage.dictionary import Dictionary
 from storage.types import codec
 from storage.types.text_style import DEFAULT_STYLE
@@ -64,6 +64,9 @@ class State:
 
     def settings(self) -> list[tuple[str, str]]:
         return [("TimeZone", "UTC")]
+
+    def locks(self) -> list[LockInfo]:
+        return [LockInfo("relation", 7, "RowExclusiveLock", relation=TABLE.id)]
 
     def cursors(self) -> list[CursorInfo]:
         return []
