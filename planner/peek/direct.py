@@ -26,6 +26,7 @@ from ivm.graph import (
 from ivm.operators.linear import set_apart
 from ivm.rows import Words
 from ivm.specs import inputs
+from ivm.stops import poll
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
@@ -145,6 +146,7 @@ class _Direct:
 
     def rows(self, number: NodeId) -> Counted:
         if number not in self.known:
+            poll()
             self.known[number] = self._compute(number, self.plan.nodes[number])
         return self.known[number]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
+from ivm.stops import poll
 from ivm.words import ColumnType
 from planner.expr.context import Context
 from sql.bind.exclusion import Exclusion
@@ -269,7 +270,11 @@ class RowChanger:
         """Positions of the rows to change: each stored row once, however often the source has it."""
         if len(old) < 2:
             return np.arange(len(old))
+        poll()
+        if len(table.primary_key) == 1 and len(np.unique(old[:, table.primary_key[0]])) == len(old):
+            return np.arange(len(old))
         _, first, place, counts = np.unique(old, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        poll()
         if len(first) == len(old):
             return np.arange(len(old))
         if table.primary_key:

@@ -20,6 +20,8 @@ Run = Callable[[RowBatch], Vector]
 _MEMO_LIMIT: Final = 1 << 16
 _BLOCK: Final = 1024
 """Rows whose arguments are decoded together: each gets a copy of a value that all share."""
+_SLICE: Final = 1 << 14
+"""Rows between two looks at whether the work is to end."""
 _SIZED: Final = (str, bytes, tuple)
 _LONG: Final = 20_000
 """What is longer is not worked on by the event loop's thread."""
@@ -146,11 +148,26 @@ def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
 
 def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
     """Results through a memo, which maps each distinct row of arguments to its word, None (NULL) or error."""
-    keys = _row_keys(vectors, site.count)
     if site.count == 1:
-        known = memo.get(keys[0], _ABSENT)
+        known = memo.get(_row_keys(vectors, 1)[0], _ABSENT)
         if known is not _ABSENT and not isinstance(known, SqlError):
             return Vector(np.array([known or 0], np.int64), None if known is not None else np.ones(1, np.bool_))
+    if site.count <= _SLICE:
+        return _collect(site, _remembered(function, site, vectors, site.count, memo))
+    parts = []
+    for at in range(0, site.count, _SLICE):
+        poll()
+        rows = slice(at, at + _SLICE)
+        part = [Vector(v.words[rows], None if v.nulls is None else v.nulls[rows]) for v in vectors]
+        parts.append(_collect(site, _remembered(function, site, part, min(_SLICE, site.count - at), memo), at))
+    nulls = [np.zeros(len(p.words), np.bool_) if p.nulls is None else p.nulls for p in parts]
+    return with_nulls(np.concatenate([p.words for p in parts]), np.concatenate(nulls))
+
+
+def _remembered(
+    function: Function, site: CallSite, vectors: list[Vector], count: int, memo: dict[Hashable, Any]
+) -> list[int | SqlError | None]:
+    keys = _row_keys(vectors, count)
     # another thread may clear the memo at any time: each key is read once
     results = [memo.get(key, _ABSENT) for key in keys]
     missing: dict[Hashable, int] = {}
@@ -165,7 +182,7 @@ def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], me
             memo.clear()
         if len(found) <= _MEMO_LIMIT:
             memo.update(found)
-    return _collect(site, results)
+    return results
 
 
 def _pick(vector: Vector, rows: Words) -> Vector:
@@ -232,8 +249,8 @@ def _values(
     return values, errors
 
 
-def _collect(site: CallSite, results: list[int | SqlError | None]) -> Vector:
-    """Collects result words into a vector; errors fail their rows."""
+def _collect(site: CallSite, results: list[int | SqlError | None], first: int = 0) -> Vector:
+    """Collects result words into a vector; errors fail their rows, which are counted from ``first`` on."""
     try:
         return Vector(np.array(results, np.int64))
     except TypeError:
@@ -246,5 +263,5 @@ def _collect(site: CallSite, results: list[int | SqlError | None]) -> Vector:
             continue
         nulls[row] = True
         if result is not None:
-            site.fail(np.array([row]), result)
+            site.fail(np.array([first + row]), result)
     return Vector(words, nulls)

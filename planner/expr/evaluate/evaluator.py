@@ -17,6 +17,7 @@ import numpy as np
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Vector
+from ivm.stops import poll
 from ivm.words import BOOL, NUMERIC, Kind, SqlType
 from planner.expr.context import Context, SessionFunctions
 from planner.expr.evaluate.array_casts import array_cast
@@ -105,6 +106,7 @@ def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
         if count == 0:
             empty = np.zeros(0, np.int64)
             return [Vector(empty) for _ in runs], None
+        poll()
         vectors = [r(batch) for r in runs]
         return vectors, batch.failures()
 

@@ -1,0 +1,134 @@
+"""Every kind of statement ends soon after a cancel, and leaves everything as it was before it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from ivm.errors import SqlError
+from tests.support.sessions import Client, Server
+
+ROWS = 200_000
+SOON = 0.6
+"""Seconds. On a machine of one's own it is 0.1; here others run beside it."""
+SERIES = "generate_series(1, 5000000) g"
+CHANGES = {
+    "UPDATE": "UPDATE big SET a = a + 1, s = s || 'y'",
+    "UPDATE of a view's table": "UPDATE seen SET s = md5(s) || md5(a::text)",
+    "DELETE": "DELETE FROM big WHERE length(s || 'x') > 0",
+    "INSERT": "INSERT INTO big SELECT 1000000 + g, g, 'x' || g FROM generate_series(1, 2000000) g",
+    "upsert": f"INSERT INTO big SELECT g, 1, 'z' || g FROM generate_series(1, {ROWS}) g "
+    "ON CONFLICT (id) DO UPDATE SET s = big.s || 'y'",
+    "MERGE": "MERGE INTO big USING (SELECT id, s || 'm' AS s FROM big) m ON m.id = big.id "
+    "WHEN MATCHED THEN UPDATE SET s = m.s",
+    "WITH": "WITH x AS (UPDATE big SET s = s || 'y' RETURNING s) SELECT count(*) FROM x",
+    "CREATE TABLE AS": "CREATE TABLE made AS SELECT g, 'x' || g AS s FROM generate_series(1, 2000000) g",
+    "CREATE VIEW": "CREATE MATERIALIZED VIEW made AS SELECT a.id, md5(a.s || b.s) FROM big a JOIN big b USING (a)",
+    "ALTER TYPE": "ALTER TABLE big ALTER COLUMN a TYPE text USING a || 'z' || s",
+    "ADD COLUMN": "ALTER TABLE big ADD COLUMN z text DEFAULT random()::text || random()::text",
+    "ADD CHECK": "ALTER TABLE big ADD CHECK (md5(s) || md5(s || 'x') <> '')",
+    "DO of statements": "DO $$ BEGIN FOR i IN 1..1000000 LOOP UPDATE big SET a = 0 WHERE id = i; END LOOP; END $$",
+}
+QUERIES = {
+    "DO": "DO $$ DECLARE i int := 0; BEGIN WHILE true LOOP i := (i + 1) % 1000; END LOOP; END $$",
+    "an empty loop": "DO $$ BEGIN LOOP NULL; END LOOP; END $$",
+    "pg_sleep": "SELECT pg_sleep(30)",
+    "ORDER BY": f"SELECT md5(g::text) FROM {SERIES} ORDER BY 1 DESC OFFSET 4999990",
+    "GROUP BY": f"SELECT count(*) FROM (SELECT g % 1000000, sum(g) FROM {SERIES} GROUP BY 1) q",
+    "DISTINCT": f"SELECT count(DISTINCT g::text) FROM {SERIES}",
+    "a join": f"SELECT count(*) FROM {SERIES} JOIN generate_series(1, 5000000) h ON g = h",
+    "a cross join": "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b WHERE a % 7 < b % 5",
+    "a window": f"SELECT max(x) FROM (SELECT sum(g) OVER (PARTITION BY g % 10 ORDER BY g) x FROM {SERIES}) q",
+    "recursion": "WITH RECURSIVE r AS (SELECT 1 x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r",
+    "regexp": "SELECT count(*) FROM generate_series(1, 100000) g WHERE repeat('a', 10000) || g ~ '(a|aa)+$'",
+    "jsonpath": "SELECT jsonb_path_query_array(('[' || repeat('1,', 1000000) || '1]')::jsonb, '$[*] ? (@ > 2)')",
+    "numeric": "SELECT max(repeat('9', 50000)::numeric * g) FROM generate_series(1, 10000) g",
+    "LIKE": "SELECT count(*) FROM generate_series(1, 1000) g WHERE repeat('ab', 100000) || g LIKE '%b%a%c'",
+    "string_agg": f"SELECT length(string_agg(g::text, ',')) FROM {SERIES}",
+    "array_agg": f"SELECT array_length(array_agg(g), 1) FROM {SERIES}",
+    "rows": f"SELECT g, repeat('x', 50) FROM {SERIES}",
+    "sha512": "SELECT sha512(repeat('x', 5000000)::bytea || g::text::bytea) FROM generate_series(1, 1000) g",
+    "a long statement": f"SELECT count(*) FROM big WHERE {' AND '.join(f'a + {i} <> 5' for i in range(30_000))}",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("cancels"), memory=1 << 30)
+    client = server.client()
+    client.run("CREATE TABLE big (id int PRIMARY KEY, a int, s text)")
+    client.run(f"INSERT INTO big SELECT g, g % 1000, 'x' || g FROM generate_series(1, {ROWS}) g")
+    client.run("CREATE TABLE seen AS SELECT * FROM big")
+    client.run("CREATE MATERIALIZED VIEW sums AS SELECT a, count(*), max(s || 'x') FROM seen GROUP BY a")
+    yield server
+    server.close()
+
+
+def contents(client: Client) -> list[object]:
+    tables = "SELECT count(*), sum(id), sum(a), sum(length(s)) FROM "
+    names = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'big'::regclass AND attnum > 0"
+    made = "SELECT count(*) FROM pg_class WHERE relname = 'made'"
+    return [
+        client.rows(text) for text in (f"{tables} big", f"{tables} seen", "SELECT sum(count) FROM sums", names, made)
+    ]
+
+
+def cancelled(client: Client, text: str, by_timeout: bool) -> tuple[str, float]:
+    """How the statement ends, and how many seconds after the cancel."""
+    ended: list[tuple[str, float]] = []
+    wait = 0.15
+
+    def run() -> None:
+        try:
+            client.run(text)
+            ended.append(("", time.monotonic()))
+        except SqlError as error:
+            ended.append((error.sqlstate, time.monotonic()))
+
+    client.run(f"SET statement_timeout = '{wait * 1000 if by_timeout else 0:.0f}ms'")
+    thread = threading.Thread(target=run)
+    begun = time.monotonic()
+    thread.start()
+    thread.join(wait)
+    if thread.is_alive() and not by_timeout:
+        client.server.run(client.session.cancel())
+    thread.join(60)
+    client.run("RESET statement_timeout")
+    return ended[0][0], ended[0][1] - begun - wait
+
+
+@pytest.mark.parametrize("by_timeout", [False, True], ids=["cancel", "timeout"])
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_ends(client: Client, name: str, by_timeout: bool) -> None:
+    state, after = cancelled(client, QUERIES[name], by_timeout)
+    assert state in ("57014", "53200"), state
+    assert after < SOON
+    assert client.rows("SELECT 1") == [("1",)]
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_ends_and_is_undone(client: Client, name: str) -> None:
+    before = contents(client)
+    state, after = cancelled(client, CHANGES[name], by_timeout=False)
+    assert state == "57014", state
+    assert after < SOON
+    assert contents(client) == before
+
+
+@pytest.mark.parametrize("what", ["row", "table"])
+def test_a_wait_ends(server: Server, client: Client, what: str) -> None:
+    holder = server.client()
+    hold, want = {
+        "row": ("UPDATE big SET a = 0 WHERE id = 1", "UPDATE big SET a = 1 WHERE id = 1"),
+        "table": ("LOCK TABLE big", "UPDATE big SET a = 1 WHERE id = 1"),
+    }[what]
+    holder.run("BEGIN")
+    holder.run(hold)
+    state, after = cancelled(client, want, by_timeout=False)
+    assert state == "57014"
+    assert after < SOON
+    holder.run("ROLLBACK")
+    holder.close()
