@@ -27,10 +27,12 @@ from sql.coordination.followers import Listening, Written
 from sql.coordination.prepared import StaleError
 from sql.coordination.scattered_view import ScatteredView
 from sql.engine.group import Delta
+from sql.engine.guard import ParkedError
 from sql.engine.served import Served
 from sql.engine.snapshot import Published, first_of, plan_maintained
 from sql.pgwire.copy_out import frame_copy
 from sql.session.change_queue import ChangeQueue
+from sql.session.differences import InOrder, difference
 from sql.session.permits import Permit
 from sql.session.read_points import oldest_epoch, read_point_of
 from sql.session.view_errors import broken_then, in_view, standing_error
@@ -82,6 +84,9 @@ class Subscription:
         self._families: dict[int, tuple[int, ...]] = {}
         """For each table read together with its children: the children, by the table's id. It also ends when these
         change."""
+        self._left: Published | None = None
+        """The last state before the view was parked. What changes meanwhile is told once it is back."""
+        self._in_order = InOrder()
         self._hold: object = self.dictionary.generation
         """Keeps, in the dictionary, the values of the waiting changes and of those taken last."""
 
@@ -217,7 +222,18 @@ class Subscription:
             self._view.tell(partial(self._take, gone=gone))
             return
         broken = None if gone else self._error_in(published)
-        self._deliver(history, delta.epoch, failure, gone, broken, published.hold)
+        if isinstance(failure, ParkedError) and not self._temporary:
+            self._left = self._left or before
+            history, failure, broken = None, None, failure
+        elif self._left is not None and failure is None and not gone:
+            old, self._left = (self._left, self._relation), None
+            history = partial(difference, old, (published, self._relation), delta.epoch)
+        self._in_order.deliver(
+            history,
+            partial(
+                self._deliver, epoch=delta.epoch, failure=failure, gone=gone, broken=broken, hold=published.hold
+            ),
+        )  # fmt: skip
 
     def _gone(self, published: Published) -> bool:
         """Whether what it reads has been dropped or altered."""
@@ -225,9 +241,9 @@ class Subscription:
         gone = not known.keys() >= self._inputs
         return gone or any(i not in known or known[i].children != c for i, c in self._families.items())
 
-    def _replaced(self, delta: Delta, last: Published, published: Published) -> History | None:
+    def _replaced(self, delta: Delta, last: Published, published: Published) -> Callable[[], History] | None:
         """If the materialized view followed was replaced by one of the same columns: from now on that one is followed,
-        and this is the difference. Cost: the rows of both views."""
+        and this computes the difference."""
         known = published.catalog.relations
         if self._temporary or self._relation in known:
             return None
@@ -237,13 +253,9 @@ class Subscription:
         after = next((r for r in known.values() if r.oid == before.oid and r.schema == before.schema), None)
         if after is None or after.id in published.failures or after.parts:
             return None
-        old, new = last.rows(before.id, last.ordinal), published.rows(after.id, published.ordinal)
         self._relation, self._inputs = after.id, frozenset({after.id})
         self._families = families(published.catalog, self._inputs)
-        rows, times = np.concatenate([old[0], new[0]]), np.zeros(len(old[0]) + len(new[0]), np.int64)
-        both = Block.of(rows, times, np.concatenate([-old[1], new[1]]).reshape(-1, 1))
-        changed = sorted_block(both).arrays()
-        return History(changed[0], np.full(len(changed[0]), delta.epoch, np.int64), changed[2][:, 0])
+        return partial(difference, (last, before.id), (published, after.id), delta.epoch)
 
     def _error_in(self, published: Published) -> SqlError | None:
         error = None
@@ -304,7 +316,7 @@ class Subscription:
             return self._written(delta, published, write)
 
         def pushed(what: Written) -> bool:
-            return self._queue.quiet and push(what)
+            return self._queue.quiet and self._in_order.idle and push(what)
 
         followers = self._coordinator.followers
         number = followers.form((form, self._relation, self._inputs, self._ignore_errors, self.columns))

@@ -69,6 +69,8 @@ def standing_error(published: Published, relation: int, ordinal: int, dictionary
 def in_view(error: SqlError, catalog: Catalog, relation: int, role: int) -> SqlError:
     """An error with the name of its view, and a hint, as a role may know it."""
     known = catalog.by_id(relation)
+    if type(error) is not SqlError:  # ParkedError says by its type more than is shown
+        error = SqlError(error.sqlstate, error.message, error.detail, error.hint, of_row=error.of_row)
     hint = "SET ignore_view_errors = on reads the good rows."
     if known is None:  # a subscription's own query
         return replace(error, hint=error.hint or hint)

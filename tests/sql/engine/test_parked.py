@@ -95,6 +95,25 @@ def test_it_is_back_when_the_row_is_gone(server: Server, monkeypatch: pytest.Mon
         client = server.client()
 
 
+def test_a_subscription_waits_and_is_told_the_difference(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refilling, "FIRST_SECONDS", 0.1)
+    client, reader = server.client(), server.client()
+    reader.run("BEGIN; DECLARE c CURSOR FOR SUBSCRIBE paths")
+    assert sorted(row[2:] for row in reader.rows("FETCH ALL c WITH (timeout = '20s')")) == WHOLE
+    _park(server)
+    assert reader.rows("FETCH ALL c WITH (timeout = '100ms')") == []
+    (warning,) = reader.notices()
+    assert "being filled" in warning.message
+    client.run("INSERT INTO e VALUES (2, 4, 1)")
+    client.run("DELETE FROM e WHERE x = 3")
+    client.rows("SELECT * FROM paths")  # it waits
+    found = [row[1:] for row in reader.rows("FETCH ALL c WITH (timeout = '20s')")]
+    assert sorted(found) == [("1", "1", "4", "6"), ("1", "2", "4", "1")]
+    client.run("INSERT INTO e VALUES (4, 5, 1)")
+    found = [row[1:] for row in reader.rows("FETCH ALL c WITH (timeout = '20s')")]
+    assert sorted(found) == [("1", "1", "5", "7"), ("1", "2", "5", "2"), ("1", "4", "5", "1")]
+
+
 def test_it_is_down_when_filling_it_does_not_end_either(server: Server) -> None:
     client, watch = server.client(), server.coordinator.engine.watch
     watch.seconds = 1.0

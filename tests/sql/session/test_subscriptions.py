@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sql.session import subscription
+from sql.session.differences import difference
 from tests.support.sessions import Client, Row, Server
 
 INVERSE = "SELECT a, 6 / (b - 1) AS q FROM t"
@@ -89,3 +93,29 @@ def test_none_begins_on_an_error(clients: tuple[Client, Client]) -> None:
     assert follow(reader, "v") == [("1", "1", "6"), ("1", "2", None)]
     writer.run("INSERT INTO t VALUES (5, 1), (6, 2)")
     assert news(reader) == [("1", "6", "6")]
+
+
+def test_the_difference_of_a_replaced_view_is_computed_beside_the_event_loop(
+    clients: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is committed meanwhile is told after it."""
+    writer, reader = clients
+    threads, go_on = [], threading.Event()
+
+    def slowly(*args: Any) -> Any:
+        threads.append(threading.current_thread())
+        go_on.wait(20)
+        return difference(*args)
+
+    monkeypatch.setattr(subscription, "difference", slowly)
+    assert follow(reader, "v") == [("1", "1", "6"), ("1", "2", None)]
+    writer.run("BEGIN; CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a, 12 / (b - 1) AS q FROM t; COMMIT")
+    writer.run("INSERT INTO t VALUES (3, 2)")
+    assert news(reader, "200ms") == []
+    go_on.set()
+    found = news(reader)
+    while len(found) < 3:
+        found += news(reader)
+    assert sorted(found, key=repr) == [("-1", "1", "6"), ("1", "1", "12"), ("1", "3", "12")]
+    assert len(threads) == 1
+    assert threads[0] is not writer.server._thread
