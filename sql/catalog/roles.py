@@ -21,7 +21,8 @@ CHECKPOINT: Final = 4544
 @dataclass(frozen=True, slots=True)
 class Role:
     """``limit``: of its connections, -1 for none. ``valid_until``: of its password, in µs since 2000 UTC.
-    ``password``: the SCRAM-SHA-256 verifier."""
+    ``password``: the SCRAM-SHA-256 verifier. ``settings``: what its sessions begin with, by the oid of the database, 0
+    for all."""
 
     oid: int
     name: str
@@ -35,6 +36,11 @@ class Role:
     limit: int = -1
     valid_until: int | None = None
     password: str | None = None
+    settings: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+
+    def settings_in(self, database: int) -> tuple[tuple[str, str], ...]:
+        """Those for one database alone, or (0) for all."""
+        return dict(self.settings).get(database, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from sql.catalog.access import Access, database_object
 from sql.catalog.catalog import FIRST_USER_ID
 from sql.catalog.databases import FIRST_DATABASE, Database
 from sql.ddl.acting import Actor
+from sql.ddl.settings import changed_settings
 from sql.engine.writer import Writer
-from sql.settings.settings import Settings
 from sql.statements.databases import (
     AlterDatabase,
     CreateDatabase,
@@ -189,7 +189,9 @@ def alter_database(writer: Writer, actor: Actor, statement: RenameDatabase | Alt
                 raise SqlError("22023", "cannot disallow connections for current database")
             changed = replace(found, **properties)  # type: ignore[arg-type]
         case SetDatabase():
-            changed = replace(found, settings=_settings(found, statement))
+            changed = replace(
+                found, settings=changed_settings("DATABASE", found.settings, statement.setting, statement.value)
+            )
     writer.set_access(access.with_database(changed))
     return "ALTER DATABASE"
 
@@ -202,14 +204,3 @@ def check_renaming(actor: Actor, access: Access, statement: RenameDatabase) -> N
     check_absent(access, statement.new)
     if statement.name == actor.database:
         raise SqlError("0A000", "current database cannot be renamed")
-
-
-def _settings(database: Database, statement: SetDatabase) -> tuple[tuple[str, str], ...]:
-    name, value = statement.setting, statement.value
-    if name is None:
-        return ()
-    if name in ("role", "session_authorization"):
-        raise unsupported(f"ALTER DATABASE SET {name.upper()}")
-    Settings().set(name, value)
-    kept = tuple((known, old) for known, old in database.settings if known.lower() != name.lower())
-    return kept if value is None else (*kept, (name, value))

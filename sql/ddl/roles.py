@@ -15,14 +15,15 @@ from sql.catalog.roles import BOOTSTRAP_ID, DATABASE_OWNER, FIRST_ROLES, Members
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.acting import Actor
 from sql.ddl.owned import database_lines, dependency_lines
+from sql.ddl.settings import changed_settings
 from sql.engine.writer import Writer
 from sql.statements.results import Notice, Notify
-from sql.statements.roles import AlterRole, CreateRole, DropRole, GrantRole, RenameRole
+from sql.statements.roles import AlterRole, CreateRole, DropRole, GrantRole, RenameRole, SetRole
 from storage.scram import verifier
 from storage.types.text import parse_datum
 
 _MD5: Final = re.compile("md5[0-9a-f]{32}")
-RoleChange = CreateRole | AlterRole | RenameRole | DropRole | GrantRole
+RoleChange = CreateRole | AlterRole | SetRole | RenameRole | DropRole | GrantRole
 _PROTECTED: Final = (
     ("superuser", "must be superuser to create superusers"),
     ("replication", "must be superuser to create replication users"),
@@ -58,6 +59,9 @@ class RoleDefiner:
                 return "CREATE ROLE"
             case AlterRole():
                 self._alter(statement)
+                return "ALTER ROLE"
+            case SetRole():
+                self._set(statement)
                 return "ALTER ROLE"
             case RenameRole():
                 self._rename(statement)
@@ -119,6 +123,20 @@ class RoleDefiner:
             detail = "The bootstrap user must have the SUPERUSER attribute."
             raise SqlError("0A000", "permission denied to alter role", detail)
         self._put(replace(role, **self._values(options)))  # type: ignore[arg-type]
+
+    def _set(self, statement: SetRole) -> None:
+        """Raises 3D000, 42501, 0A000, and what ``changed_settings`` does."""
+        role = self.access.roles[self.actor.of(statement.role)]
+        if role.superuser:
+            self.actor.check_superuser("must be superuser to alter superusers")
+        elif not self._may_create and role.oid != self.actor.role:
+            raise SqlError("42501", "permission denied")
+        _check_own(role)
+        name = statement.database
+        database = 0 if name is None else self.actor.database_named(name, self.access).oid
+        changed = changed_settings("ROLE", role.settings_in(database), statement.setting, statement.value)
+        others = tuple((oid, kept) for oid, kept in role.settings if oid != database)
+        self._put(replace(role, settings=(*others, (database, changed)) if changed else others))
 
     def _rename(self, statement: RenameRole) -> None:
         role = self.actor.roles.role(statement.name)

@@ -81,9 +81,11 @@ class SessionState:
         self.database = database
         self.login = login(coordinator, user, database, admission)
         own = coordinator.engine.published.catalog.access
+        usual = own.shared.databases[own.database].settings
+        if (role := own.roles.get(self.login)) is not None and admission is not OWN:
+            usual = (*usual, *role.settings_in(0), *role.settings_in(own.database))
         self.settings = _starting_settings(
-            user, own.shared.databases[own.database].settings, parameters, own.is_superuser(self.login),
-            coordinator.most_sessions,
+            user, usual, parameters, own.is_superuser(self.login), coordinator.most_sessions
         )  # fmt: skip
         self.acting: list[int] = []
         """The owners of the functions with SECURITY DEFINER that are running."""
@@ -310,8 +312,8 @@ def _check_room(coordinator: Coordinator, *, superuser: bool) -> None:
 def _starting_settings(
     user: str, usual: Sequence[tuple[str, str]], parameters: dict[str, str], superuser: bool, most: int
 ) -> Settings:
-    """The settings of a new session, whose values become its defaults. ``usual``: the database's own. Unknown ones are
-    ignored."""
+    """The settings of a new session, whose values become its defaults. ``usual``: the database's own, then the role's.
+    Unknown ones are ignored."""
     settings = Settings()
     for name, value in usual:
         with suppress(SqlError):  # it was right when it was set

@@ -28,6 +28,17 @@ class AlterRole:
 
 
 @dataclass(frozen=True, slots=True)
+class SetRole:
+    """What a setting is in the role's sessions, of one ``database`` or of all. ``value`` None: RESET; of ``setting``
+    None: of all settings."""
+
+    role: RoleSpec
+    database: str | None
+    setting: str | None
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class RenameRole:
     name: str
     new: str
@@ -108,6 +119,6 @@ class ChangeOwner:
 
 
 RoleStatement = (
-    CreateRole | AlterRole | RenameRole | DropRole | GrantRole | Grant | AlterDefaults | DropOwned | ReassignOwned
-    | ChangeOwner
+    CreateRole | AlterRole | SetRole | RenameRole | DropRole | GrantRole | Grant | AlterDefaults | DropOwned
+    | ReassignOwned | ChangeOwner
 )  # fmt: skip

@@ -28,6 +28,10 @@ def _roles(state: SystemState) -> list[Role]:
     return sorted(state.roles.access.roles.values(), key=lambda r: r.oid)
 
 
+def _config(role: Role) -> tuple[str, ...] | None:
+    return tuple(f"{name}={value}" for name, value in role.settings_in(0)) or None
+
+
 def pg_authid(state: SystemState, row: Row) -> Iterator[Datums]:
     for role in _roles(state):
         yield row(rolpassword=role.password, **_shared(state, role))
@@ -35,7 +39,7 @@ def pg_authid(state: SystemState, row: Row) -> Iterator[Datums]:
 
 def pg_roles(state: SystemState, row: Row) -> Iterator[Datums]:
     for role in _roles(state):
-        yield row(rolpassword=_HIDDEN, **_shared(state, role))
+        yield row(rolpassword=_HIDDEN, rolconfig=_config(role), **_shared(state, role))
 
 
 def pg_user(state: SystemState, row: Row) -> Iterator[Datums]:
@@ -44,7 +48,7 @@ def pg_user(state: SystemState, row: Row) -> Iterator[Datums]:
             yield row(
                 usename=state.roles.name(role.oid), usesysid=role.oid, usecreatedb=role.createdb,
                 usesuper=role.superuser, userepl=role.replication, usebypassrls=role.bypassrls, passwd=_HIDDEN,
-                valuntil=role.valid_until,
+                valuntil=role.valid_until, useconfig=_config(role),
             )  # fmt: skip
 
 

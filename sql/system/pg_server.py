@@ -62,6 +62,11 @@ def pg_db_role_setting(state: SystemState, row: Row) -> Iterator[Datums]:
             yield row(
                 setdatabase=database.oid, setrole=0, setconfig=tuple(f"{n}={v}" for n, v in database.settings)
             )  # fmt: skip
+    there = {0, *(database.oid for database in databases(state))}
+    for role in state.roles.access.roles.values():
+        for oid, settings in role.settings:
+            if oid in there:
+                yield row(setdatabase=oid, setrole=role.oid, setconfig=tuple(f"{n}={v}" for n, v in settings))
 
 
 def pg_stat_database(state: SystemState, row: Row) -> Iterator[Datums]:

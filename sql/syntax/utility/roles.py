@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from sql.statements import statements as bound
+from sql.statements.databases import SetDatabase
 from sql.statements.role_spec import RoleSpec
 from sql.statements.roles import (
     AlterRole,
@@ -15,6 +18,7 @@ from sql.statements.roles import (
     ReassignOwned,
     RenameRole,
     RoleStatement,
+    SetRole,
 )
 from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.utility.role_names import role_name, role_spec, role_specs
@@ -27,8 +31,10 @@ _SWITCHES: Final = {
 _LISTS: Final = {"role": "members", "user": "members", "admin": "admins"}
 
 
-def role_statement(cursor: TokenCursor) -> RoleStatement | None:
-    """The whole statement, None if another one is next."""
+def role_statement(
+    cursor: TokenCursor, assignment: Callable[[], bound.Statement]
+) -> RoleStatement | SetDatabase | None:
+    """The whole statement, None if another one is next. ``assignment``: parses SET or RESET of a setting."""
     if cursor.is_word("drop", "owned"):
         return _drop_owned(cursor)
     if cursor.is_word("reassign", "owned"):
@@ -39,7 +45,7 @@ def role_statement(cursor: TokenCursor) -> RoleStatement | None:
         if cursor.accept("create", kind):
             return _create(cursor, kind)
         if cursor.accept("alter", kind):
-            return _alter(cursor, kind)
+            return _alter(cursor, kind, assignment)
         if cursor.accept("drop", kind):
             if_exists = cursor.accept("if", "exists")
             return DropRole(role_specs(cursor), if_exists)
@@ -76,9 +82,14 @@ def _create(cursor: TokenCursor, kind: str) -> CreateRole:
     )
 
 
-def _alter(cursor: TokenCursor, kind: str) -> RoleStatement:
+def _alter(cursor: TokenCursor, kind: str, assignment: Callable[[], bound.Statement]) -> RoleStatement | SetDatabase:
+    at = cursor.token.start
     if kind != "group" and cursor.accept("all"):
-        raise unsupported(f"ALTER {kind.upper()} ALL SET", position=cursor.token.start + 1)
+        if not cursor.accept("in", "database"):
+            hint = "ALTER DATABASE … SET does it for each database."
+            raise unsupported(f"ALTER {kind.upper()} ALL SET for all databases", hint, at + 1)
+        every = cursor.name()
+        return SetDatabase(every, *_setting(cursor, assignment))
     role = role_spec(cursor)
     if cursor.accept("rename", "to"):
         return RenameRole(role.name, role_name(cursor))
@@ -86,9 +97,9 @@ def _alter(cursor: TokenCursor, kind: str) -> RoleStatement:
         revoke = cursor.advance().value == "drop"
         cursor.expect("user")
         return GrantRole((role.name,), role_specs(cursor), revoke, alter=True)
-    if cursor.is_one_of("set", "reset") or cursor.is_word("in", "database"):
-        hint = "Set it in each session, or as a parameter of the connection."
-        raise unsupported("ALTER ROLE … SET", hint, cursor.token.start + 1)
+    if kind != "group" and (cursor.is_one_of("set", "reset") or cursor.is_word("in", "database")):
+        database = cursor.name() if cursor.accept("in", "database") else None
+        return SetRole(role, database, *_setting(cursor, assignment))
     cursor.accept("with")
     options: dict[str, object] = {}
     seen: set[str] = set()
@@ -101,6 +112,16 @@ def _alter(cursor: TokenCursor, kind: str) -> RoleStatement:
             raise SqlError("42601", "conflicting or redundant options", position=at + 1)
         seen.add(key)
     return AlterRole(role, tuple(options.items()))
+
+
+def _setting(cursor: TokenCursor, assignment: Callable[[], bound.Statement]) -> tuple[str | None, str | None]:
+    """``SET name {TO | =} value``, ``RESET name`` or ``RESET ALL``: the setting, None for all, and its value."""
+    at = cursor.token.start
+    found = assignment() if cursor.is_one_of("set", "reset") else None
+    if not isinstance(found, bound.SetVariable) or found.local:
+        raise SqlError("42601", "ALTER ROLE sets one setting", position=at + 1)
+    everything = found.name == "all" and found.value is None
+    return None if everything else found.name, found.value
 
 
 def _option(cursor: TokenCursor, options: dict[str, object]) -> str:

@@ -45,7 +45,7 @@ LOCK_MODES: Final = (
     "access exclusive",
 )  # fmt: skip
 _OWN_GRAMMARS: Final[tuple[Callable[[DefinitionGrammar], bound.Statement | None], ...]] = (
-    sink_statement, sequence_statement, connection_statement, role_statement, default_privileges, extension_statement,
+    sink_statement, sequence_statement, connection_statement, default_privileges, extension_statement,
 )  # fmt: skip
 """Those that give None if the next statement is another one."""
 
@@ -96,6 +96,9 @@ class StatementGrammar(AlterGrammar):
         database = database_statement(self, lambda: self._utility(self.token.value))
         if database is not None:
             return nodes_statements.Utility(database)
+        role = role_statement(self, lambda: self._utility(self.token.value))
+        if role is not None:
+            return nodes_statements.Utility(role)
         for grammar in _OWN_GRAMMARS:
             found = grammar(self)
             if found is not None:
@@ -110,7 +113,7 @@ class StatementGrammar(AlterGrammar):
                 return comment_statement(self)
             case "grant" | "revoke":
                 return grant_statement(self)
-            case "reassign" if (found := role_statement(self)) is not None:
+            case "reassign" if (found := role_statement(self, lambda: self._utility(word))) is not None:
                 return nodes_statements.Utility(found)
             case "copy":
                 return self.copy()
