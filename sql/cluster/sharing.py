@@ -11,23 +11,21 @@ from sql.catalog.databases import Shared
 from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.ddl.owned import dependency_lines
 from sql.engine.engine import Engine
-from sql.engine.writer import Writer
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 def adopt(engine: Engine, shared: Shared, database: int) -> None:
-    """Commit what is shared to the catalog of another database, given by its oid, unless it has the same already."""
+    """Have another database, given by its oid, take over what is shared, unless it has the same already. Raises
+    BlockedError. Cost: not that of writing its catalog, which may be large, for every role."""
     known = engine.catalog.access
     same = (known.roles, known.memberships, known.shared.databases) == (
         shared.roles, shared.memberships, shared.databases
     )  # fmt: skip
     if known.shared is shared or (same and known.database == database):
         return
-    writer = Writer.begin(engine)
-    writer.set_access(known.changed(shared=shared, database=database))
-    writer.commit()
+    engine.adopt_access(known.changed(shared=shared, database=database))
 
 
 def merged(now: Shared, before: Shared, after: Shared) -> Shared:

@@ -20,6 +20,7 @@ from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.moments import NEVER
 from ivm.rows import Words
+from sql.catalog.access import Access
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.sequences import Sequences
 from sql.catalog.stored_form import catalog_to_json
@@ -106,6 +107,13 @@ class Engine(EngineState):
         if change is not None:
             self.loads.keep({relation.oid for relation in catalog.relations.values()})
         return epoch
+
+    def adopt_access(self, access: Access) -> None:
+        """Take over who may do what, which differs only in what another database keeps. That is taken over again at
+        each start, so nothing of it is written. Raises BlockedError."""
+        self.make_room()
+        catalog = replace(self.catalog, access=access, version=self.next_version())
+        self.admit(CommitRecord(self.clock.advance(self.dataflow.moment)), catalog, [])
 
     def pass_time(self, upto: int | None = None) -> None:
         """Commit the moments that have come, up to epoch ``upto`` (None: the present): at each of them, rows of views

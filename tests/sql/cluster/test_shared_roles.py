@@ -7,6 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from ivm.errors import SqlError
+from sql.catalog.catalog import Catalog
+from sql.catalog.databases import FIRST_DATABASE
+from sql.catalog.stored_form import catalog_to_json
+from sql.engine import engine
 from tests.support.clusters import Databases
 from tests.support.sessions import Client
 
@@ -195,3 +199,22 @@ def test_no_database_changes_what_a_views_owner_sees(clients: Clients) -> None:
     one.run("REVOKE club FROM owner")
     one.run("DROP SCHEMA v CASCADE")
     first.run("DROP ROLE owner, club")
+
+
+def test_a_role_does_not_write_every_catalog(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others keep is in their memory; a change of their own writes it, and a start asks for it."""
+    first, one, _ = clients
+    written: list[int] = []
+
+    def counting(catalog: Catalog) -> bytes:
+        written.append(catalog.access.database)
+        return catalog_to_json(catalog)
+
+    monkeypatch.setattr(engine, "catalog_to_json", counting)
+    for i in range(3):
+        first.run(f"CREATE ROLE quiet_{i}")
+    assert set(written) == {FIRST_DATABASE}
+    one.run("SET ROLE quiet_2; RESET ROLE; CREATE TABLE written (a int)")
+    assert len(set(written)) == 2
+    for i in range(3):
+        one.run(f"DROP ROLE quiet_{i}")
