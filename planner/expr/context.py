@@ -83,6 +83,10 @@ class SessionFunctions(Protocol):
         """pg_my_temp_schema: the oid of the session's own schema for temporary relations, 0 before the first."""
         ...
 
+    def transaction_number(self) -> int:
+        """txid_current: the transaction's own number. Later ones have higher ones."""
+        ...
+
     def export_snapshot(self) -> str:
         """pg_export_snapshot: the name by which other transactions read what this one does. Raises 0A000, 25001."""
         ...

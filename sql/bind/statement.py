@@ -278,7 +278,7 @@ def _declare(env: Environment, tree: nodes_statements.DeclareStatement) -> bound
     if isinstance(tree.statement, nodes_statements.SubscribeStatement):
         if tree.hold:
             raise unsupported("WITH HOLD for a subscription")
-        return bound.Declare(tree.name, subscribe(env, tree.statement), False, tree.scroll)
+        return bound.Declare(tree.name, subscribe(env, tree.statement), False, tree.scroll, tree.binary)
     if ddl.changes_data(tree.statement):
         raise SqlError("0A000", "DECLARE CURSOR must not contain data-modifying statements in WITH")
-    return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold, tree.scroll)
+    return bound.Declare(tree.name, bind_top(env, tree.statement), tree.hold, tree.scroll, tree.binary)

@@ -7,6 +7,7 @@ loop's thread while the engine thread is idle.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
@@ -46,10 +47,18 @@ class Jobs:
         self.stalls = Stalls(engine, self._thread)
         self.moments = MomentTimer(engine, self.autocommit)
         self._latest = -1
+        self._number = 0
+        self._numbering = threading.Lock()
         self._alone_from = 0.0
         self._wished: set[Wish] = set()
         self._thread.start()
         self.moments.look()
+
+    def next_number(self) -> int:
+        """A number that no transaction has had; not before any epoch that has been published. On any thread."""
+        with self._numbering:
+            self._number = max(self._number + 1, self.engine.published.epoch)
+            return self._number
 
     def _answered(self) -> None:
         self.waits.look()

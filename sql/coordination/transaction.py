@@ -75,6 +75,7 @@ class Transaction:
     """Called after commit or rollback; the published catalog tells which of the two it was."""
     _base: Published | None = None
     _own: Published | None = None
+    _number: int | None = None
     _reads: ReadSet = field(default_factory=ReadSet)
 
     @property
@@ -120,6 +121,12 @@ class Transaction:
         if self._own is None:
             self._own = await self._run(lambda writer: writer.snapshot())
         return self._own
+
+    def number(self) -> int:
+        """The transaction's own number (txid_current)."""
+        if self._number is None:
+            self._number = self.jobs.next_number()
+        return self._number
 
     def export(self) -> str:
         """Let other transactions read this one's snapshot until it ends: the snapshot's name. Raises 0A000, 25001."""

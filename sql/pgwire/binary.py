@@ -99,6 +99,8 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
                 return fit_numeric(_decode_numeric(data), type_.precision, type_.scale)
             case Kind.ARRAY:
                 return _decode_array(type_, data, style)
+            case Kind.VOID:
+                return 0  # whatever it is
             case Kind.RECORD if type_.fields:
                 return _decode_row(type_, data, style)
             case _ if (own := DEFINITIONS.get(kind)) is not None:

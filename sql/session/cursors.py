@@ -53,6 +53,7 @@ class Cursor:
     """Whether a loop of a procedure reads it, which may go on after the transaction."""
     created: int = 0
     """µs since 2000-01-01 UTC."""
+    binary: bool = False
 
     @property
     def scrollable(self) -> bool:
@@ -92,7 +93,8 @@ class Cursor:
         return replace(self.result(rows, f"SELECT {len(rows)}", ()), suspended=len(rows) == max_rows, describe=False)
 
     def result(self, rows: RowSet, tag: str, formats: tuple[int, ...]) -> RowsResult:
-        return RowsResult(self.columns, rows, tag, self.source.dictionary, formats=formats)
+        wanted = (1,) if self.binary else formats
+        return RowsResult(self.columns, rows, tag, self.source.dictionary, formats=wanted)
 
     def close(self) -> None:
         if isinstance(self.source, Subscription):
@@ -114,7 +116,14 @@ class Cursors:
     def declare(self, statement: Declare, text: str, source: Source, depth: int) -> None:
         now = timestamp_now()
         self._open[statement.name] = Cursor(
-            statement.name, text, source, statement.scroll, statement.hold, depth, created=now
+            statement.name,
+            text,
+            source,
+            statement.scroll,
+            statement.hold,
+            depth,
+            created=now,
+            binary=statement.binary,
         )
 
     def open(

@@ -23,6 +23,7 @@ from sql.session.discarding import discard
 from sql.session.explaining import analyzed, explained, plan_rows
 from sql.session.information import SystemInformation
 from sql.session.modes import check_modes
+from sql.session.portal import PortalRows
 from sql.session.preparing import current, prepare, statement_named
 from sql.session.python import allow_python
 from sql.session.reads import Reads
@@ -40,7 +41,7 @@ from sql.session.writes import Writes
 from sql.statements import statements as bound
 from sql.statements.definitions import CreateView, Definition
 from sql.statements.queries import Query
-from sql.statements.results import CommandResult, Result
+from sql.statements.results import CommandResult, Result, RowsResult
 from sql.statements.routines import CallProcedure
 from sql.statements.sinks import CreateSink
 from sql.statements.vacuum import Vacuum
@@ -122,6 +123,7 @@ class Executor:
             case bound.Declare():
                 return await declare(session, reads, self._writes.query, statement, prepared, request)
             case bound.Fetch():
+                await self._open_portal(statement.name)
                 return await fetch(session, statement, request)
             case bound.Close():
                 return close(session, statement)
@@ -181,6 +183,17 @@ class Executor:
 
     def _lines(self, lines: list[str]) -> Result:
         return text_rows(self._session.coordinator.engine.dictionary, "QUERY PLAN", lines, "EXPLAIN")
+
+    async def _open_portal(self, name: str) -> None:
+        """Run the query of a portal that FETCH or MOVE names, unless Execute has."""
+        portal = self._session.portals.get(name)
+        prepared = None if portal is None else portal.statement.prepared
+        if portal is None or portal.rows is not None or prepared is None:
+            return
+        if isinstance(prepared.bound.statement, Query):
+            result = await self.run(prepared, Request(portal.parameters))
+            assert isinstance(result, RowsResult)
+            portal.rows = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
 
     async def _explain(self, statement: bound.Explain, prepared: Prepared, request: Request) -> Result:
         async def inside(inner: bound.Statement) -> Result:

@@ -131,6 +131,10 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         databases = self.session.coordinator.databases
         return None if databases is None else databases.size(found.oid)
 
+    def transaction_number(self) -> int:
+        transaction = self.session.transaction
+        return self.session.coordinator.jobs.next_number() if transaction is None else transaction.number()
+
     def export_snapshot(self) -> str:
         transaction = self.session.transaction
         if transaction is None:
@@ -145,7 +149,9 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return [tell() for tell in copying if tell is not None]
 
     def cursors(self) -> Sequence[CursorInfo]:
-        return [CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created) for c in self.session.cursors.all()]
+        return [
+            CursorInfo(c.name, c.text, c.hold, c.scrollable, c.created, c.binary) for c in self.session.cursors.all()
+        ]
 
     def prepared_statements(self) -> Sequence[StatementInfo]:
         return [

@@ -18,6 +18,7 @@ from sql.statements import statements as bound
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.routines import CallProcedure
 from sql.syntax.nodes.statements import Utility
+from storage.types.type_names import type_oid
 
 VERIFY_DICTIONARY_COLUMNS = (OutputColumn("problem", TEXT), OutputColumn("id", INT8), OutputColumn("value", BYTEA))
 
@@ -82,9 +83,14 @@ def _bound_again(session: SessionState, named: NamedStatement) -> NamedStatement
         return named
     before = output_columns(session, named.prepared.bound.statement)
     after = output_columns(session, prepared.bound.statement)
-    if (before is None) != (after is None) or [c.type for c in before or ()] != [c.type for c in after or ()]:
+    if (before is None) != (after is None) or _shapes(before) != _shapes(after):
         raise SqlError("0A000", "cached plan must not change result type")
     return replace(named, prepared=prepared)
+
+
+def _shapes(columns: tuple[OutputColumn, ...] | None) -> list[SqlType | int]:
+    """What clients know of the columns' types: of a row type its oid, whatever its fields are now."""
+    return [type_oid(c.type) if (c.type.element or c.type).named else c.type for c in columns or ()]
 
 
 def output_columns(session: SessionState, statement: bound.Statement) -> tuple[OutputColumn, ...] | None:

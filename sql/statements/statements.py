@@ -403,12 +403,14 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True)
 class Declare:
-    """DECLARE CURSOR for a query or a subscription. ``scroll``: None if neither SCROLL nor NO SCROLL was given."""
+    """DECLARE CURSOR for a query or a subscription. ``scroll``: None if neither SCROLL nor NO SCROLL was given.
+    ``binary``: its rows come in the binary format."""
 
     name: str
     statement: Query | Subscribe
     hold: bool = False
     scroll: bool | None = None
+    binary: bool = False
 
 
 class Direction(Enum):

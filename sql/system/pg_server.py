@@ -163,7 +163,7 @@ def pg_stat_progress_copy(state: SystemState, row: Row) -> Iterator[Datums]:
 def pg_cursors(state: SystemState, row: Row) -> Iterator[Datums]:
     for cursor in state.cursors():
         yield row(
-            name=cursor.name, statement=cursor.statement, is_holdable=cursor.holdable, is_binary=False,
+            name=cursor.name, statement=cursor.statement, is_holdable=cursor.holdable, is_binary=cursor.binary,
             is_scrollable=cursor.scrollable, creation_time=cursor.created,
         )  # fmt: skip
 

@@ -77,6 +77,7 @@ class CursorInfo:
     holdable: bool
     scrollable: bool
     created: int
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,7 @@ class DeclareStatement:
     statement: Query | SubscribeStatement
     hold: bool
     scroll: bool | None
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -414,10 +414,11 @@ class StatementGrammar(AlterGrammar):
         self.advance()
         name = self.name()
         scroll: bool | None = None
+        binary = False
         while self.is_one_of("binary", "insensitive", "asensitive", "no", "scroll"):
-            if self.is_word("binary"):
-                raise unsupported("binary cursors", position=self.token.start + 1)
-            if self.accept("no"):
+            if self.accept("binary"):
+                binary = True
+            elif self.accept("no"):
                 self.expect("scroll")
                 scroll = False
             elif self.accept("scroll"):
@@ -432,7 +433,7 @@ class StatementGrammar(AlterGrammar):
         statement = self.statement()
         if not isinstance(statement, nodes_statements.SubscribeStatement | Query):
             raise SqlError("42601", "DECLARE CURSOR can only be used with a query", position=1)
-        return nodes_statements.DeclareStatement(name, statement, hold, scroll)
+        return nodes_statements.DeclareStatement(name, statement, hold, scroll, binary)
 
     def _fetch(self) -> bound.Fetch:
         move = self.advance().value == "move"

@@ -330,7 +330,8 @@ def test_what_the_catalogs_show(client: Client) -> None:
     assert client.rows("SELECT to_regnamespace('nope') IS NULL, to_regclass('nope.t') IS NULL") == [("t", "t")]
     wanted = "WHERE table_name = 't' ORDER BY table_schema"
     for view in ("tables", "columns", "table_constraints", "key_column_usage"):
-        assert client.rows(f"SELECT table_schema FROM information_schema.{view} {wanted}") == [("S s",), ("public",)]
+        asked = f"SELECT DISTINCT table_schema FROM information_schema.{view} {wanted}"
+        assert client.rows(asked) == [("S s",), ("public",)]
     assert ("S s",) in client.rows("SELECT schema_name FROM information_schema.schemata")
     assert client.rows("SELECT schemaname FROM pg_tables WHERE tablename = 't' ORDER BY 1") == [("S s",), ("public",)]
 

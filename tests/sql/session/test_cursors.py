@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from sql.statements.results import CommandResult, RowsResult
 from tests.programs.crashes import Program
 from tests.support.sessions import Client, Server, text_rows
 
@@ -177,3 +178,37 @@ def test_a_held_cursor_fails_at_commit(client: Client) -> None:
     assert client.rows("SELECT count(*) FROM t") == [("0",)]
     assert client.error("DECLARE a CURSOR WITH HOLD FOR SELECT 1 / 0").sqlstate == "22012"
     assert client.error("FETCH a").sqlstate == "34000"
+
+
+def test_a_binary_cursor_gives_its_rows_in_binary(client: Client) -> None:
+    client.run("BEGIN")
+    client.run("DECLARE b BINARY CURSOR FOR SELECT 1, 'x'")
+    client.run("DECLARE t CURSOR FOR SELECT 1")
+    (fetched,) = client.results("FETCH b")
+    assert isinstance(fetched, RowsResult)
+    assert fetched.formats == (1,)
+    (fetched,) = client.results("FETCH t")
+    assert isinstance(fetched, RowsResult)
+    assert fetched.formats == ()
+    assert client.rows("SELECT name, is_binary FROM pg_cursors ORDER BY 1") == [("b", "t"), ("t", "f")]
+    client.run("ROLLBACK")
+
+
+def test_move_opens_a_portal_that_has_not_run(server: Server) -> None:
+    client = server.client()
+    session = client.session
+    client.run("BEGIN")
+
+    async def moved() -> tuple[object, object]:
+        await session.parse("", "SELECT generate_series(0, 100)", ())
+        await session.bind("p", "", (), (), ())
+        await session.parse("", "MOVE 42 p", ())
+        await session.bind("", "", (), (), ())
+        first = await session.execute("", 0)
+        return first, await session.execute("p", 1)
+
+    first, row = server.run(moved())
+    assert isinstance(first, CommandResult)
+    assert isinstance(row, RowsResult)
+    assert (first.tag, row.rows.rows[:, 0].tolist()) == ("MOVE 42", [42])
+    client.close()

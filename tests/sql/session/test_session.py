@@ -477,3 +477,34 @@ def test_settings_of_ones_own_may_be_given_at_the_start(server: Server) -> None:
     client.run("RESET some.var")
     assert client.rows("SELECT current_setting('some.var')") == [("yay",)]
     client.close()
+
+
+def test_each_transaction_has_a_number_of_its_own(server: Server, client: Client) -> None:
+    def number(of: Client) -> int:
+        ((found,),) = of.rows("SELECT txid_current()")
+        return int(str(found))
+
+    first, second = number(client), number(client)
+    assert first < second
+    other = server.client()
+    client.run("BEGIN")
+    own = number(client)
+    assert second < own < number(other)
+    assert number(client) == own
+    client.run("CREATE TABLE numbered (a int)")
+    assert number(client) == own
+    client.run("ROLLBACK")
+    assert own < number(client)
+    other.close()
+
+
+def test_a_prepared_statement_outlives_a_change_of_a_row_type(client: Client) -> None:
+    client.run("CREATE TYPE changing AS (a int, b text)")
+    client.run("CREATE TABLE changed (c changing)")
+    client.run("INSERT INTO changed VALUES (row(1, 'x'))")
+    client.run("PREPARE reading AS SELECT c FROM changed")
+    assert client.rows("EXECUTE reading") == [("(1,x)",)]
+    client.run("ALTER TYPE changing DROP ATTRIBUTE b")
+    assert client.rows("EXECUTE reading") == [("(1)",)]
+    client.run("ALTER TABLE changed ALTER c TYPE text")
+    assert client.state("EXECUTE reading") == "0A000"

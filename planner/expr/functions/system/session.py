@@ -80,7 +80,8 @@ def pg_client_encoding(site: CallSite) -> str:
 
 @per_value("txid_current", (), INT8, volatility="stable", needs_site=True)
 def txid_current(site: CallSite) -> int:
-    return site.context.epoch
+    session = site.context.session
+    return site.context.epoch if session is None else session.transaction_number()
 
 
 @per_value("pg_backend_pid", (), INT4, volatility="stable", needs_site=True)
