@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from planner.expr.evaluate import calls
 from sql.coordination import refilling
 from tests.support.sessions import Client, Server
+from tests.support.subscriber import Subscriber
 
 PATHS = """WITH RECURSIVE p(a, b, d) AS (
     SELECT x, y, c FROM e UNION ALL
@@ -112,6 +114,39 @@ def test_a_subscription_waits_and_is_told_the_difference(server: Server, monkeyp
     client.run("INSERT INTO e VALUES (4, 5, 1)")
     found = [row[1:] for row in reader.rows("FETCH ALL c WITH (timeout = '20s')")]
     assert sorted(found) == [("1", "1", "5", "7"), ("1", "2", "5", "2"), ("1", "4", "5", "1")]
+
+
+def test_a_copy_of_a_subscription_is_told_the_difference_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent as it comes waits for the difference."""
+    monkeypatch.setattr(refilling, "FIRST_SECONDS", 0.1)
+    client, follower = server.client(), Subscriber(server.client(), "COPY (SUBSCRIBE paths) TO STDOUT")
+    _wait_until(lambda: len(follower.lines) == len(WHOLE))
+    client.run("INSERT INTO e VALUES (2, 9, 1)")
+    _wait_until(lambda: follower.pushed > 0)
+    client.run("DELETE FROM e WHERE y = 9")
+    _park(server)
+    client.run("INSERT INTO e VALUES (2, 4, 1)")
+    client.run("DELETE FROM e WHERE x = 3")
+    client.rows("SELECT * FROM paths")  # it waits
+    client.run("INSERT INTO e VALUES (4, 5, 1)")
+    expected = Counter(client.rows("SELECT * FROM paths"))
+
+    def held() -> Counter[tuple[str, ...]]:
+        found: Counter[tuple[str, ...]] = Counter()
+        for line in follower.lines:
+            _, diff, *row = line.split("\t")
+            found[tuple(row)] += int(diff)
+        return Counter({row: n for row, n in found.items() if n})
+
+    _wait_until(lambda: held() == expected)
+    assert held() == expected
+    follower.stop()
+
+
+def _wait_until(what: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not what() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def test_it_is_down_when_filling_it_does_not_end_either(server: Server) -> None:
