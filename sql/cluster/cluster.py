@@ -26,6 +26,7 @@ from sql.catalog.databases import FIRST_DATABASE, TEMPLATE1, Database, Shared
 from sql.cluster.folders import Folders
 from sql.cluster.leaving import Leaving, check_signals
 from sql.cluster.sharing import adopt, check_copied, elsewhere, has_nothing, merged
+from sql.cluster.waking import Waking, wakes
 from sql.coordination.coordinator import DEFAULT_MEMORY, Coordinator
 from sql.coordination.sessions import OpenSession
 from sql.ddl.acting import Actor
@@ -37,6 +38,7 @@ from sql.engine.writer import Writer
 from sql.settings.limits import MOST_SESSIONS
 from sql.statements.databases import CreateDatabase, DropDatabase, RenameDatabase, WholeDatabase
 from sql.statements.results import Notice, Notify
+from storage.files import FatalStorageError
 from storage.outbound import NOWHERE, Outbound, Reach
 from storage.spark.session import SparkSettings
 
@@ -114,10 +116,28 @@ class Cluster:
         return tuple(self._open.values())
 
     def on_open(self, start: Callable[[Coordinator], object]) -> None:
-        """Call this with every database that is open, and that will be."""
+        """Call this with every database that is open, and that will be; begin to open those that wake by themselves."""
         self._opened = start
         for coordinator in self._open.values():
             start(coordinator)
+        self._keep(asyncio.ensure_future(self._wake()))
+
+    async def _wake(self) -> None:
+        """One after the other: clients come first, and open their own at once."""
+        for oid in list(self.shared.databases):
+            if oid == FIRST_DATABASE or not wakes(self.folders.of(oid)):
+                continue
+            try:
+                async with self._lock(oid):
+                    if oid in self.shared.databases:
+                        await self._coordinator(oid)
+            except (SqlError, FatalStorageError) as error:
+                log.warning("database %d cannot be opened: %s", oid, error)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Keep a task until it ends, or the server does."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def guard(self, gate: Gate) -> None:
         """``gate``: who may connect, of all databases."""
@@ -178,6 +198,7 @@ class Cluster:
             await made.jobs.autocommit(partial(adopt, made.engine, self.shared, oid))
             if told is not self._told:  # while the commit was under way
                 await self._tell(made, oid)
+            Waking(folder, made.engine)
             self._opened(made)
         except BaseException:
             await asyncio.shield(self._close(oid))
@@ -212,9 +233,8 @@ class Cluster:
         async with self._telling:
             self._told = self.shared
             tasks = [asyncio.ensure_future(self._tell(c, oid)) for oid, c in self._others()]
-            self._tasks.update(tasks)
             for task in tasks:
-                task.add_done_callback(self._tasks.discard)
+                self._keep(task)
             if tasks:
                 await asyncio.wait(tasks, timeout=TELL_SECONDS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from sql.admission.admission import OPEN
@@ -28,6 +29,14 @@ class Databases(Server):
 
     def database(self, name: str = "postgres", user: str = "postgres", **parameters: str) -> Client:
         return Client(self, self.run(admit(self.cluster, user, name, parameters, OPEN)))
+
+    def woken(self) -> None:
+        """Return when the databases that a start opens are open."""
+
+        async def wait() -> None:
+            await asyncio.gather(*self.cluster._tasks)
+
+        self.run(wait())
 
     def restart(self) -> None:
         self.run(self.cluster.close())

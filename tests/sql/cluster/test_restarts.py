@@ -86,6 +86,27 @@ def test_only_the_first_is_opened_at_the_start(databases: Databases) -> None:
     assert len(databases.cluster.coordinators) == 2
 
 
+def test_what_has_sources_is_opened_by_the_start(databases: Databases) -> None:
+    client = databases.database()
+    client.run("CREATE DATABASE quiet")
+    client.run("CREATE DATABASE lively")
+    client.close()
+    fill(databases, "quiet", 3)
+    lively = databases.database("lively")
+    lively.run("CREATE TABLE t (id bigint, at timestamptz)")
+    lively.run("CREATE SOURCE s FROM RATE (ROWS_PER_SECOND 1) INTO t")
+    lively.close()
+    databases.restart()
+    databases.woken()
+    assert len(databases.cluster.coordinators) == 2
+    lively = databases.database("lively")
+    lively.run("DROP SOURCE s")
+    lively.close()
+    databases.restart()
+    databases.woken()
+    assert len(databases.cluster.coordinators) == 1
+
+
 def test_clients_that_come_at_once_open_it_once(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     usual = Coordinator.open
