@@ -8,9 +8,11 @@ progress is recorded in what it has written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 OptionValue = str | bool | tuple[str, ...]
+"""``SECRET name`` is ``("secret", name)``: no other option of a system is a list."""
 Options = tuple[tuple[str, OptionValue], ...]
 
 
@@ -35,3 +37,15 @@ class Connection:
     def option(self, name: str) -> OptionValue | None:
         """An option's value."""
         return next((value for known, value in self.options if known == name), None)
+
+
+def secret_of(value: OptionValue) -> str | None:
+    """The name of the secret that a value stands for."""
+    return value[1] if isinstance(value, tuple) and len(value) == 2 and value[0] == "secret" else None
+
+
+def revealed(connection: Connection, reveal: Callable[[str], str]) -> Connection:
+    """The connection with the texts of its secrets: for the system alone, never to be shown or kept. Raises 42704."""
+    named = ((name, value, secret_of(value)) for name, value in connection.options)
+    options = tuple((name, value if secret is None else reveal(secret)) for name, value, secret in named)
+    return replace(connection, options=options)

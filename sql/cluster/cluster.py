@@ -40,6 +40,7 @@ from sql.statements.databases import CreateDatabase, DropDatabase, RenameDatabas
 from sql.statements.results import Notice, Notify
 from storage.files import FatalStorageError
 from storage.outbound import NOWHERE, Outbound, Reach
+from storage.secrets import Secrets
 from storage.spark.session import SparkSettings
 
 log = logging.getLogger("freshet.cluster")
@@ -91,7 +92,7 @@ class Cluster:
             opening.spark, opening.places, opening.safe,
         )  # fmt: skip
         first.most_sessions = most_sessions
-        first.reach = Reach(opening.files, opening.hosts)
+        first.reach, first.secrets = Reach(opening.files, opening.hosts), Secrets(opening.data / "secrets")
         found = cls(first, opening)
         await asyncio.to_thread(found.folders.remove_unknown, found.shared.databases.keys())
         return found
@@ -190,7 +191,7 @@ class Cluster:
             opening.places, opening.safe, self.first.budget,
         )  # fmt: skip
         made.spark.borrow(self.first.spark)
-        made.reach = self.first.reach
+        made.reach, made.secrets = self.first.reach, self.first.secrets
         made.databases, made.gate, made.most_sessions = self, self.first.gate, self.first.most_sessions
         self._open[oid] = made
         try:

@@ -41,6 +41,7 @@ from sql.engine.persist import Persistence, Tuning
 from sql.engine.scratch import remove_scratch
 from sql.settings.limits import MOST_SESSIONS
 from storage.outbound import Reach
+from storage.secrets import Secrets, absent
 from storage.spark.session import SparkSettings
 
 T = TypeVar("T")
@@ -75,6 +76,7 @@ class Coordinator:
         self.engine = engine
         self.budget = budget
         self.reach = Reach(files)
+        self.secrets: Secrets | None = None
         self.python = python
         self.places = places
         self.advisory = AdvisoryLocks()
@@ -102,6 +104,12 @@ class Coordinator:
         self.sweeper = Sweeper(self.jobs)
         self.scattered = ScatteredViews(self.jobs, self.spark)
         self.sinks = Sinks(Services(engine, self.spark, self.scattered, places))
+
+    def reveal(self, name: str) -> str:
+        """The text of a secret. Raises 42704."""
+        if self.secrets is None:
+            raise absent(name)
+        return self.secrets.value(name)
 
     @property
     def files(self) -> tuple[Path, ...]:

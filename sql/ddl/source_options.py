@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ivm.errors import SqlError
-from sql.catalog.connection import Connection, OptionValue
+from sql.catalog.connection import Connection, OptionValue, secret_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,18 @@ _KNOWN: Final = MappingProxyType(
 )  # fmt: skip
 
 
+_SECRET: Final = ("user", "password")
+"""The options of JDBC that a secret may be; of Kafka, the client's properties."""
+
+
 def check_options(connection: Connection) -> None:
     """Check a new source's options against those of its system."""
     known, system = _KNOWN[connection.system], connection.system.upper()
     for name, value in connection.options:
-        if connection.system == "kafka" and name.startswith("kafka.") and isinstance(value, str):
+        secret = secret_of(value) is not None
+        if connection.system == "kafka" and name.startswith("kafka.") and (secret or isinstance(value, str)):
+            continue
+        if secret and name in _SECRET:
             continue
         if name not in known:
             hint = f"A source FROM {system} takes {', '.join(n.upper() for n in known)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from sql.catalog.connection import Connection
+from sql.catalog.connection import Connection, revealed
 from sql.coordination.coordinator import Coordinator
 from sql.session.source_streams import check_database, check_kafka, source_folder
 from sql.statements.connections import CreateSource
@@ -14,7 +14,7 @@ async def check_reachable(coordinator: Coordinator, statement: object) -> None:
     """42501: outside of --files, --allow-host or what properties there may be; 58P01: it does not exist; 42809: a
     file."""
     if isinstance(statement, CreateSource):
-        await asyncio.to_thread(_check, coordinator, statement.connection)
+        await asyncio.to_thread(_check, coordinator, revealed(statement.connection, coordinator.reveal))
 
 
 def _check(coordinator: Coordinator, connection: Connection) -> None:

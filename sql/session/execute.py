@@ -32,6 +32,7 @@ from sql.session.request import Request
 from sql.session.rights import check_rights, hidden
 from sql.session.routines.calling import Calls
 from sql.session.routines.nested import Outcome, Runners
+from sql.session.secrets import run_secret
 from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState
 from sql.session.vacuum import vacuum
@@ -43,6 +44,7 @@ from sql.statements.definitions import CreateView, Definition
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
 from sql.statements.routines import CallProcedure
+from sql.statements.secrets import DropSecret, PutSecret
 from sql.statements.sinks import CreateSink
 from sql.statements.vacuum import Vacuum
 
@@ -137,6 +139,8 @@ class Executor:
                 return await refresh(session, statement)
             case Vacuum():
                 return await vacuum(session, statement)
+            case PutSecret() | DropSecret():
+                return await run_secret(session, statement)
             case bound.Discard():
                 return await discard(session, statement)
             case bound.Begin() | bound.Commit() | bound.Rollback() | bound.PrepareTransaction() | bound.Savepoint():

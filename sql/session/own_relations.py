@@ -68,6 +68,8 @@ def own_rows(
             return chain(held, scattered_rows(coordinator.scattered, names))
         case "spark_jobs":
             return spark_jobs(coordinator.scattered, names)
+        case "secrets":
+            return [] if coordinator.secrets is None else [(name,) for name in coordinator.secrets.names()]
         case "loads":
             return load_rows(engine.loads.all(), names)
         case "rejects":

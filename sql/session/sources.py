@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,7 @@ from ivm.rows import Words
 from planner.expr.context import Context
 from sql.admission.admission import OWN
 from sql.catalog.catalog import Relation, RelationKind
+from sql.catalog.connection import revealed
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.prepared import StaleError
 from sql.coordination.source_status import SourceStatus
@@ -224,11 +226,16 @@ class Running:
         else:
             self._stream(target)
 
+    def _revealed(self, target: IngestTarget) -> IngestTarget:
+        """The target with the texts of its secrets, for Spark alone. Raises 42704."""
+        connection = revealed(target.connection, self._coordinator.reveal)
+        return replace(target, source=replace(target.source, connection=connection))
+
     def _stream(self, target: IngestTarget) -> None:
         coordinator = self._coordinator
         self._checkpoint.mkdir(parents=True, exist_ok=True)
         spark = coordinator.spark.session()
-        stream = stream_of(target, coordinator.reach)
+        stream = stream_of(self._revealed(target), coordinator.reach)
         secret = coordinator.engine.dictionary.secret
         with spark as session:
             if self.status.state == "starting":
@@ -251,7 +258,7 @@ class Running:
 
     def _poll(self, target: IngestTarget) -> None:
         coordinator = self._coordinator
-        source, secret = poll_of(target, coordinator.reach), coordinator.engine.dictionary.secret
+        source, secret = poll_of(self._revealed(target), coordinator.reach), coordinator.engine.dictionary.secret
         while not self._stop.is_set():
             done = progress_in(target.source, coordinator.engine.published, coordinator.engine.dictionary)
             with coordinator.spark.session() as session:

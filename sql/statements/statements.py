@@ -14,6 +14,7 @@ from sql.catalog.keys import Index
 from sql.statements.definitions import Definition
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.routines import CallProcedure
+from sql.statements.secrets import SecretStatement
 from sql.statements.vacuum import Vacuum
 
 
@@ -512,7 +513,7 @@ Statement = (
     | Subscribe | Explain | Verify | VerifyDictionary | Begin | Commit | Rollback | PrepareTransaction | Savepoint
     | SetVariable | SetTransaction | ImportSnapshot | Show | Prepare | Execute | Deallocate | Listen | Notify
     | Declare | Fetch | Close | Discard | NoOperation | RefreshView | Vacuum | SetConstraints | Do | CallProcedure
-    | Lock
+    | Lock | SecretStatement
 )  # fmt: skip
 
 

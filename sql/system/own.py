@@ -26,6 +26,7 @@ _RELATIONS: Final = """
     rows_total int8, rejects int8!, epoch int8, started timestamptz!, finished timestamptz, error text
 13981 rejects v: load_id text!, relation text!, file text, line int8, column_name text, text text!, sqlstate text!,
     reason text!
+13985 secrets v: name text!
 13986 sinks v: sink text!, relation text!, uri text!, format text!, envelope text!, state text!, epoch int8, lag
     interval, generation int8, version int8, files int8!, rows int8!, bytes int8!, error text
 13987 sources v: source text!, table text!, system text!, state text!, since timestamptz!, batch int8, rows int8!,

@@ -16,6 +16,7 @@ from sql.engine.persist import Tuning
 from sql.session.session import Session
 from sql.statements.results import CommandResult, CopyInResult, CopyOutResult, Notice, Result, RowsResult
 from storage.outbound import Outbound, Reach
+from storage.secrets import Secrets
 from storage.spark.session import SparkSession, SparkSettings
 from storage.types.text import format_text
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -67,6 +68,7 @@ class Server:
             safe=self.safe,
         )
         coordinator.reach = Reach(self.files, self.hosts)
+        coordinator.secrets = Secrets(self.folder / "secrets")
         if self.lent is not None:
             coordinator.spark._session = cast("SparkSession", Lent(self.lent, coordinator.spark.settings()))
         return coordinator

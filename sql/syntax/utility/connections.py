@@ -81,6 +81,9 @@ def _value(cursor: TokenCursor) -> OptionValue:
         return True
     if cursor.is_symbol("("):
         return cursor.enclosed(cursor.name)
+    if cursor.is_word("secret") and cursor.ahead().kind in (TokenKind.WORD, TokenKind.QUOTED):
+        cursor.advance()
+        return "secret", cursor.name()
     if token.kind is TokenKind.WORD and token.value in ("true", "on", "false", "off"):
         return cursor.advance().value in ("true", "on")
     if token.kind in (TokenKind.END, TokenKind.SYMBOL, TokenKind.PARAMETER):

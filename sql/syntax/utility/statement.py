@@ -31,6 +31,7 @@ from sql.syntax.utility.policies import policy_statement
 from sql.syntax.utility.roles import role_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
+from sql.syntax.utility.secrets import secret_statement
 from sql.syntax.utility.sequences import sequence_statement
 from sql.syntax.utility.sinks import sink_statement
 from sql.syntax.utility.triggers import trigger_statement
@@ -45,7 +46,7 @@ LOCK_MODES: Final = (
     "access exclusive",
 )  # fmt: skip
 _OWN_GRAMMARS: Final[tuple[Callable[[DefinitionGrammar], bound.Statement | None], ...]] = (
-    sink_statement, sequence_statement, connection_statement, default_privileges, extension_statement,
+    secret_statement, sink_statement, sequence_statement, connection_statement, default_privileges, extension_statement,
 )  # fmt: skip
 """Those that give None if the next statement is another one."""
 
