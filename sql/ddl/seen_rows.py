@@ -64,5 +64,13 @@ def _seen(view: Relation, catalog: Catalog, role: int) -> tuple[tuple[Applied, .
 
 
 def _secured_otherwise(before: Catalog, after: Catalog) -> bool:
-    known = {r.oid: (r.security, r.options) for r in before.relations.values()}
-    return any(known.get(r.oid, (r.security, r.options)) != (r.security, r.options) for r in after.relations.values())
+    """Whether a relation that there was has other policies or options. Cost: a look at each relation."""
+    changed = [r for i, r in after.relations.items() if before.relations.get(i) is not r]
+    return any((old := _before(before, r)) and (old.security, old.options) != (r.security, r.options) for r in changed)
+
+
+def _before(before: Catalog, relation: Relation) -> Relation | None:
+    known = before.relations.get(relation.id)
+    if known is not None or not relation.first_id:
+        return known
+    return next((r for r in before.relations.values() if r.oid == relation.oid), None)
