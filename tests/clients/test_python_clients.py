@@ -27,6 +27,7 @@ def ran(program: Program, modules: str, code: str) -> str:
 
 @pytest.mark.client("Django", "django")
 def test_django_migrates_its_own_applications(program: Program) -> None:
+    program.database("django")
     code = """
 import django
 from django.conf import settings
