@@ -195,3 +195,41 @@ print(said)
 """
     shown = ran(program, "sql.magic psycopg pandas", code).splitlines()
     assert "[[1, 2], (2, 2), True, True, True]" in shown
+
+
+@pytest.mark.client("SQLAlchemy, Alembic")
+def test_alembic_makes_what_it_generates(program: Program) -> None:
+    program.database("generated")
+    code = """
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata, produce_migrations
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.operations.ops import OpContainer
+one, two = sa.MetaData(), sa.MetaData()
+kind = sa.Enum("a", "b", name="kind")
+for metadata, more in ((one, ()), (two, (sa.Column("note", sa.Text, server_default="none", comment="why"),))):
+    sa.Table("person", metadata, sa.Column("id", sa.Integer, sa.Identity(), primary_key=True),
+             sa.Column("name", sa.String(40 + 10 * len(more)), nullable=bool(more)), sa.Column("kind", kind),
+             sa.Column("data", sa.dialects.postgresql.JSONB), sa.Column("at", sa.DateTime(timezone=True)),
+             sa.CheckConstraint("id > 0", name="positive"), sa.UniqueConstraint("name", name="named"), *more,
+             comment="people")
+    sa.Table("visit", metadata, sa.Column("person", sa.ForeignKey("person.id", name="of", ondelete="CASCADE")),
+             sa.Column("day", sa.Date, index=not more), sa.Index("by_both", "person", sa.text("day DESC")))
+engine = sa.create_engine(f"postgresql+psycopg://postgres@127.0.0.1:{port}/generated")
+def run(ops, operations):
+    for op in ops:
+        if isinstance(op, OpContainer):
+            run(op.ops, operations)
+        else:
+            operations.invoke(op)
+for metadata in (one, two, one, sa.MetaData()):
+    with engine.begin() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": True})
+        run(produce_migrations(context, metadata).upgrade_ops.ops, Operations(context))
+    with engine.begin() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": True})
+        print(len(sa.inspect(connection).get_table_names()), compare_metadata(context, metadata))
+"""
+    shown = ran(program, "sqlalchemy alembic psycopg", code).splitlines()
+    assert shown == ["2 []", "2 []", "2 []", "0 []"]
