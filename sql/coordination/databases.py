@@ -17,6 +17,10 @@ class Databases(Protocol):
     """``sql.cluster.cluster.Cluster``, a layer above, implements it. Used on the event loop."""
 
     @property
+    def shared(self) -> Shared:
+        """What all databases share, as it is committed now; this one may be too busy to know of it yet."""
+
+    @property
     def sessions(self) -> Sequence[OpenSession]:
         """The sessions of all databases."""
 

@@ -274,7 +274,9 @@ def login(coordinator: Coordinator, user: str, database: str, admission: Admissi
     """The role that a user connects as: as long as there are no rules, the bootstrap superuser for a name that is no
     role's. Raises 28000 for such a name else, and for a role without LOGIN, 42501 for one without CONNECT, 53300 beyond
     its limit, the database's or the server's."""
-    access = coordinator.engine.published.catalog.access
+    access, databases = coordinator.engine.published.catalog.access, coordinator.databases
+    if databases is not None:
+        access = access.changed(shared=databases.shared)
     found = access.named(user)
     if admission is OWN:
         return BOOTSTRAP_ID

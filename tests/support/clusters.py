@@ -31,7 +31,7 @@ class Databases(Server):
         return Client(self, self.run(admit(self.cluster, user, name, parameters, OPEN)))
 
     def woken(self) -> None:
-        """Return when the databases that a start opens are open."""
+        """Return when the databases that a start opens are open, and all know what is shared."""
 
         async def wait() -> None:
             await asyncio.gather(*self.cluster._tasks)

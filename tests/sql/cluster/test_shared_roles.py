@@ -10,6 +10,7 @@ from ivm.errors import SqlError
 from sql.catalog.catalog import Catalog
 from sql.catalog.databases import FIRST_DATABASE
 from sql.catalog.stored_form import catalog_to_json
+from sql.cluster import cluster
 from sql.engine import engine
 from tests.support.clusters import Databases
 from tests.support.sessions import Client
@@ -199,6 +200,27 @@ def test_no_database_changes_what_a_views_owner_sees(clients: Clients) -> None:
     one.run("REVOKE club FROM owner")
     one.run("DROP SCHEMA v CASCADE")
     first.run("DROP ROLE owner, club")
+
+
+def test_a_busy_database_learns_later_but_lets_nobody_in(
+    clients: Clients, databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "TELL_SECONDS", 0.2)
+    first, one, two = clients
+    first.run("CREATE ROLE leaving LOGIN; CREATE ROLE crowd; GRANT crowd TO leaving")
+    other = databases.database("one", "leaving")
+    one.run("BEGIN")
+    one.run("CREATE TABLE holding (a int)")
+    first.run("ALTER ROLE leaving NOLOGIN")
+    with pytest.raises(SqlError) as refusal:
+        databases.database("one", "leaving")
+    assert refusal.value.sqlstate == "28000"
+    two.run("REVOKE crowd FROM leaving")
+    one.run("ROLLBACK")
+    databases.woken()
+    assert other.state("SET ROLE crowd") == "42501"
+    other.close()
+    one.run("DROP ROLE leaving, crowd")
 
 
 def test_a_role_does_not_write_every_catalog(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
