@@ -180,6 +180,15 @@ class Arena:
         del held
         return data, offsets
 
+    def size(self, ids: Words) -> int:
+        """The bytes of the values together. AssertionError: an unknown id."""
+        held = self.generation
+        offsets = np.empty(len(ids) + 1, np.int64)
+        unknown = kernels.measure(self.descriptor, ids, offsets)
+        assert not unknown, "an id that the arena does not have"
+        del held
+        return int(offsets[-1])
+
     def prefixes(self, ids: Words) -> Words:
         """The first eight bytes of each value as an order-preserving word."""
         held = self.generation

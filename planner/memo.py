@@ -7,7 +7,7 @@ cannot be the key, because hashing a plan walks it too.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
@@ -15,9 +15,21 @@ LIMIT: Final = 20_000
 """The most entries. Each keeps its plan alive, so that an id is not reused. At the limit all entries are dropped."""
 
 
+_KNOWN: Final[list[dict[int, Any]]] = []
+_MANY: Final = 20_000
+
+
+def forget_large() -> None:
+    """Drops all entries if they are many, as after a long statement, whose plan they would keep."""
+    if sum(map(len, _KNOWN)) > _MANY:
+        for known in _KNOWN:
+            known.clear()
+
+
 def by_identity(function: Callable[[_Argument], _Result]) -> Callable[[_Argument], _Result]:
     """The function, computed once for each argument object. Arguments must be immutable."""
     known: dict[int, tuple[_Argument, _Result]] = {}
+    _KNOWN.append(known)
 
     def remembered(argument: _Argument) -> _Result:
         found = known.get(id(argument))

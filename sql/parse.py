@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ivm.errors import SqlError, too_deep
+from ivm.stops import polled
 from sql.syntax.lexing.lexer import Token, TokenKind, tokenize
 from sql.syntax.nodes.queries import Expr, TypeName
 from sql.syntax.nodes.statements import Statement
@@ -54,7 +55,7 @@ def parsed(text: str) -> list[StatementText]:
 def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
     run: list[Token] = []
     atomic = 0
-    for token in tokens:
+    for token in polled(tokens):
         atomic = _atomic_depth(atomic, run, token)
         semicolon = token.kind is TokenKind.SYMBOL and token.value == ";"
         ends = token.kind is TokenKind.END or (semicolon and not atomic)

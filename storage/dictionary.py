@@ -39,6 +39,7 @@ class Dictionary:
     def __init__(self, secret: bytes, parent: Dictionary | None = None, id_bits: int = 63) -> None:
         from ivm.arena import Arena
 
+        self.is_scratch = parent is not None
         self.arena: Arena = Arena(secret, None if parent is None else parent.arena, id_bits)
         self.secret = secret
         self.serial = next(_serials)
@@ -112,6 +113,10 @@ class Dictionary:
         data, offsets = self.arena.packed(ids)
         whole, bounds = data.tobytes(), offsets.tolist()
         return [whole[a:b] for a, b in pairwise(bounds)]
+
+    def size(self, ids: Words) -> int:
+        """The bytes of the values together."""
+        return self.arena.size(np.ascontiguousarray(ids))
 
     def packed(self, ids: Words) -> tuple[NDArray[np.uint8], Words]:
         """The values' concatenated bytes, uint8[total], and their offsets, int64[n + 1]."""

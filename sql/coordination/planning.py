@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from ivm.budget import Budget
 from ivm.stops import stoppable
+from planner.memo import forget_large
 
 T = TypeVar("T")
 LONG: Final = 800
@@ -37,8 +38,11 @@ class Planning:
         cancel = threading.Event()
 
         def stoppably() -> T:
-            with stoppable(cancel, self._budget):
-                return work()
+            try:
+                with stoppable(cancel, self._budget):
+                    return work()
+            finally:
+                forget_large()
 
         async with self._places:
             thread = ThreadPoolExecutor(1, "planner")

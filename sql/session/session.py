@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
@@ -38,6 +38,8 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
 
 T = TypeVar("T")
+SHOWN_CHARACTERS: Final = 100_000
+"""Of the statement in pg_stat_activity and current_query()."""
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
 
@@ -250,7 +252,7 @@ class Session:
         statement = prepared.bound.statement
         if state.failed and not ends_failed_block(statement):
             raise aborted()
-        state.statement, state.statement_started = prepared.text, timestamp_now()
+        state.statement, state.statement_started = prepared.text[:SHOWN_CHARACTERS], timestamp_now()
         control = await run_transaction_control(state, executed(state, statement))
         if control is not None:
             return control

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.rows import Mask, Vector, Words
+from ivm.stops import poll, room
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
 from storage.types.arrays import Row, array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
@@ -33,6 +34,11 @@ _DOUBLE: Final = struct.Struct("<d")
 _LONG: Final = struct.Struct("<q")
 _NAN_WORD: Final = 0x7FF8000000000000
 _SIGN: Final = 2**63 - 1
+_MANY: Final = 16
+_LARGE: Final = 16 << 20
+"""Bytes of many values together, from which on they are decoded one by one."""
+_SHARED: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.JSON, Kind.BYTEA)
+"""Kinds whose datums are strings or bytes."""
 _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 _TEXTS: Final = (
     Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.UNKNOWN, Kind.JSONB, Kind.JSON,
@@ -179,6 +185,8 @@ def _encode_present(type: SqlType, values: Sequence[Any], dictionary: Dictionary
 def _decode_present(type: SqlType, words: Words, dictionary: Dictionary) -> list[Any]:
     match type.storage:
         case Storage.INTERNED:
+            if len(words) > _MANY and (size := dictionary.size(words)) > _LARGE:
+                return _decode_large(type, words, dictionary, size)
             return [from_bytes(type, v) for v in dictionary.lookup(words)]
         case Storage.NUMERIC:
             return [decode_numeric(w, dictionary) for w in words.tolist()]
@@ -187,6 +195,18 @@ def _decode_present(type: SqlType, words: Words, dictionary: Dictionary) -> list
                 return list(word_to_float(words).tolist())
             decoder = _direct_decoder(type)
             return list(words.tolist()) if decoder is int else [decoder(w) for w in words.tolist()]
+
+
+def _decode_large(type: SqlType, words: Words, dictionary: Dictionary, size: int) -> list[Any]:
+    """The same where the values are large: rows with the same text share it. Raises Stopped (57014, 53200)."""
+    shared = type.kind in _SHARED
+    ids, place = np.unique(words, return_inverse=True) if shared else (words, np.arange(len(words)))
+    room(2 * (dictionary.size(ids) if shared else size))
+    values = []
+    for ident in ids.tolist():
+        poll()
+        values.append(from_bytes(type, dictionary.lookup_one(ident)))
+    return [values[i] for i in place.reshape(-1).tolist()]
 
 
 def _char_to_word(value: str) -> int:

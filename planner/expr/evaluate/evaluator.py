@@ -25,6 +25,7 @@ from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_
 from planner.expr.evaluate.calls import Run, call_runner
 from planner.expr.evaluate.checked import run_checked
 from planner.expr.evaluate.member import member
+from planner.expr.evaluate.slices import SLICE, in_slices
 from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import (
     ASSIGNMENT_CAST,
@@ -102,6 +103,8 @@ def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
     runs = [compiler.compile(e).run for e in exprs]
 
     def run(columns: Sequence[Vector], count: int, context: Context) -> tuple[list[Vector], Failures | None]:
+        if count > SLICE:
+            return in_slices(run, columns, count, context)
         batch = RowBatch(columns, count, context)
         if count == 0:
             empty = np.zeros(0, np.int64)

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from ivm.errors import SqlError
+from ivm.stops import poll
 
 
 class TokenKind(Enum):
@@ -115,6 +116,8 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
             token = _listed(text, at) or token
         tokens.append(token)
         at = token.end
+        if not len(tokens) & 4095:
+            poll()
 
 
 def _listed(text: str, at: int) -> Token | None:

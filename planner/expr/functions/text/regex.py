@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import polled
 from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
 from storage.types.like import like_pattern
@@ -204,4 +205,4 @@ def string_to_array(value: str | None, delimiter: str | None, null: str | None =
         parts = list(value)
     else:
         parts = value.split(delimiter) if delimiter else [value]
-    return tuple(None if null is not None and part == null else part for part in parts)
+    return tuple(None if null is not None and part == null else part for part in polled(parts))
