@@ -178,3 +178,27 @@ def reader_is_busy(thread: threading.Thread) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def resident() -> int:
+    """The process's memory, in MiB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+GREEDY = {
+    "copies of a shared value": "SELECT length(x) FROM (SELECT string_agg(v, '') x FROM "
+    "(SELECT repeat('ab', 1000000) v FROM generate_series(1, 1500)) q) r",
+    "interned values": "SELECT md5(g::text) FROM generate_series(1, 5000000) g ORDER BY 1 OFFSET 4999990",
+}
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads Linux's account of memory")
+@pytest.mark.parametrize("name", GREEDY)
+def test_what_was_stopped_takes_no_more_memory(client: Client, name: str) -> None:
+    """It ends, not only its answer."""
+    client.run("SET statement_timeout = '500ms'")
+    before = resident()
+    assert client.state(GREEDY[name]) in {"57014", "54000", "53200"}
+    time.sleep(2)
+    assert resident() < before + 400
