@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz wire beside blocks checked joins proctime aggregates priorities laws extremes isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz wire beside blocks checked joins proctime aggregates priorities laws extremes bombs isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -107,6 +107,10 @@ demand: $(VENV)/test.done
 	$(PY) -m tests.planner.transform.test_demand 0 $(or $(COUNT),1000)
 
 # Transactions of several clients, searched for what LEVEL forbids ("read committed", serializable).
+# Statements that would take gigabytes or for ever: make bombs COUNT=100
+bombs: $(VENV)/test.done
+	$(PY) -m tests.programs.bombs --count $(or $(COUNT),100)
+
 isolation: $(VENV)/test.done
 	$(PY) -m tests.programs.isolation --count $(or $(COUNT),20000) --level "$(or $(LEVEL),serializable)"
 

@@ -43,7 +43,7 @@ def new_database(actor: Actor, statement: CreateDatabase) -> NewDatabase:
     """Check the statement. Raises 0A000, 22023, 3D000, 42501, 42704, 42P04."""
     options, access = dict(statement.options), actor.access
     owner = options.get("owner")
-    role = actor.role if owner is None else actor.of(_role(str(owner)))
+    role = actor.of(owner) if isinstance(owner, RoleSpec) else actor.role
     _check_fixed(options)
     found = Database(0, statement.name, role, **_properties(options))  # type: ignore[arg-type]
     oid = options.get("oid") or 0
@@ -61,12 +61,7 @@ def new_database(actor: Actor, statement: CreateDatabase) -> NewDatabase:
     if template.oid == FIRST_DATABASE:
         raise unsupported(f"a copy of {name}, which keeps what all databases share,")
     check_absent(access, statement.name)
-    return NewDatabase(found, int(oid), template)
-
-
-def _role(name: str) -> RoleSpec:
-    return RoleSpec(name, {"current_user": "current", "current_role": "current", "session_user": "session"}
-                    .get(name, "named"))  # fmt: skip
+    return NewDatabase(found, int(str(oid)), template)
 
 
 def check_absent(access: Access, name: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-Value = str | int | bool | None
+from sql.statements.role_spec import RoleSpec
+
+Value = str | int | bool | RoleSpec | None
 """Of an option: None for DEFAULT."""
 
 

@@ -18,6 +18,7 @@ from sql.statements.databases import (
     Value,
 )
 from sql.statements.rename import Named
+from sql.statements.role_spec import RoleSpec
 from sql.statements.roles import ChangeOwner
 from sql.syntax.grammar.cursor import TokenCursor
 from sql.syntax.lexing.lexer import TokenKind
@@ -89,8 +90,14 @@ def _options(cursor: TokenCursor, known: tuple[str, ...]) -> tuple[tuple[str, Va
         if name in found:
             raise SqlError("42601", "conflicting or redundant options", position=at + 1)
         cursor.accept_symbol("=")
-        found[name] = _value(cursor, partial(_number, cursor))
+        found[name] = _owner(cursor) if name == "owner" else _value(cursor, partial(_number, cursor))
     return tuple(found.items())
+
+
+def _owner(cursor: TokenCursor) -> Value:
+    if cursor.accept("default"):
+        return None
+    return RoleSpec(cursor.string()) if cursor.token.kind is TokenKind.STRING else role_spec(cursor)
 
 
 def _value(cursor: TokenCursor, number: Callable[[], int]) -> Value:
