@@ -92,10 +92,14 @@ class _Round:
         return self._deltas[first]
 
     def written(self, first: int, listening: Listening) -> Written | None:
-        """What is sent of them to a follower that listens."""
+        """What is sent of them to a follower that listens; None: it must be told, also of an error in writing."""
         key = first, listening.form
         if key not in self._written:
-            self._written[key] = listening.write(self.delta(first), self.published)
+            try:
+                self._written[key] = listening.write(self.delta(first), self.published)
+            except Exception:
+                log.exception("changes could not be written for all that listen")
+                self._written[key] = None
         return self._written[key]
 
 

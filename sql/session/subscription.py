@@ -316,7 +316,8 @@ class Subscription:
             return self._written(delta, published, write)
 
         def pushed(what: Written) -> bool:
-            return self._queue.quiet and self._in_order.idle and self._left is None and push(what)
+            ready = self._queue.quiet and self._in_order.idle and self._left is None
+            return ready and self._permit.holds(self._coordinator.engine.published.catalog) and push(what)
 
         followers = self._coordinator.followers
         number = followers.form((form, self._relation, self._inputs, self._ignore_errors, self.columns))

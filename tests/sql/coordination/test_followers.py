@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from ivm.errors import SqlError
 from sql.coordination import followers
 from sql.coordination.followers import Followers, Listening, Written
 from sql.engine.group import Delta
@@ -137,6 +138,56 @@ def _held(subscriber: Subscriber, form: str) -> Counter[tuple[str | None, ...]]:
         _, diff, *values = line.split(_delimiter(form))
         held[tuple(None if v == null else v for v in values)] += int(diff)
     return Counter({row: n for row, n in held.items() if n})
+
+
+def test_one_who_may_no_longer_read_gets_nothing_that_others_get(server: Server) -> None:
+    """Bytes are shared by those who may do the same; a subscription ends when its role loses the privilege."""
+    writer = server.client()
+    writer.run("CREATE TABLE shared (a int); CREATE ROLE reader; CREATE ROLE other")
+    writer.run("GRANT SELECT ON shared TO reader, other")
+    subscribers = []
+    for role in ("NONE", "reader", "other", "NONE"):
+        client = server.client()
+        client.run(f"SET ROLE {role}")
+        subscribers.append(Subscriber(client, "COPY (SUBSCRIBE shared) TO STDOUT"))
+        _followed(server, len(subscribers))
+    writer.run("INSERT INTO shared VALUES (1)")
+    _wait(subscribers, 1)
+    assert all(s.pushed for s in subscribers)
+    writer.run("REVOKE SELECT ON shared FROM reader")
+    writer.run("INSERT INTO shared VALUES (2)")
+    first, reader, other, last = subscribers
+    _wait([first, other, last], 2)
+    with pytest.raises(SqlError) as info:
+        reader.ended.result(20)
+    assert info.value.sqlstate == "42501"
+    assert [len(s.lines) for s in subscribers] == [2, 1, 2, 2]
+    for subscriber in (first, other, last):
+        subscriber.stop()
+    reader.client.close()
+    writer.run("DROP TABLE shared; DROP ROLE reader; DROP ROLE other")
+
+
+def test_what_cannot_be_written_ends_the_subscription(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error while the bytes of many are written reaches each of them: no change is passed over in silence."""
+    writer = server.client()
+    writer.run("CREATE TABLE unwritable (a int)")
+    subscribers = [Subscriber(server.client(), "COPY (SUBSCRIBE unwritable) TO STDOUT") for _ in range(3)]
+    _followed(server, 3)
+
+    def broken(*given: Any) -> Any:
+        raise SqlError("22023", "no text for this")
+
+    monkeypatch.setattr(copy_writer, "format_copy", broken)
+    writer.run("INSERT INTO unwritable VALUES (1)")
+    for subscriber in subscribers:
+        with pytest.raises(SqlError) as info:
+            subscriber.ended.result(20)
+        assert info.value.sqlstate == "22023"
+    monkeypatch.undo()
+    for subscriber in subscribers:
+        subscriber.client.close()
+    writer.run("DROP TABLE unwritable")
 
 
 def _change(epoch: int) -> tuple[Delta, Any]:
