@@ -16,12 +16,12 @@ LIMIT: Final = 20_000
 
 
 _KNOWN: Final[list[dict[int, Any]]] = []
-_MANY: Final = 20_000
+"""The entries of each function."""
 
 
 def forget_large() -> None:
-    """Drops all entries if they are many, as after a long statement, whose plan they would keep."""
-    if sum(map(len, _KNOWN)) > _MANY:
+    """Drops all entries if they are many together, as after a long statement, whose plan they would keep."""
+    if sum(map(len, _KNOWN)) > LIMIT:
         for known in _KNOWN:
             known.clear()
 

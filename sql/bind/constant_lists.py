@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -93,7 +94,8 @@ def _numbers(type_: SqlType, texts: list[str]) -> tuple[SqlType, Sequence[object
             whole = list(map(int, texts))
             return (INT8, whole) if min(whole) >= -_GREATEST and max(whole) < _GREATEST else None
         if type_.kind in _FLOATS:
-            return FLOAT8, list(map(float, texts))
+            doubles = list(map(float, texts))
+            return (FLOAT8, doubles) if all(map(math.isfinite, doubles)) else None
         if type_.kind is Kind.NUMERIC:
             return NUMERIC, [Decimal(t.strip()) for t in texts]
     except ValueError:  # an integer is compared with 1.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
@@ -134,6 +135,8 @@ class Statements:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
         self._characters = 0
+        self._guard = threading.Lock()
+        """Long statements are bound on threads of their own."""
 
     def prepare(
         self, statement: StatementText, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...],
@@ -151,9 +154,11 @@ class Statements:
             settings.planning,
             None if variables is None else variables.key,
         )
-        found = self._known.get(key)
+        with self._guard:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
         if found is not None:
-            self._known.move_to_end(key)
             _check_secured(found, settings)
             return found
         recorder = Recorder(SearchPathReader(catalog, path))
@@ -175,10 +180,12 @@ class Statements:
             _check_secured(found, settings)
         if variables is not None and variables.tables:
             return found
-        self._known[key] = found
-        self._characters += len(text)
-        while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
-            self._characters -= len(self._known.popitem(last=False)[1].text)
+        with self._guard:
+            if key not in self._known:
+                self._characters += len(text)
+            self._known[key] = found
+            while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
+                self._characters -= len(self._known.popitem(last=False)[1].text)
         return found
 
 

@@ -79,10 +79,10 @@ class PointReads:
         """See ``WireSession.read_point``. SqlError: the way of all queries reports it."""
         state, coordinator = self._state, self._state.coordinator
         published = coordinator.engine.published
-        if state.occupied or coordinator.refills.busy or coordinator.scattered.views or published.failures:
+        if state.occupied or coordinator.refills.busy:
             return None
         point = self._point(request, published)
-        if point is None:
+        if point is None or point.relation in published.failures or coordinator.scattered.among((point.relation,)):
             return None
         version = published.arrangement(point.relation, point.key)
         errors = published.errors(point.relation)

@@ -64,16 +64,29 @@ def statement_named(session: SessionState, name: str) -> NamedStatement:
 
 def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     """A prepared statement, bound to the present catalog. 0A000: the types of its columns have changed."""
-    if named.prepared is None:
-        return named
-    catalog, changes, asked = session.catalog, session.settings.changes, named.asked
-    usual = not (session.failed or session.acting or session.creating)
-    if usual and asked is not None and asked[0] is catalog and asked[1] == changes:
-        return asked[2]
+    known = known_current(session, named)
+    if known is not None:
+        return known
+    catalog, changes = session.catalog, session.settings.changes
     found = _bound_again(session, named)
-    if usual:
+    if _usual(session):
         named.asked = catalog, changes, found
     return found
+
+
+def known_current(session: SessionState, named: NamedStatement) -> NamedStatement | None:
+    """What ``current`` gives, if nothing needs to be bound for it."""
+    if named.prepared is None:
+        return named
+    asked = named.asked
+    if not _usual(session) or asked is None or asked[0] is not session.catalog:
+        return None
+    return asked[2] if asked[1] == session.settings.changes else None
+
+
+def _usual(session: SessionState) -> bool:
+    """Whether what a statement means depends on the catalog and the settings alone."""
+    return not (session.failed or session.acting or session.creating)
 
 
 def _bound_again(session: SessionState, named: NamedStatement) -> NamedStatement:

@@ -26,7 +26,7 @@ from sql.session.idle_timer import IdleTimer
 from sql.session.information import output_style, text_style
 from sql.session.point_reads import PointReads
 from sql.session.portal import NamedStatement, Portal, PortalRows
-from sql.session.preparing import current, executed, output_columns, prepare, statement_named
+from sql.session.preparing import current, executed, known_current, output_columns, prepare, statement_named
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
@@ -161,8 +161,11 @@ class Session:
         """Create a portal. 42P03: the name is taken; 08P01: the wrong number of parameters."""
         self._idle.stop()
         named = statement_named(self.state, statement)
-        work = partial(current, self.state, named)
-        named = await self._long(work) if is_long(named.text) else work()
+        known = known_current(self.state, named)
+        if known is None:
+            work = partial(current, self.state, named)
+            known = await self._long(work) if is_long(named.text) else work()
+        named = known
         if portal and portal in self.state.portals:
             raise SqlError("42P03", f'cursor "{portal}" already exists')
         types = () if named.prepared is None else named.prepared.bound.parameters

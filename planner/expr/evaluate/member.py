@@ -29,9 +29,11 @@ def member(value: Run, array: Run, type_: SqlType, given: object = None) -> Run:
             if vector.nulls is not None and vector.nulls[0]:
                 return NO_ARRAY
             return elements_of(decode(type_, Vector(vector.words[:1]), dictionary)[0], element, dictionary)
-        if known[0] != dictionary.serial:
-            known = dictionary.serial, elements_of(given, element, dictionary)
-        return known[1]
+        serial, found = known  # read once: another thread may use another dictionary
+        if serial != dictionary.serial:
+            found = elements_of(given, element, dictionary)
+            known = dictionary.serial, found
+        return found
 
     def run(batch: RowBatch) -> Vector:
         if not batch.count:

@@ -114,8 +114,6 @@ class StatementGrammar(AlterGrammar):
                 return comment_statement(self)
             case "grant" | "revoke":
                 return grant_statement(self)
-            case "reassign" if (found := role_statement(self, lambda: self._utility(word))) is not None:
-                return nodes_statements.Utility(found)
             case "copy":
                 return self.copy()
             case "call":

@@ -133,3 +133,17 @@ def test_an_empty_and_a_long_array(client: Client) -> None:
         "SELECT count(*) FROM t WHERE v BETWEEN -50 AND 499"
     )
     assert client.rows(f"SELECT count(*) FROM t WHERE NOT v = ANY ('{{{many},NULL}}')") == [("0",)]
+
+
+@pytest.mark.parametrize("type_", ["float4", "float8", "numeric", "int"])
+def test_a_constant_that_is_too_large_is_judged_as_if_alone(client: Client, type_: str) -> None:
+    filled(client, "t", "int", type_)
+    listed = ", ".join(str(i) for i in range(40))
+    huge = "9" * 400
+    alone = client.error(f"SELECT v = {huge} FROM t").sqlstate if type_.startswith("float") else None
+    if alone is not None:
+        assert client.state(f"SELECT v IN ({listed}, {huge}) FROM t") == alone == "22003"
+    else:
+        assert client.sorted(f"SELECT id FROM t WHERE v IN ({listed}, {huge})") == client.sorted(
+            f"SELECT id FROM t WHERE v IN ({listed})"
+        )
