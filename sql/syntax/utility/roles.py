@@ -37,8 +37,6 @@ def role_statement(
     """The whole statement, None if another one is next. ``assignment``: parses SET or RESET of a setting."""
     if cursor.is_word("drop", "owned"):
         return _drop_owned(cursor)
-    if cursor.is_word("reassign", "owned"):
-        return _reassign(cursor)
     for kind in _KINDS:
         if cursor.is_word("user", "mapping"):
             return None
@@ -50,6 +48,14 @@ def role_statement(
             if_exists = cursor.accept("if", "exists")
             return DropRole(role_specs(cursor), if_exists)
     return None
+
+
+def reassign_owned(cursor: TokenCursor) -> ReassignOwned:
+    """The whole statement REASSIGN OWNED."""
+    cursor.expect("reassign", "owned", "by")
+    roles = role_specs(cursor)
+    cursor.expect("to")
+    return ReassignOwned(roles, role_spec(cursor))
 
 
 def _create(cursor: TokenCursor, kind: str) -> CreateRole:
@@ -156,10 +162,3 @@ def _option(cursor: TokenCursor, options: dict[str, object]) -> str:
 def _drop_owned(cursor: TokenCursor) -> DropOwned:
     cursor.expect("drop", "owned", "by")
     return DropOwned(role_specs(cursor), cursor.cascade())
-
-
-def _reassign(cursor: TokenCursor) -> ReassignOwned:
-    cursor.expect("reassign", "owned", "by")
-    roles = role_specs(cursor)
-    cursor.expect("to")
-    return ReassignOwned(roles, role_spec(cursor))

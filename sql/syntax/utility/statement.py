@@ -28,7 +28,7 @@ from sql.syntax.utility.extensions import extension_statement
 from sql.syntax.utility.grants import default_privileges, grant_statement
 from sql.syntax.utility.operators import operator_statement
 from sql.syntax.utility.policies import policy_statement
-from sql.syntax.utility.roles import role_statement
+from sql.syntax.utility.roles import reassign_owned, role_statement
 from sql.syntax.utility.routine_changes import routine_change
 from sql.syntax.utility.routines import call_statement, routine_statement
 from sql.syntax.utility.secrets import secret_statement
@@ -114,6 +114,8 @@ class StatementGrammar(AlterGrammar):
                 return comment_statement(self)
             case "grant" | "revoke":
                 return grant_statement(self)
+            case "reassign":
+                return nodes_statements.Utility(reassign_owned(self))
             case "copy":
                 return self.copy()
             case "call":
