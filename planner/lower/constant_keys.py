@@ -129,4 +129,4 @@ def _points_of_member(expr: Scalar, array: Scalar) -> tuple[Scalar, tuple[Scalar
         items = array.args
     if not items or is_constant(expr):
         return None
-    return by_class(expr), tuple(map(by_class, items))
+    return by_class(expr), tuple(map(by_class, items)) if items[0].type.has_equality_class else items
