@@ -10,6 +10,7 @@ from enum import Enum
 from typing import assert_never
 
 from ivm.words import INT8, ColumnType, Schema
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Aggregate, Scalar, SortKey
 from planner.logical.frames import Framed
 from planner.memo import by_identity
@@ -35,7 +36,7 @@ class Reference:
 class Values:
     """Constant rows: expressions without columns. A SELECT without FROM has one row of no columns."""
 
-    rows: tuple[tuple[Scalar, ...], ...]
+    rows: tuple[tuple[Scalar, ...], ...] | LiteralRows
     schema: Schema
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from ivm.words import BOOL, ColumnType, Schema
 from planner.expr import scalar
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Column, Exists, Quantified, Scalar, ScalarSubquery
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
@@ -69,9 +70,11 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
 
 
 def scalars(rel: Rel) -> tuple[Scalar, ...]:
-    """The expressions of a node, in the order that ``with_scalars`` takes."""
+    """The expressions of a node, in the order that ``with_scalars`` takes; not the constants of ``LiteralRows``."""
     match rel:
         case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
+            return ()
+        case Values(rows=LiteralRows()):
             return ()
         case Values():
             return tuple(e for row in rel.rows for e in row)
@@ -98,6 +101,8 @@ def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
     """The same node with other expressions."""
     match rel:
         case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
+            return rel
+        case Values(rows=LiteralRows()):
             return rel
         case Values():
             it = iter(new)

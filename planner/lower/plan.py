@@ -30,7 +30,7 @@ from planner.logical.nodes import (
     Values,
     schema,
 )  # fmt: skip
-from planner.logical.traversal import conjuncts, keeps_types, substitute, walk
+from planner.logical.traversal import conjuncts, keeps_types, scalars, substitute, walk
 from planner.lower.asof import lower_asof
 from planner.lower.join import lower_join
 from planner.lower.lock import lower_locked
@@ -129,7 +129,7 @@ def _get(low: Lowering, rel: Get) -> Flow:
 
 def _values(low: Lowering, rel: Values) -> Flow:
     node = low.builder.add(Constants(rel.rows, rel.schema), width(rel.schema))
-    if any(can_raise(e) for row in rel.rows for e in row):
+    if any(map(can_raise, scalars(rel))):
         low.builder.fails(node)
     return low.builder.flow(node, rel.schema)
 

@@ -39,6 +39,7 @@ from ivm.time import deeper, last_width, max_round
 from ivm.words import INT8, ColumnType, Schema
 from planner import gathers
 from planner.expr.context import Context
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Scalar
 from planner.physical.layouts import Arranging, StoredKey, table_layout
 from planner.physical.row_programs import MapFilter
@@ -85,7 +86,7 @@ class TableErrors(Spec):
 class Constants(Spec):
     """Rows of expressions without columns."""
 
-    rows: tuple[tuple[Scalar, ...], ...]
+    rows: tuple[tuple[Scalar, ...], ...] | LiteralRows
     schema: Schema
 
 

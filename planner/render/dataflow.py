@@ -22,6 +22,7 @@ from ivm.words import Schema, SqlType
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.row_errors import error_words
 from planner.expr.scalar import Literal, Scalar
 from planner.physical.key_checks import KeyCheck, KeyName
@@ -443,6 +444,9 @@ def constant_rows(rows: Sequence[tuple[Scalar, ...]], schema: Schema, context: C
     """
     if not schema:
         return np.zeros((len(rows), 1), np.int64), np.zeros((0, 1), np.int64)
+    if isinstance(rows, LiteralRows):
+        encoded = [codec.encode(t, c, context.dictionary) for t, c in zip(rows.types, rows.columns, strict=True)]
+        return pack(encoded, schema, len(rows)), np.zeros((0, 1), np.int64)
     good = np.ones(len(rows), np.bool_)
     errors: list[SqlError] = []
     vectors = [_column(rows, i, column.type, good, errors, context) for i, column in enumerate(schema)]

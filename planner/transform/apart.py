@@ -119,7 +119,7 @@ class _Apart:
         return each_row(rel, next(self._numbers), exprs)
 
     def _values(self, rel: Values) -> Rel:
-        if not any(calls_volatile(e) for row in rel.rows for e in row):
+        if not any(map(calls_volatile, scalars(rel))):
             return rel
         rows = [self._over(Project(Values(((),), ()), row)) for row in rel.rows]
         out = rows[0]

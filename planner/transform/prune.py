@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Column, Scalar
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.apart import expands_each, own_number, read_twice, sets_apart
@@ -172,6 +173,8 @@ def _kept(rel: Rel, needed: Needed) -> Rel:
     row = schema(rel)
     if needed == tuple(range(len(row))):
         return rel
+    if isinstance(rel, Values) and isinstance(rel.rows, LiteralRows) and needed:
+        return Values(rel.rows.taken(needed), tuple(row[i] for i in needed))
     if isinstance(rel, Values):
         return Values(tuple(tuple(r[i] for i in needed) for r in rel.rows), tuple(row[i] for i in needed))
     return Project(rel, tuple(Column(i, row[i].type, row[i].nullable) for i in needed))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ivm.words import INT8, ColumnType
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Aggregate, Literal, Scalar, SortKey
 from planner.logical.apart import calls_volatile, sets_apart
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, Values, schema
@@ -115,7 +116,11 @@ def _sorted(rel: TopK) -> Numbered | None:
 def _numbered_values(rel: Values) -> Numbered:
     if len(rel.rows) <= 1:
         return rel, ()
-    rows = tuple((*row, Literal(i, INT8)) for i, row in enumerate(rel.rows))
+    rows: tuple[tuple[Scalar, ...], ...] | LiteralRows
+    if isinstance(rel.rows, LiteralRows):
+        rows = LiteralRows((*rel.rows.columns, tuple(range(len(rel.rows)))), (*rel.rows.types, INT8))
+    else:
+        rows = tuple((*row, Literal(i, INT8)) for i, row in enumerate(rel.rows))
     return _with_numbers(Values(rows, (*rel.schema, ColumnType(INT8, False))), len(rel.schema))
 
 

@@ -109,7 +109,7 @@ def _strings(type_: SqlType, items: ConstantItems) -> tuple[SqlType, Sequence[ob
     if type_.kind not in _READ:
         return None
     plain = type_.plain
-    if type_.kind is Kind.DATE and (days := _dates(items.values())) is not None:
+    if type_.kind is Kind.DATE and (days := dates(items.values())) is not None:
         return plain, days
     try:
         read = [typed_literal(value, plain, "implicit", items.at) for value in items.values()]
@@ -119,7 +119,7 @@ def _strings(type_: SqlType, items: ConstantItems) -> tuple[SqlType, Sequence[ob
     return (plain, values) if len(values) == len(read) else None
 
 
-def _dates(texts: list[str]) -> list[object] | None:
+def dates(texts: list[str]) -> list[object] | None:
     """Days since 2000 of dates that are written as YYYY-MM-DD; None: some are not, or do not exist."""
     if not all(map(_DATE.fullmatch, texts)):
         return None

@@ -16,6 +16,7 @@ from sql.bind.assignments import new_values
 from sql.bind.bound_query import BoundQuery, finished, rel_columns, sliced, values_rel
 from sql.bind.coerce import assign
 from sql.bind.column_parts import with_parts
+from sql.bind.constant_rows import inserted, with_defaults
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import with_others
@@ -44,6 +45,7 @@ from sql.bind.view_targets import bind_target, layer_exprs, view_range
 from sql.catalog.keys import Index
 from sql.statements.statements import Branch, DataChange, Delete, Insert, OnConflict, Update, deferrable_arbiter
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constant_items import ConstantRows
 
 
 def bind_change(env: Environment, node: nodes.Change) -> DataChange:
@@ -186,7 +188,8 @@ def _target_columns(target: Target, columns: Sequence[tuple[str, int]]) -> list[
 
 def _has_stars(body: nodes.ValuesList) -> bool:
     """Whether it is one row in which ``t.*`` or ``(row).*`` stands for several values."""
-    return len(body.rows) == 1 and any(isinstance(e, nodes.Star | nodes.AllFields) for e in body.rows[0])
+    rows = () if isinstance(body.rows, ConstantRows) else body.rows
+    return len(rows) == 1 and any(isinstance(e, nodes.Star | nodes.AllFields) for e in body.rows[0])
 
 
 def _is_bare(query: nodes.Query) -> bool:
@@ -199,19 +202,26 @@ def _insert_values(
 ) -> Rel | None:
     """INSERT of VALUES, in which DEFAULT may stand for a value; None for a single row with set-returning functions."""
     width = len(body.rows[0])
-    for row in body.rows:
+    constant = body.rows if isinstance(body.rows, ConstantRows) else None
+    one_by_one = () if isinstance(body.rows, ConstantRows) else body.rows
+    for row in one_by_one:
         if len(row) != width:
             raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
     extra = body.rows[0][min(len(positions), width - 1)].at
     positions = check_width(positions, width, node.columns, extra)
     target.need("a", positions)
     columns = target.table.columns
-    given = without_defaults(positions, body.rows)
+    given = list(positions) if constant is not None else without_defaults(positions, one_by_one)
     places = dict(zip(given, places_of(target, given), strict=True))
     for place in places.values():
         check_given(columns[place], node.overriding)
     taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
     rest = defaults_of(env, target, [i for i in range(len(columns)) if i not in taken.values()], node.overriding)
+    if constant is not None:
+        made = inserted(env, constant, [columns[taken[i]] if i in taken else None for i in positions])
+        if made is not None:
+            values = rest | {taken[i]: e for i, e in zip(positions, made[1], strict=True) if e is not None}
+            return with_defaults(made[0], [values[i] for i in range(len(columns))])
     defaults: dict[int, Scalar] = {}
     scope = NameScope(clause="VALUES", functions=[] if len(body.rows) == 1 else None)
     binder = ExpressionBinder(env, scope, "VALUES")

@@ -69,6 +69,11 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
     return Call("assignment_cast" if context == "assignment" else "cast", (literal,), target, False)
 
 
+def read_later(target: SqlType) -> bool:
+    """Whether every string is read as this type only when the plan runs."""
+    return any(part.kind in _SESSION_KINDS for part in parts(target))
+
+
 def _is_deferred(kind: Kind, text: str) -> bool:
     """Whether a value of this kind depends on when the text is read."""
     return kind in _SESSION_KINDS or (kind in _CLOCK_KINDS and _CLOCK_WORDS.search(text) is not None)

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
-from planner.logical.nodes import SetKind, SetOperation, schema
+from planner.logical.nodes import Rel, SetKind, SetOperation, schema
 from sql.bind.bound_query import BoundQuery, finished, values_rel
 from sql.bind.coerce import common_type
 from sql.bind.comparable import check_equality
 from sql.bind.conditional import unify
+from sql.bind.constant_rows import constant_values
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.positions import column_at, start
@@ -19,6 +20,7 @@ from sql.bind.selection import bind_select
 from sql.bind.subquery import convert, resolve_columns
 from sql.statements.queries import OutputColumn
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constant_items import ConstantRows
 
 
 def bind_set_query(env: Environment, body: nodes.SetQuery | nodes.ValuesList, outer: NameScope | None) -> BoundQuery:
@@ -74,6 +76,16 @@ def _combined(env: Environment, node: nodes.SetQuery, left: BoundQuery, right: B
 
 
 def _values_list(env: Environment, node: nodes.ValuesList, outer: NameScope | None) -> BoundQuery:
+    rel = constant_values(node.rows) if isinstance(node.rows, ConstantRows) else None
+    if rel is None:
+        rel = _bound_values(env, node, outer)
+    if env.notes is not None:
+        env.notes.query(node, [c.type for c in schema(rel)])
+    columns = tuple(OutputColumn(f"column{i + 1}", c.type) for i, c in enumerate(schema(rel)))
+    return BoundQuery(rel, columns)
+
+
+def _bound_values(env: Environment, node: nodes.ValuesList, outer: NameScope | None) -> Rel:
     binder = ExpressionBinder(env, NameScope(parent=outer, clause="VALUES"), "VALUES")
     width = len(node.rows[0])
     for row in node.rows:
@@ -85,11 +97,7 @@ def _values_list(env: Environment, node: nodes.ValuesList, outer: NameScope | No
             unified = unify(binder, [row[i] for row in bound], "VALUES", [row[i].at for row in node.rows])
             for exprs, expr in zip(bound, unified, strict=True):
                 exprs[i] = expr
-    rel = values_rel(tuple(tuple(row) for row in bound))
-    if env.notes is not None:
-        env.notes.query(node, [c.type for c in schema(rel)])
-    columns = tuple(OutputColumn(f"column{i + 1}", c.type) for i, c in enumerate(schema(rel)))
-    return BoundQuery(rel, columns)
+    return values_rel(tuple(tuple(row) for row in bound))
 
 
 def combine_types(node: nodes.SetQuery, index: int, left: SqlType, right: SqlType) -> SqlType:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ivm.words import Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Column, Scalar, SortKey
 from planner.logical.nodes import Distinct, Project, Rel, SetOperation, Values, schema
 from sql.bind.bound_query import BoundQuery, NamedRel, finished, sliced, values_rel
@@ -60,7 +61,7 @@ def convert(env: Environment, rel: Rel, types: Sequence[SqlType | None], context
     match rel:
         case Project():
             return Project(rel.input, tuple(one(e, t) for e, t in zip(rel.exprs, types, strict=True)))
-        case Values():
+        case Values() if not isinstance(rel.rows, LiteralRows):
             rows = tuple(tuple(one(e, t) for e, t in zip(row, types, strict=True)) for row in rel.rows)
             return values_rel(rows)
         case SetOperation() if any(c.type.kind is Kind.UNKNOWN for c in columns):

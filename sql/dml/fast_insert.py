@@ -18,9 +18,10 @@ from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.functions.library import ASSIGNMENT_CAST, RAISING_CASTS
 from planner.expr.functions.system.sequence import IDENTITY, NEXTVAL
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, Rel, TableFunction, Values
-from planner.logical.traversal import has_subquery
+from planner.logical.traversal import has_subquery, scalars
 from planner.memo import by_identity
 from planner.peek.order_limit import projected
 from planner.physical.table_programs import given_arrays, spread, widens
@@ -33,9 +34,7 @@ def constant_source(rel: Rel, context: Context) -> RowSet | None:
     Raises the errors of the expressions.
     """
     match rel:
-        case Values() if not any(
-            not isinstance(e, Literal | Parameter) and has_subquery(e) for r in rel.rows for e in r
-        ):
+        case Values() if not any(not isinstance(e, Literal | Parameter) and has_subquery(e) for e in scalars(rel)):
             return _values(rel, context)
         case TableFunction(function="unnest", ordinality=False) if rel.input == _ONE_ROW:
             arrays = given_arrays(rel.args, context)
@@ -63,6 +62,9 @@ def _is_whole(exprs: tuple[Scalar, ...], schema: Schema) -> bool:
 
 def _values(rel: Values, context: Context) -> RowSet:
     count = len(rel.rows)
+    if isinstance(rel.rows, LiteralRows):
+        pairs = zip(rel.rows.types, rel.rows.columns, strict=True)
+        return RowSet(pack([encode(t, c, context.dictionary) for t, c in pairs], rel.schema, count), rel.schema)
     vectors = [_column([row[i] for row in rel.rows], c.type, context) for i, c in enumerate(rel.schema)]
     schema = tuple(
         ColumnType(c.type, c.nullable or v.nulls is not None) for c, v in zip(rel.schema, vectors, strict=True)

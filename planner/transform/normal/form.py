@@ -10,6 +10,7 @@ from math import prod
 from typing import Final, assert_never
 
 from ivm.words import Schema
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.nodes import (
@@ -148,6 +149,8 @@ class Ranks:
                 return rel.relation
             case Reference():
                 return self.labels.get(rel.binding, -rel.binding)
+            case Values(rows=LiteralRows() as rows):
+                return rows, rel.schema
             case Values():
                 return [len(row) for row in rel.rows], rel.schema
             case Filter() | TemporalFilter() | Distinct():

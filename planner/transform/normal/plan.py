@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice, permutations, product
 from typing import assert_never
 
+from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Aggregate, Column, Literal
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.fallibility import can_raise, rel_is_volatile
@@ -372,6 +373,8 @@ def _distinct(form: Form) -> Form:
 
 
 def _values(rel: Values) -> Values:
+    if isinstance(rel.rows, LiteralRows):
+        return rel
     rows = tuple(tuple(map(normal, row)) for row in rel.rows)
     if all(isinstance(e, Literal) for row in rows for e in row):
         rows = tuple(sorted(rows, key=lambda row: tuple(map(order, row))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.syntax.lexing.keywords import NOT_A_COLUMN
@@ -12,6 +12,7 @@ from sql.syntax.lexing.lexer import Token, TokenKind, spelled_out
 from sql.syntax.nodes.queries import TableName
 
 T = TypeVar("T")
+_LISTS: Final = (TokenKind.LIST, TokenKind.ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,12 @@ class TokenCursor:
         token = token or self.token
         if token.kind is TokenKind.END:
             return SqlError("42601", "syntax error at end of input", position=token.start + 1)
-        shown = "(" if token.kind is TokenKind.LIST else self.text[token.start : token.end]
+        shown = "(" if token.kind in _LISTS else self.text[token.start : token.end]
         return SqlError("42601", f'syntax error at or near "{shown}"', position=token.start + 1)
 
     def spell_out(self) -> None:
-        """Where constants are read one by one: the tokens of the LIST that is next."""
-        if self.token.kind is TokenKind.LIST:
+        """Where constants are read one by one: the tokens of the LIST or the ROWS that are next."""
+        if self.token.kind in _LISTS:
             self.tokens[self.index : self.index + 1] = spelled_out(self.token)
 
     def is_name(self) -> bool:

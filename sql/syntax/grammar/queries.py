@@ -12,6 +12,7 @@ from sql.syntax.grammar.tables import TableGrammar
 from sql.syntax.lexing.keywords import NEEDS_AS
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.constant_items import ConstantRows
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
 _ENDS_TARGETS: Final = frozenset(
@@ -96,7 +97,7 @@ class QueryGrammar(TableGrammar):
         if self.accept("select"):
             return self._select(token.start)
         if self.accept("values"):
-            return nodes.ValuesList(self.listed(self.value_row), token.start)
+            return nodes.ValuesList(self._value_rows(), token.start)
         if self.accept("table"):
             target = nodes.Target(nodes.Star((), token.start), None, token.start)
             table = self.only_table(self.accept("only"))
@@ -195,6 +196,14 @@ class QueryGrammar(TableGrammar):
             return expr
         opening = next(t for t in self.tokens[first : self.index] if t.start == expr.at)
         return nodes.GroupingSets("list", expr.items, expr.at) if opening.kind is TokenKind.SYMBOL else expr
+
+    def _value_rows(self) -> tuple[tuple[nodes.Expr, ...], ...] | ConstantRows:
+        after = self.ahead()
+        if self.token.kind is TokenKind.ROWS and not (after.kind is TokenKind.SYMBOL and after.value == ","):
+            rows = self.advance()
+            return ConstantRows(rows.value, rows.start)
+        self.spell_out()
+        return self.listed(self.value_row)
 
     def value_row(self) -> tuple[nodes.Expr, ...]:
         """``(value | DEFAULT, …)``."""

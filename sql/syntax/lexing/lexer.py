@@ -11,11 +11,12 @@ from typing import Final, NamedTuple
 
 from ivm.errors import SqlError
 from ivm.stops import poll
+from sql.syntax.lexing.constant_rows import rows_end
 
 
 class TokenKind(Enum):
     """What a token is; WORD is an unquoted identifier or keyword, SYMBOL punctuation and operators, LIST many constants
-    in parentheses after IN, which are not looked at one by one."""
+    in parentheses after IN, ROWS many rows of constants after VALUES: they are not looked at one by one."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -25,12 +26,13 @@ class TokenKind(Enum):
     PARAMETER = "parameter"
     SYMBOL = "symbol"
     LIST = "list"
+    ROWS = "rows"
     END = "end"
 
 
 class Token(NamedTuple):
     """``value``: the folded name, the string's contents, the number's text, the parameter's index, the symbol, or the
-    text of a LIST."""
+    text of a LIST or of ROWS."""
 
     kind: TokenKind
     value: str
@@ -112,8 +114,11 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
                 tokens.append(Token(TokenKind.END, "", stop, stop))
                 return tokens
             token = _next(text, at)
-        if token.value == "(" and tokens and tokens[-1].value == "in" and tokens[-1].kind is TokenKind.WORD:
-            token = _listed(text, at) or token
+        if token.value == "(" and tokens and tokens[-1].kind is TokenKind.WORD:
+            if tokens[-1].value == "in":
+                token = _listed(text, at) or token
+            elif tokens[-1].value == "values" and (last := rows_end(text, at, stop)):
+                token = Token(TokenKind.ROWS, text[at:last], at, last)
         tokens.append(token)
         at = token.end
         if not len(tokens) & 4095:
@@ -127,7 +132,7 @@ def _listed(text: str, at: int) -> Token | None:
 
 
 def spelled_out(token: Token) -> list[Token]:
-    """The tokens of a LIST."""
+    """The tokens of a LIST or of ROWS."""
     parts = [_symbol("(", token.start)]
     parts += [t._replace(start=t.start + token.start, end=t.end + token.start) for t in tokenize(token.value, 1)[:-1]]
     return parts

@@ -1,12 +1,17 @@
-"""Many constants after IN, kept as text: as a node for each, a list of thousands would take a hundred times as long."""
+"""Many constants after IN and VALUES, kept as text: with a node for each, thousands take a hundred times as long."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
-from sql.syntax.nodes.constants import Number, String
+from sql.syntax.lexing.constant_rows import CELL, pieces
+from sql.syntax.nodes.constants import Boolean, Null, Number, String
+
+Constant = Boolean | Null | Number | String
 
 _STRING: Final = re.compile("'([^']*+)'")
 _NUMBER: Final = re.compile("(-?[0-9.]++)")
@@ -32,3 +37,59 @@ class ConstantItems:
         if self.are_strings:
             return tuple(String(m[1], self.at + m.start()) for m in _STRING.finditer(self.text))
         return tuple(Number(m[1], self.at + m.start()) for m in _NUMBER.finditer(self.text))
+
+
+@dataclass(frozen=True)
+class ConstantRows:
+    """``text``: rows of constants (``TokenKind.ROWS``), at offset ``at``. As a sequence it gives a node for each."""
+
+    text: str
+    at: int
+
+    @cached_property
+    def width(self) -> int:
+        """The number of constants in each row."""
+        return len(self[0])
+
+    def columns(self) -> list[list[str]]:
+        """The constants of each column as they are written."""
+        cells: list[str] = []
+        for start, end in pieces(self.text, 0, len(self.text), self.width):
+            cells += CELL.findall(self.text, start, end)
+        return [cells[i :: self.width] for i in range(self.width)]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[tuple[Constant, ...]]:
+        return iter(self._rows)
+
+    def __getitem__(self, index: int) -> tuple[Constant, ...]:
+        return self._first if index == 0 else self._rows[index]
+
+    @cached_property
+    def _first(self) -> tuple[Constant, ...]:
+        row: list[Constant] = []
+        end = 1
+        while self.text[end - 1] != ")":
+            found = CELL.search(self.text, end)
+            assert found is not None, "a constant follows"
+            row.append(self._node(found))
+            end = _BETWEEN.match(self.text, found.end()).end()  # type: ignore[union-attr]
+        return tuple(row)
+
+    @cached_property
+    def _rows(self) -> tuple[tuple[Constant, ...], ...]:
+        nodes = [self._node(m) for m in CELL.finditer(self.text)]
+        return tuple(tuple(nodes[i : i + self.width]) for i in range(0, len(nodes), self.width))
+
+    def _node(self, found: re.Match[str]) -> Constant:
+        text, at = found.group(), self.at + found.start()
+        if text[0] == "'":
+            return String(text[1:-1].replace("''", "'"), at)
+        if text[0] in "nN":
+            return Null(at)
+        return Boolean(text[0] in "tT", at) if text[0] in "tTfF" else Number(text, at)
+
+
+_BETWEEN: Final = re.compile(r"\s*[,)]", re.ASCII)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.nodes.constant_items import ConstantItems
+from sql.syntax.nodes.constant_items import ConstantItems, ConstantRows
 from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
 from sql.syntax.nodes.frames import FrameBound, FrameClause
 from sql.syntax.nodes.json_calls import JsonCall, JsonTable
@@ -373,7 +373,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class ValuesList:
-    rows: tuple[tuple[Expr, ...], ...]
+    rows: tuple[tuple[Expr, ...], ...] | ConstantRows
     at: int
 
 

@@ -446,6 +446,11 @@ def test_long_lists_bind_in_linear_time() -> None:
     values = ", ".join(f"({i}, 'x{i}', {i}.5)" for i in range(3000))
     insert = bind_statement(f"insert into t values {values}", CATALOG).statement
     assert isinstance(insert, bound.Insert)
+    assert isinstance(insert.source, Project), "the numbers are cast to numeric(10,2)"
+    assert isinstance(insert.source.input, Values)
+    values += ", (1 + 1, 'x', 0.5)"
+    insert = bind_statement(f"insert into t values {values}", CATALOG).statement
+    assert isinstance(insert, bound.Insert)
     assert isinstance(insert.source, Values)
     items = ", ".join(map(str, range(2000)))
     assert rels(query(f"select a from t where a in ({items})", CATALOG).rel) == 3
