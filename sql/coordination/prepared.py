@@ -25,6 +25,7 @@ from sql.catalog.access import Access
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
 from sql.coordination.planning import is_long
+from sql.dml.one_row import OneRow
 from sql.engine.counts import counted_relation
 from sql.engine.indexing import PATIENCE, Wish, wishes
 from sql.engine.snapshot import Published, StoredIndexes
@@ -76,6 +77,8 @@ class Prepared:
     """Why the role that it was bound for may not run it."""
     access: Access | None = None
     """What ``denied`` was decided by; None if nothing had to be asked."""
+    form: tuple[Catalog, OneRow | None] | None = None
+    """How it changes one row at most, over which catalog, once that has been looked at."""
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:

@@ -115,12 +115,17 @@ class Transaction:
     async def snapshot(self) -> Published:
         """What the transaction reads: one snapshot, and its own writes."""
         if self.writer is None:
-            if self._base is None:
-                self._base = self.jobs.engine.published
-            return self._base
+            return self.first_snapshot()
         if self._own is None:
             self._own = await self._run(lambda writer: writer.snapshot())
         return self._own
+
+    def first_snapshot(self) -> Published:
+        """What a transaction reads that has not written."""
+        assert self.writer is None, "then it reads its own writes too"
+        if self._base is None:
+            self._base = self.jobs.engine.published
+        return self._base
 
     def number(self) -> int:
         """The transaction's own number (txid_current)."""
@@ -201,17 +206,32 @@ class Transaction:
         async def run() -> T:
             if light and self.jobs.idle:
                 try:
-                    with self.jobs.engine.resting():
-                        writer = self._enter()
-                        with movable(HERE_SECONDS, unchanged(writer)):
-                            return self._attempt(work)
+                    return self._here(work)
                 except TooLongHereError:
                     pass
             return await self.jobs.submit(lambda: self._attempt(work))
 
         return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
-    def _attempt(self, work: Callable[[Writer], T]) -> T:
+    def write_here(self, work: Callable[[Writer], T]) -> T | None:
+        """Run a statement's short changes of a block at once, on the event loop's thread. None, with nothing changed:
+        ``write`` must run them, since they would wait or take long. After an error it is to run them, too."""
+        if not self.jobs.idle:
+            return None
+        self._own = None
+        try:
+            return self._here(work, again=True)
+        except (TooLongHereError, BlockedError):
+            return None
+
+    def _here(self, work: Callable[[Writer], T], again: bool = False) -> T:
+        with self.jobs.engine.resting():
+            writer = self._enter()
+            with movable(HERE_SECONDS, unchanged(writer)):
+                return self._attempt(work, again)
+
+    def _attempt(self, work: Callable[[Writer], T], again: bool = False) -> T:
+        """``again``: if it fails it is run once more, to report that."""
         writer = self._enter()
         mark, reads = writer.mark(), self._reads.copy()
         try:
@@ -221,6 +241,11 @@ class Transaction:
                 raise _cannot_wait(blocked) from None
             writer.rollback_to(mark)
             self._reads = reads
+            raise
+        except SqlError:
+            if again:
+                writer.rollback_to(mark)
+                self._reads = reads
             raise
 
     def _whole(self, work: Callable[[Writer], T]) -> T:

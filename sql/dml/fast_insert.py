@@ -74,7 +74,7 @@ def _values(rel: Values, context: Context) -> RowSet:
 
 def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector:
     """One column of VALUES: datums are encoded at once, other expressions are evaluated row by row."""
-    plain = [_plain(c, type_) for c in cells]
+    plain = [plain_cell(c, type_) for c in cells]
     if None not in plain:
         return encode(type_, [_datum(c, context) for c in plain], context.dictionary)
     if all(c is cells[0] for c in cells):  # a column's default
@@ -118,7 +118,7 @@ def _alone(cell: Scalar) -> tuple[Scalar]:
     return (cell,)
 
 
-def _plain(cell: Scalar, type_: SqlType) -> Scalar | None:
+def plain_cell(cell: Scalar, type_: SqlType) -> Literal | Parameter | None:
     """The constant or parameter whose datum a cell of a column's type is; None for others."""
     if isinstance(cell, Call) and cell.function in RAISING_CASTS and cell.type == type_:
         argument = cell.args[0]

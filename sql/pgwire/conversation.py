@@ -17,8 +17,8 @@ from sql.pgwire import messages_frontend as frontend
 from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages import HEADER, ProtocolError
-from sql.pgwire.point import PointRequest, point_request
 from sql.pgwire.protocol import ServerProtocol
+from sql.pgwire.run_request import RunRequest, run_request
 from sql.pgwire.values import encode_rows
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
@@ -90,7 +90,7 @@ class WireSession(Protocol):
         """``final``: Sync has already arrived and is next, so that the statement may commit by itself."""
         ...
 
-    def read_point(self, request: PointRequest) -> bytes | None:
+    def answer(self, request: RunRequest) -> bytes | None:
         """All that answers the request, up to ReadyForQuery, if nothing must be waited for; None: as any other."""
         ...
 
@@ -160,15 +160,15 @@ class Conversation:
         None: it goes to the protocol."""
         if self._out or not self._protocol.idle:
             return None
-        request = point_request(data)
+        request = run_request(data)
         if request is None:
             return None
         try:
-            return self._session.read_point(request)
+            return self._session.answer(request)
         except SqlError:  # raised again where it can be reported
             return None
         except Exception:
-            log.exception("a read by key failed; it is run again as any other query")
+            log.exception("a statement that was to be answered at once failed; it is run again as any other")
             return None
 
     async def _cancelled(self, answering: bool) -> None:

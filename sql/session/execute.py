@@ -60,10 +60,10 @@ class Executor:
 
     def __init__(self, session: SessionState) -> None:
         self._session = session
-        self._reads = Reads(session)
-        self._writes = Writes(session, self._reads)
-        self._definitions = Definitions(session, self._reads, self._writes)
-        self._calls = session.routines = Calls(session, Runners(self._reads, self._writes, self._definitions))
+        self.reads = Reads(session)
+        self.writes = Writes(session, self.reads)
+        self._definitions = Definitions(session, self.reads, self.writes)
+        self._calls = session.routines = Calls(session, Runners(self.reads, self.writes, self._definitions))
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
         """The statement's result. It is bound again if another session has changed the catalog meanwhile."""
@@ -78,7 +78,7 @@ class Executor:
                 raise hidden(self._session, prepared.shown(error)) from None
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
-        session, reads, statement = self._session, self._reads, prepared.bound.statement
+        session, reads, statement = self._session, self.reads, prepared.bound.statement
         prepared.check_allowed()
         check_rights(session, statement)
         check_modes(session, statement, prepared.text)
@@ -88,21 +88,21 @@ class Executor:
             return await self._define(statement, prepared, request)
         match statement:
             case Query() if prepared.bound.interpreted or statement.locks:
-                return await self._writes.query(statement, prepared, request)
+                return await self.writes.query(statement, prepared, request)
             case Query():
                 return await reads.query(statement, prepared, request)
             case bound.Insert() | bound.Update() | bound.Delete() | bound.Merge():
-                return await self._writes.change(statement, prepared, request)
+                return await self.writes.change(statement, prepared, request)
             case bound.Compound():
-                return await self._writes.compound(statement, prepared, request)
+                return await self.writes.compound(statement, prepared, request)
             case CallProcedure():
                 return await self._call(statement, prepared, request)
             case bound.Lock():
-                return await self._writes.lock(statement)
+                return await self.writes.lock(statement)
             case bound.SetConstraints():
-                return await self._writes.set_constraints(statement)
+                return await self.writes.set_constraints(statement)
             case bound.Truncate():
-                return await self._writes.truncate(statement, prepared)
+                return await self.writes.truncate(statement, prepared)
             case bound.CreateTableFrom():
                 return await TableFrom(session, reads, self._definitions, statement, prepared, request).run()
             case bound.Explain(statement=bound.CopyFrom(path=str()) | bound.CreateTableFrom() as load):
@@ -123,7 +123,7 @@ class Executor:
                 hint = "Use COPY (SUBSCRIBE …) TO STDOUT, or DECLARE c CURSOR FOR SUBSCRIBE … and FETCH."
                 raise unsupported("SUBSCRIBE as a statement of its own", hint=hint)
             case bound.Declare():
-                return await declare(session, reads, self._writes.query, statement, prepared, request)
+                return await declare(session, reads, self.writes.query, statement, prepared, request)
             case bound.Fetch():
                 await self._open_portal(statement.name)
                 return await fetch(session, statement, request)
@@ -222,7 +222,7 @@ class Executor:
                 f"Expected {len(types)} parameters but got {len(statement.arguments)}.",
             )  # fmt: skip
         information = SystemInformation(session, session.coordinator.engine.published.catalog)
-        context = self._reads.context(session.coordinator.engine.dictionary.scratch(), request, 0, information)
+        context = self.reads.context(session.coordinator.engine.dictionary.scratch(), request, 0, information)
         arguments = (
             a if a.type == t else Call("cast", (a,), t) for a, t in zip(statement.arguments, types, strict=True)
         )

@@ -129,6 +129,12 @@ class Reads:
             asked = Asked(plan, lambda: replace(again, dictionary=dictionary.scratch()))
             transaction.note_reading(ReadingNote(inputs, asked))
 
+    def note_key(self, plan: Plan, inputs: frozenset[int], request: Request) -> None:
+        """The same of a plan that looks up the key that a request gives."""
+        engine = self._session.coordinator.engine
+        information = SystemInformation(self._session, self._session.catalog)
+        self.note(plan, inputs, self.context(engine.dictionary, request, engine.published.epoch, information))
+
     async def served(
         self, inputs: frozenset[int], read_point: ReadPoint, fixed: bool = False
     ) -> tuple[ReadPoint, Mapping[int, Served]]:

@@ -18,13 +18,13 @@ from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
 from sql.parse import StatementText, no_parameter, parsed, split
-from sql.pgwire.point import PointRequest
+from sql.pgwire.run_request import RunRequest
 from sql.pgwire.values import decode_parameter
+from sql.session.at_once.lane import AtOnce
 from sql.session.discarding import drop_own_temporary
 from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
 from sql.session.information import output_style, text_style
-from sql.session.point_reads import PointReads
 from sql.session.portal import NamedStatement, Portal, PortalRows
 from sql.session.preparing import current, executed, known_current, output_columns, prepare, statement_named
 from sql.session.request import Request
@@ -64,7 +64,7 @@ class Session:
         session."""
         self._executor = Executor(state)
         self._loop = asyncio.get_running_loop()
-        self._points = PointReads(state)
+        self._lane = AtOnce(state, self._executor.reads, self._executor.writes)
         self._idle = IdleTimer(state)
         self._closed = False
         coordinator.sessions.add(self)
@@ -209,9 +209,14 @@ class Session:
             return found.result(max_rows)
         return result
 
-    def read_point(self, request: PointRequest) -> bytes | None:
-        """Answer a read of one row by its key, if it is one and nothing else is to be said; None: call the others."""
-        return None if self._idle.expired else self._points.answer(request)
+    def answer(self, request: RunRequest) -> bytes | None:
+        """Run a statement at once, if it is short and nothing else is to be said; None: call the others."""
+        if self._idle.expired:
+            return None
+        answer = self._lane.answer(request)
+        if answer is not None and self.state.transaction is not None:
+            self._idle.start()
+        return answer
 
     def close_statement(self, name: str) -> None:
         self.state.statements.pop(name, None)

@@ -143,10 +143,10 @@ class SessionState:
         return self.in_block or (self.several and self.transaction is not None)
 
     @property
-    def occupied(self) -> bool:
-        """Whether there is a transaction, or something to tell the client."""
+    def apart(self) -> bool:
+        """Whether a statement is not all that the session is about: it has failed, or has something to tell."""
         told = self.notices or self.parameter_changes or self.notifications.inbox.arrived
-        return bool(self.transaction is not None or self.failed or told or self.acting)
+        return bool(self.failed or told or self.acting)
 
     @property
     def running(self) -> Transaction:

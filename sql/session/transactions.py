@@ -31,7 +31,7 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
     """Run a statement that begins or ends a transaction or a savepoint; None for any other statement."""
     match statement:
         case Begin():
-            return _begin(session, statement)
+            return begin(session, statement)
         case Commit() | Rollback():
             return await _end_explicit(session, statement)
         case PrepareTransaction():
@@ -42,7 +42,8 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
             return None
 
 
-def _begin(session: SessionState, statement: Begin) -> CommandResult:
+def begin(session: SessionState, statement: Begin) -> CommandResult:
+    """Run BEGIN."""
     transaction = session.transaction
     if transaction is None:
         session.new_transaction(Extent.BLOCK)

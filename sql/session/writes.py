@@ -20,6 +20,7 @@ from sql.dml.compound import CompoundRun
 from sql.dml.deferring import set_constraints
 from sql.dml.fast_insert import constant_source
 from sql.dml.merging import merge
+from sql.dml.one_row import one_row
 from sql.dml.triggers import check_unchanged
 from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.read_set import Reading as ReadingNote
@@ -139,6 +140,9 @@ class Writes:
         changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         if not isinstance(statement, Delete):
             engine.check_room()
+        done = self._one_row(changer, statement, prepared)
+        if done is not None:
+            return Changed(done)
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
         if source is None:
             source = self.source(writer, statement.source, prepared, context, information)
@@ -155,6 +159,30 @@ class Writes:
                 return changer.delete(statement, source)
             case Merge():
                 return merge(changer, statement, source)
+
+    def row_now(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> int | None:
+        """``apply``, if it changes one row at most: how many it has changed; None: it is not for this, and nothing has
+        been done."""
+        prepared.check_current(writer.catalog)
+        if not isinstance(statement, Delete):
+            writer.engine.check_room()
+        context, _ = self._reads.writing(writer, request)
+        changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
+        return self._one_row(changer, statement, prepared)
+
+    def _one_row(self, changer: Changer, statement: DataChange, prepared: Prepared) -> int | None:
+        """The number of rows that a statement has changed by its form of one row; None: it has none, or this is not for
+        it."""
+        catalog = changer.writer.catalog
+        if not prepared.bound.parameters or (prepared.plan is None and not isinstance(statement, Insert)):
+            return None
+        if prepared.form is None or prepared.form[0] is not catalog:
+            prepared.form = catalog, one_row(statement, prepared.plan, catalog, changer.keys)
+        form = prepared.form[1]
+        done = None if form is None else form.run(changer)
+        if done is not None and prepared.plan is not None:
+            self._reads.note(prepared.plan, prepared.inputs, changer.context)
+        return done
 
     def source(
         self, writer: Writer, rel: Rel, prepared: Prepared, context: Context, information: SystemInformation

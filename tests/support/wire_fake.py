@@ -20,7 +20,7 @@ from ivm.words import INT4, INT8, TEXT, ColumnType, SqlType
 from sql.catalog.catalog import TableColumn
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
-from sql.pgwire.point import PointRequest
+from sql.pgwire.run_request import RunRequest
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
     CommandResult,
@@ -189,7 +189,7 @@ class FakeSession:
             self.portals[portal] = (text, formats, at + len(result.rows))
         return result
 
-    def read_point(self, request: PointRequest) -> bytes | None:
+    def answer(self, request: RunRequest) -> bytes | None:
         return None
 
     def close_statement(self, name: str) -> None:

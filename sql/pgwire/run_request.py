@@ -1,4 +1,4 @@
-"""The commonest pipeline, recognized as a whole: a prepared statement with one parameter, run once.
+"""The commonest pipeline, recognized as a whole: a prepared statement, run once.
 
 Bind, perhaps Describe, Execute, Sync: in one piece, as drivers send them.
 """
@@ -17,18 +17,18 @@ _EXECUTE: Final = Execute("", 0).encode()[:-4]
 """Without the number of rows that are wanted, its end."""
 _RUN: Final = len(_EXECUTE) + 4 + len(_SYNC)
 _DESCRIBE: Final = Describe("P", "").encode()
-_ONE: Final = struct.Struct("!Hi")
-"""The number of parameters, and the length of the first."""
+MOST_PARAMETERS: Final = 64
+"""More are left to the protocol: the statement takes longer than its messages then."""
 
 
 @dataclass(frozen=True, slots=True)
-class PointRequest:
-    """``statement``: its name; ``form`` and ``value``: of its parameter; ``formats``: the end of Bind, with the
-    formats of the result; ``described``: with Describe of the portal; ``max_rows``: of Execute."""
+class RunRequest:
+    """``statement``: its name; ``forms`` and ``values``: of its parameters, as in Bind; ``formats``: the end of Bind,
+    with the formats of the result; ``described``: with Describe of the portal; ``max_rows``: of Execute."""
 
     statement: str
-    form: int
-    value: bytes
+    forms: tuple[int, ...]
+    values: tuple[bytes | None, ...]
     formats: bytes
     described: bool
     max_rows: int
@@ -41,8 +41,13 @@ class PointRequest:
             return None
         return struct.unpack_from(f"!{count}h", self.formats, 2)
 
+    def form(self, place: int) -> int:
+        """The format of a parameter."""
+        forms = self.forms
+        return forms[place] if len(forms) > 1 else forms[0] if forms else 0
 
-def point_request(data: bytes) -> PointRequest | None:
+
+def run_request(data: bytes) -> RunRequest | None:
     """The request that bytes are, if they are one; whatever else they are is for the protocol to say."""
     if data[:1] != b"B" or data[5:6] != b"\0" or not data.endswith(_SYNC):
         return None
@@ -54,16 +59,24 @@ def point_request(data: bytes) -> PointRequest | None:
     max_rows = INT32.unpack_from(data, run + len(_EXECUTE))[0]
     at = data.find(b"\0", 6, end)
     try:
-        forms = UINT16.unpack_from(data, at + 1)[0]
-        if at < 0 or forms > 1:
+        count = UINT16.unpack_from(data, at + 1)[0]
+        forms = struct.unpack_from(f"!{count}h", data, at + 3) if count else ()
+        place = at + 3 + 2 * count
+        (number,) = UINT16.unpack_from(data, place)
+        if at < 0 or count > MOST_PARAMETERS or number > MOST_PARAMETERS or (count > 1 and count != number):
             return None
-        form = UINT16.unpack_from(data, at + 3)[0] if forms else 0
-        start = at + 3 + 2 * forms + _ONE.size
-        count, length = _ONE.unpack_from(data, start - _ONE.size)
+        place += 2
+        values: list[bytes | None] = []
+        for _ in range(number):
+            (length,) = INT32.unpack_from(data, place)
+            place += 4
+            if length < -1:
+                return None
+            values.append(None if length < 0 else data[place : place + length])
+            place += max(length, 0)
         statement = data[6:at].decode()
     except (struct.error, UnicodeDecodeError):
         return None
-    if count != 1 or length < 0 or start + length + 2 > end:
+    if place + 2 > end:
         return None
-    value, formats = data[start : start + length], data[start + length : end]
-    return PointRequest(statement, form, value, formats, described, max_rows)
+    return RunRequest(statement, forms, tuple(values), data[place:end], described, max_rows)

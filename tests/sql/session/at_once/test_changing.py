@@ -1,0 +1,225 @@
+"""Changes of one row in blocks, answered at once: answers and states are those of a second server, which does not."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from sql.pgwire import messages_frontend as front
+from tests.support.sessions import Server
+from tests.support.wires import Wire, bind
+
+TABLES = """
+CREATE TABLE t (k int PRIMARY KEY, b bigint NOT NULL, s text, n numeric(8,2), c char(4), o bool);
+CREATE TABLE u (k text PRIMARY KEY, v int UNIQUE, w int);
+CREATE TABLE chk (k int PRIMARY KEY, v int CHECK (v > 0), d date);
+CREATE TABLE parent (k int PRIMARY KEY, v int);
+CREATE TABLE child (k int PRIMARY KEY, p int REFERENCES parent ON DELETE CASCADE);
+CREATE TABLE bag (x int, y text DEFAULT 'none', z timestamptz DEFAULT now());
+CREATE TABLE counted (id serial PRIMARY KEY, v int NOT NULL);
+CREATE TABLE made (k int PRIMARY KEY, v int, w int GENERATED ALWAYS AS (v * 2) STORED);
+CREATE TABLE two (a int, b int, v int, PRIMARY KEY (a, b));
+CREATE MATERIALIZED VIEW sums AS SELECT s, count(*) AS n, sum(b) AS b FROM t GROUP BY s;
+CREATE MATERIALIZED VIEW joined AS SELECT t.k, u.w FROM t JOIN u ON t.k = u.v
+"""
+RELATIONS = ("t", "u", "chk", "parent", "child", "counted", "made", "two", "sums", "joined")
+STATEMENTS = {
+    "ut": ("UPDATE t SET b = b + $1, s = $2 WHERE k = $3", "bsk"),
+    "ut2": ("UPDATE t SET b = $1, n = b, o = NOT o WHERE k = $2 AND b > 0", "bk"),
+    "ut3": ("UPDATE t SET b = 10 / $1 WHERE k = $2", "bk"),
+    "utc": ("UPDATE t SET c = $1 WHERE k = $2", "sk"),
+    "utk": ("UPDATE t SET k = $1 WHERE k = $2", "kk"),
+    "dt": ("DELETE FROM t WHERE k = $1", "k"),
+    "dt2": ("DELETE FROM t WHERE k = $1 AND s = $2", "ks"),
+    "it": ("INSERT INTO t VALUES ($1, $2, $3, 1.005, 'ab', NULL)", "kbs"),
+    "it2": ("INSERT INTO t (b, k) VALUES ($1, $2 + 1)", "bk"),
+    "iu": ("INSERT INTO u VALUES ($1, $2, $2)", "sk"),
+    "uu": ("UPDATE u SET w = w + 1 WHERE k = $1", "s"),
+    "uu2": ("UPDATE u SET v = $1 WHERE k = $2", "ks"),
+    "du": ("DELETE FROM u WHERE k = $1", "s"),
+    "ichk": ("INSERT INTO chk VALUES ($1, $2, '2026-01-01')", "kb"),
+    "uchk": ("UPDATE chk SET v = v - $1 WHERE k = $2", "bk"),
+    "ip": ("INSERT INTO parent VALUES ($1, 1)", "k"),
+    "ic": ("INSERT INTO child VALUES ($1, $2)", "kk"),
+    "dp": ("DELETE FROM parent WHERE k = $1", "k"),
+    "up": ("UPDATE parent SET v = v + 1 WHERE k = $1", "k"),
+    "ib": ("INSERT INTO bag (x) VALUES ($1)", "k"),
+    "icount": ("INSERT INTO counted (v) VALUES ($1)", "k"),
+    "im": ("INSERT INTO made VALUES ($1, $2)", "kb"),
+    "um": ("UPDATE made SET v = $1 WHERE k = $2", "bk"),
+    "i2": ("INSERT INTO two VALUES ($1, $2, 1)", "kk"),
+    "u2": ("UPDATE two SET v = v + 1 WHERE a = $1 AND b = $2", "kk"),
+    "ret": ("UPDATE t SET b = b + 1 WHERE k = $1 RETURNING k, b, s", "k"),
+    "st": ("SELECT * FROM t WHERE k = $1", "k"),
+    "su": ("SELECT w, v FROM u WHERE k = $1", "s"),
+    "ssum": ("SELECT n, b FROM sums WHERE s = $1", "s"),
+    "all": ("UPDATE t SET b = b + 1 WHERE b > $1", "b"),
+}  # fmt: skip
+AT_ONCE = ("ut", "ut2", "utc", "dt", "dt2", "it", "it2", "iu", "uu", "du", "ichk", "ip", "ib", "icount",
+           "st", "su")  # fmt: skip
+
+
+class Pair:
+    """The same session in two servers. ``quick``: where what can be is answered at once."""
+
+    def __init__(self, quick: Wire, usual: Wire) -> None:
+        self.quick, self.usual = quick, usual
+        self.hits: Counter[str] = Counter()
+
+    def send(self, name: str, data: bytes) -> bytes:
+        answer = self.quick.at_once(data)
+        self.hits[name] += answer is not None
+        found = self.quick.all_ways(data) if answer is None else answer
+        assert found == self.usual.all_ways(data), name
+        return found
+
+    def run(self, text: str) -> None:
+        for wire in (self.quick, self.usual):
+            wire.run(text)
+
+    def parse(self, name: str, text: str) -> None:
+        for wire in (self.quick, self.usual):
+            wire.parse(name, text)
+
+    def same(self) -> None:
+        """Both have the same rows, and their views are what a recompute makes of them."""
+        for name in RELATIONS:
+            found = [sorted(w.client.rows(f"SELECT * FROM {name}"), key=str) for w in (self.quick, self.usual)]
+            assert found[0] == found[1], name
+        for view in ("sums", "joined"):
+            assert self.quick.client.rows(f"VERIFY MATERIALIZED VIEW {view}") == []
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    servers = [Server(tmp_path_factory.mktemp("data")) for _ in range(2)]
+    quick, usual = (Wire(server.client()) for server in servers)
+    pair = Pair(quick, usual)
+    pair.run(TABLES)
+    for name, (text, _) in STATEMENTS.items():
+        pair.parse(name, text)
+    for name in ("BEGIN", "COMMIT", "ROLLBACK"):
+        pair.parse(name, name)
+    yield pair
+    for server in servers:
+        server.close()
+
+
+def _value(rng: random.Random, kind: str) -> bytes | None:
+    if rng.random() < 0.06:
+        return None
+    if kind == "k":
+        return str(rng.randint(1, 6)).encode()
+    if kind == "b":
+        return str(rng.choice([0, 1, 5, -3, 2**62, 2**63 - 1])).encode()
+    return rng.choice([b"a", b"b", b"", "ü".encode(), b"long text with spaces   "])
+
+
+@pytest.mark.parametrize("level", ["read committed", "serializable"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_answer_is_that_of_the_way_of_all(pair: Pair, level: str, seed: int) -> None:
+    rng = random.Random(seed)
+    pair.run(f"SET default_transaction_isolation = '{level}'")
+    begun = pair.hits["BEGIN"]
+    for _ in range(60):
+        pair.send("BEGIN", bind("BEGIN", describe=rng.random() < 0.5))
+        depth = 0
+        for _ in range(rng.randint(1, 8)):
+            name = rng.choice(list(STATEMENTS))
+            values = [_value(rng, kind) for kind in STATEMENTS[name][1]]
+            answer = pair.send(name, bind(name, *values, describe=rng.random() < 0.5))
+            if b"SERROR" in answer:
+                if not depth:
+                    break
+                pair.run("ROLLBACK TO SAVEPOINT s")
+            elif rng.random() < 0.2:
+                pair.run("SAVEPOINT s")
+                depth += 1
+            elif rng.random() < 0.1 and depth:
+                pair.run("ROLLBACK TO SAVEPOINT s")
+        pair.send("end", bind(rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])))
+        pair.same()
+    pair.run("RESET default_transaction_isolation")
+    assert pair.hits["BEGIN"] - begun > 50
+
+
+def test_most_of_them_were_answered_at_once(pair: Pair) -> None:
+    assert [name for name in AT_ONCE if not pair.hits[name]] == []
+
+
+def test_what_another_has_locked_is_waited_for(pair: Pair) -> None:
+    pair.run("DELETE FROM t; INSERT INTO t VALUES (1, 1), (2, 2)")
+    wire = pair.quick
+    other = wire.client.server.client()
+    pair.send("ut", bind("ut", b"1", b"x", b"2"))
+    other.run("BEGIN; UPDATE t SET b = 7 WHERE k = 1")
+    wire.all_ways(bind("BEGIN"))
+    assert wire.at_once(bind("ut", b"1", b"x", b"2")) is not None
+    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is None
+    waiting = wire.client.server.start(_all_ways(wire, bind("ut", b"1", b"x", b"1")))
+    other.run("COMMIT")
+    assert b"UPDATE 1" in waiting.result(30)
+    wire.all_ways(bind("COMMIT"))
+    assert other.rows("SELECT k, b, s FROM t ORDER BY k") == [("1", "8", "x"), ("2", "4", "x")]
+    other.close()
+    pair.usual.run("UPDATE t SET b = 8, s = 'x' WHERE k = 1; UPDATE t SET b = 4, s = 'x' WHERE k = 2")
+
+
+async def _all_ways(wire: Wire, data: bytes) -> bytes:
+    wire.written.clear()
+    wire.protocol.receive(data)
+    await wire.conversation.run()
+    return b"".join(wire.written)
+
+
+@pytest.mark.parametrize("refusing", [
+    "ALTER TABLE t ADD CHECK (b < 100)",
+    "ALTER TABLE t ADD UNIQUE (b)",
+    "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.s := ''fired''; RETURN NEW; END';"
+    "CREATE TRIGGER g BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f()",
+    "ALTER TABLE t ALTER s SET NOT NULL",
+])  # fmt: skip
+def test_what_is_added_to_a_table_is_heeded(pair: Pair, refusing: str) -> None:
+    pair.run("DELETE FROM t; INSERT INTO t (k, b, s) VALUES (1, 1, 'a'), (2, 2, 'b')")
+    pair.send("ut", bind("ut", b"1", b"x", b"2"))
+    pair.run("BEGIN")
+    pair.send("ut", bind("ut", b"1", b"x", b"2"))
+    pair.run("COMMIT")
+    pair.run(refusing)
+    for values in ((b"1", b"y", b"2"), (b"3", None, b"1"), (b"500", b"z", b"1")):
+        pair.run("BEGIN")
+        pair.send("ut", bind("ut", *values))
+        pair.run("COMMIT")
+        pair.same()
+    pair.run("DROP TRIGGER IF EXISTS g ON t; DROP FUNCTION IF EXISTS f")
+    pair.run(
+        "ALTER TABLE t DROP CONSTRAINT IF EXISTS t_b_check, DROP CONSTRAINT IF EXISTS t_b_key, ALTER s DROP NOT NULL"
+    )
+
+
+def test_modes_and_rights_are_asked(pair: Pair) -> None:
+    wire = pair.quick
+    wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1); BEGIN READ ONLY")
+    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is None
+    assert b"25006" in wire.all_ways(bind("ut", b"1", b"x", b"1"))
+    wire.run("ROLLBACK; CREATE ROLE writer; GRANT UPDATE, SELECT ON t TO writer; SET ROLE writer")
+    wire.all_ways(bind("ut", b"1", b"x", b"1"))
+    wire.all_ways(bind("BEGIN"))
+    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is not None
+    wire.run("ROLLBACK; RESET ROLE; REVOKE UPDATE ON t FROM writer; SET ROLE writer; BEGIN")
+    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is None
+    assert b"42501" in wire.all_ways(bind("ut", b"1", b"x", b"1"))
+    wire.run("ROLLBACK; RESET ROLE; DROP OWNED BY writer; DROP ROLE writer; DELETE FROM t")
+
+
+def test_a_portal_of_before_is_gone(pair: Pair) -> None:
+    wire = pair.quick
+    wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1); BEGIN")
+    wire.all_ways(bind("ut", b"1", b"x", b"1"))
+    wire.all_ways(front.Bind("", "st", (), (b"1",), ()).encode() + front.Sync().encode())
+    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is not None
+    assert b"34000" in wire.all_ways(front.Execute("", 0).encode() + front.Sync().encode())
+    wire.run("ROLLBACK")
