@@ -21,6 +21,8 @@ from ivm.stops import Stop, stoppable
 from ivm.trace.batch import Block
 from ivm.trace.spine import Spine
 
+ASK_SECONDS: Final = 0.005
+"""Time between two questions whether a loop must end."""
 LOOK_SECONDS: Final = 0.02
 """Time between two checks of the memory that a loop or a query takes. A check costs about 1 µs for each operator."""
 
@@ -80,9 +82,9 @@ class FlowContext:
     """
 
     __slots__ = (
-        "abandoned", "again", "before", "called", "cancel", "changed", "deadline", "entered", "failed", "failing",
-        "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share", "since",
-        "since_word", "slow", "stats", "stepped_word", "stop", "values", "waiting",
+        "abandoned", "again", "ask_at", "before", "called", "cancel", "changed", "deadline", "entered", "failed",
+        "failing", "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share",
+        "since", "since_word", "slow", "stats", "stepped_word", "stop", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
@@ -111,7 +113,7 @@ class FlowContext:
         self.entered = 0.0
         """Since when it has run, on ``perf_counter``'s clock."""
         self.slow: TooSlow | None = None
-        """Asked, every ``LOOK_SECONDS``, whether the running loop must end."""
+        """Asked, every ``ASK_SECONDS``, whether the running loop must end."""
         self.abandoned: object | None = None
         """An outermost loop that is to stop early; any thread may set it."""
         self.failing: SqlError | None = None
@@ -125,8 +127,8 @@ class FlowContext:
         self.share = Share(NO_BUDGET)
         self.before = -1
         """Bytes held by the running loop at its first check; -1: not checked yet."""
-        self.look_at = 0.0
-        """When to check next, on ``perf_counter``'s clock."""
+        self.ask_at = self.look_at = 0.0
+        """When to ask and when to check next, on ``perf_counter``'s clock."""
         self.moments = Moments()
         """What time it was at each ordinal."""
         self.waiting: list[Waiting] = []
@@ -154,8 +156,9 @@ class FlowContext:
         return self.cancel.is_set() or (self.abandoned is not None and self.abandoned is self.running)
 
     def begin(self) -> None:
-        """Starts a step: the first check is due after ``LOOK_SECONDS``."""
-        self.look_at = perf_counter() + LOOK_SECONDS
+        """Starts a step: the first question is due after ``ASK_SECONDS``, the first check after ``LOOK_SECONDS``."""
+        now = perf_counter()
+        self.ask_at, self.look_at = now + ASK_SECONDS, now + LOOK_SECONDS
 
     def enter(self, loop: RunningLoop) -> None:
         """Notes that an outermost loop runs."""
@@ -175,14 +178,17 @@ class FlowContext:
         grown = 0
         if not self.interrupted:
             now = perf_counter()
-            if now < self.look_at:
+            if now < self.ask_at and now < self.look_at:
                 return None
-            self.look_at = now + LOOK_SECONDS
+            self.ask_at = now + ASK_SECONDS
             late = None if self.slow is None or loop is None else self.slow(now - self.entered, loop.patience)
             if late is not None:
                 if self.mode is not Mode.MAINTAINED:
                     raise late
                 return late
+            if now < self.look_at:
+                return None
+            self.look_at = now + LOOK_SECONDS
             if loop is not None and not self.mode.counts_everything:
                 size = loop.held() + self.values()
                 if self.before < 0:

@@ -43,7 +43,9 @@ from ivm.runtime.operator import Operator, Scope
 from ivm.workers import Workers, workers
 
 PASSES: Final = 16
-"""How many passes run between two checks of whether the step was cancelled or must pause."""
+"""The most passes that run between two checks of whether the step was cancelled or must pause."""
+SLICE_SECONDS: Final = 0.002
+"""Fewer passes run if so many take longer."""
 
 
 class ProgramRun:
@@ -70,15 +72,19 @@ class ProgramRun:
     def _go_on(self) -> bool:
         """Runs until nothing is due. False: the step must pause; the next call continues it."""
         context, program = self._context, self.program
+        passes, begun = PASSES, perf_counter()
         while True:
-            found = run_program(program.words, context.nothing, context.again, context.stats, PASSES)
+            found = run_program(program.words, context.nothing, context.again, context.stats, passes)
             if found == FINISHED:
                 return True
             if found != PAUSED:
                 self._serve(found >> 1, bool(found & 1))
             if program.view[F_SCOPE] != PROGRAM_HEAD:
                 self._look(program.scopes[program.view[F_SCOPE]].outermost)
-            if perf_counter() > context.deadline:
+            now = perf_counter()
+            passes = max(passes >> 1, 1) if now - begun > SLICE_SECONDS else min(passes << 1, PASSES)
+            begun = now
+            if now > context.deadline:
                 context.paused = True
                 return False
 

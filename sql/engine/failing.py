@@ -49,6 +49,7 @@ class Failing:
 
     def __init__(self, engine: EngineState) -> None:
         self._engine = engine
+        engine.dictionary.scratch().rehearse()  # what a view's going down needs
         self.history = DownHistory(engine)
         self.lagging = self.history.lagging
         self.anew: list[int] = []
@@ -273,8 +274,9 @@ class Failing:
         views that may have failed on rows now deleted, and note for the store what is down or back. Whether anything
         is to be told at once: not of views that are filled beside the engine, for which commits do not wait."""
         self.history.went_down(first)
-        if self._engine.failures:
-            self._revive({i for i, history in changes.items() if (history.diffs < 0).any()})
+        gone = {i for i, history in changes.items() if (history.diffs < 0).any()}
+        if gone and self._engine.failures:
+            self._revive(gone)
         noted = self.history.differs or bool(self.history.emptied)
         beside = bool(self.filling or self.history.returned)
         self.history.went_down(last)
@@ -330,6 +332,9 @@ class Failing:
         engine = self._engine
         back: set[int] = set()
         for relation in [r.id for r in engine.catalog.stored() if r.id in engine.failures]:
+            above = self._above(relation)  # found without binding its definition
+            if gone is not None and above.isdisjoint(gone) and above.isdisjoint(back):
+                continue
             inputs = self._reads(relation)
             if gone is not None and inputs.isdisjoint(gone) and inputs.isdisjoint(back):
                 continue

@@ -22,7 +22,7 @@ from ivm.errors import SqlError
 STEP_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.25
 PATIENCE_SECONDS: Final = 0.015
-"""How long a loop may keep others waiting; a view that has come back is given more. It is asked every 20 ms."""
+"""How long a loop may keep others waiting; a view that has come back is given more. It asks every 5 ms."""
 MOST_PATIENCE: Final = 128.0
 """The most times ``PATIENCE_SECONDS`` that a loop may be given: two seconds."""
 EVALUATE_SECONDS: Final = 1.0
