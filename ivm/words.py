@@ -29,6 +29,8 @@ DIRECT_NUMERIC_DIGITS: Final = 18
 class Kind(Enum):
     """The families of types; a value is Postgres's internal name of the type."""
 
+    __hash__ = object.__hash__  # Enum's own is a function of Python, called for each look-up by type
+
     BOOL = "bool"
     INT2 = "int2"
     INT4 = "int4"
@@ -185,6 +187,20 @@ class SqlType:
     named: NamedType | None = None
     domain: Any = field(default=None, compare=False, repr=False)
     zero_based: bool = field(default=False, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, SqlType):
+            return NotImplemented
+        return self.kind is other.kind and self._narrowed == other._narrowed
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.precision, self.scale, self.element))
+
+    @property
+    def _narrowed(self) -> tuple[object, ...]:
+        return self.precision, self.scale, self.element, self.fields, self.enum, self.subtype, self.named
 
     @property
     def plain(self) -> SqlType:

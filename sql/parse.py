@@ -53,6 +53,9 @@ def parsed(text: str) -> list[StatementText]:
 
 
 def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
+    if len(tokens) > 1 and not any(t.value == ";" for t in tokens):
+        yield _statement_text(text, tokens[:-1])
+        return
     run: list[Token] = []
     atomic = 0
     for token in polled(tokens):
@@ -63,11 +66,15 @@ def _statements(text: str, tokens: list[Token]) -> Iterator[StatementText]:
             run.append(token)
             continue
         if run:
-            start, end = run[0].start, run[-1].end
-            moved = tuple(Token(t.kind, t.value, t.start - start, t.end - start) for t in run) if start else tuple(run)
-            last = Token(TokenKind.END, "", end - start, end - start)
-            yield StatementText(text[start:end], start, (*moved, last))
+            yield _statement_text(text, run)
         run = []
+
+
+def _statement_text(text: str, run: list[Token]) -> StatementText:
+    start, end = run[0].start, run[-1].end
+    moved = tuple(Token(t.kind, t.value, t.start - start, t.end - start) for t in run) if start else tuple(run)
+    last = Token(TokenKind.END, "", end - start, end - start)
+    return StatementText(text[start:end], start, (*moved, last))
 
 
 def _atomic_depth(depth: int, before: list[Token], token: Token) -> int:

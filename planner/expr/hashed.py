@@ -15,6 +15,7 @@ class Hashed:
     differs from one process to another."""
 
     __slots__ = ("_hash",)
+    _hash: int
 
 
 def hashed_once(cls: T) -> T:
@@ -22,11 +23,12 @@ def hashed_once(cls: T) -> T:
     computed = cls.__hash__
 
     def remembered(self: Hashed) -> int:
-        found: int | None = getattr(self, "_hash", None)
-        if found is None:
+        try:
+            return self._hash
+        except AttributeError:
             found = computed(self)  # type: ignore[call-arg]
             object.__setattr__(self, "_hash", found)
-        return found
+            return found
 
     cls.__hash__ = remembered  # type: ignore[method-assign, assignment]
     return cls

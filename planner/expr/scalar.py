@@ -8,7 +8,7 @@ as int microseconds (since 2000-01-01); interval as (months, days, microseconds)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, assert_never
+from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
 from ivm.words import BOOL, SqlType
 from planner.expr.hashed import Hashed, hashed_once
@@ -193,10 +193,17 @@ Scalar = (
 )  # fmt: skip
 
 
+LEAVES: Final = frozenset({Column, Literal, OuterColumn, Parameter})
+"""What has neither arguments nor a plan. Asked for by ``type``, this and the next take a fraction of a ``match``."""
+_WITH_ARGS: Final = frozenset({Call, And, Or, Coalesce})
+
+
 def children(expr: Scalar) -> tuple[Scalar, ...]:
     """The scalar arguments of an expression, in the order ``with_children`` takes them (subqueries' plans excluded)."""
+    if type(expr) in _WITH_ARGS:
+        return expr.args  # type: ignore[union-attr]
     match expr:
-        case Column() | OuterColumn() | Literal() | Parameter() | ScalarSubquery() | Exists() | Quantified():
+        case Column() | Literal() | OuterColumn() | Parameter() | ScalarSubquery() | Exists() | Quantified():
             return ()
         case Call() | And() | Or() | Coalesce():
             return expr.args
@@ -213,11 +220,15 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
     match expr:
         case Column() | OuterColumn() | Literal() | Parameter() | ScalarSubquery() | Exists() | Quantified():
             return expr
-        case Call() | And() | Or() | Coalesce():
-            return replace(expr, args=new)
+        case Call():
+            return Call(expr.function, new, expr.type, expr.nullable)
+        case And() | Or():
+            return type(expr)(new)
+        case Coalesce():
+            return Coalesce(new, expr.type)
         case Case():
             arms = tuple((new[i], new[i + 1]) for i in range(0, len(new) - 1, 2))
-            return replace(expr, arms=arms, otherwise=new[-1])
+            return Case(arms, new[-1], expr.type, expr.nullable)
         case Checked():
             return replace(expr, value=new[0])
         case _:

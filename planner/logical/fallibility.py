@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from ivm.words import INTERVAL, TIMESTAMPTZ, SqlType
 from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
-from planner.expr.functions.table import Raises
-from planner.expr.scalar import Call, Checked, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
+from planner.expr.functions.table import Function, Raises
+from planner.expr.scalar import LEAVES, Call, Checked, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
 from planner.logical.nodes import Rel
 from planner.logical.temporal import is_clock
 from planner.logical.traversal import children as inputs
@@ -19,13 +19,17 @@ def can_raise(expr: Scalar) -> bool:
 
     A scalar subquery always counts; EXISTS, ANY and ALL count if their plan can fail.
     """
-    if isinstance(expr, ScalarSubquery | Checked):
-        return True
-    if isinstance(expr, Exists | Quantified):
-        return rel_can_raise(expr.rel)
-    if isinstance(expr, Call) and _raises(expr) is not Raises.NEVER:
-        return True
-    return any(can_raise(part) for part in children(expr))
+    todo = [expr]
+    while todo:
+        part = todo.pop()
+        if type(part) in LEAVES:
+            continue
+        if isinstance(part, ScalarSubquery | Checked) or (isinstance(part, Call) and _raises(part) is not Raises.NEVER):
+            return True
+        if isinstance(part, Exists | Quantified) and rel_can_raise(part.rel):
+            return True
+        todo += children(part)
+    return False
 
 
 def error_of(expr: Scalar) -> str | None:
@@ -45,7 +49,7 @@ def error_of(expr: Scalar) -> str | None:
 @by_identity
 def rel_can_raise(rel: Rel) -> bool:
     """Whether any expression in the plan can fail."""
-    return any(can_raise(part) for e in scalars(rel) for part in walk(e)) or any(map(rel_can_raise, inputs(rel)))
+    return any(map(can_raise, scalars(rel))) or any(map(rel_can_raise, inputs(rel)))
 
 
 @by_identity
@@ -56,12 +60,14 @@ def rel_is_volatile(rel: Rel) -> bool:
 
 def _raises(call: Call) -> Raises:
     """What the call itself may raise, whatever its arguments raise."""
-    if _is_near_present(call):
+    function = called_function(call)
+    if function is not None and function.raises is Raises.NEVER:
+        return Raises.NEVER
+    if _is_near_present(call, function):
         return Raises.NEVER
     source = call.args[0].type if call.args else None
     if call.function == TRY_CAST or (call.function in RAISING_CASTS and source == call.type):
         return Raises.NEVER
-    function = called_function(call)
     if function is None:
         return Raises.ANYTHING
     if function.raises is Raises.TYPMOD:
@@ -69,11 +75,10 @@ def _raises(call: Call) -> Raises:
     return function.raises
 
 
-def _is_near_present(call: Call) -> bool:
+def _is_near_present(call: Call, function: Function | None) -> bool:
     """Whether the call is the current time, or that moved by a constant interval of less than a thousand years."""
     if is_clock(call):
         return True
-    function = called_function(call)
     if function is None or function.args != (TIMESTAMPTZ, INTERVAL) or not function.follows:
         return False
     clock, by = call.args

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 
 from planner.expr.scalar import (
     Column,
     Exists,
+    Literal,
     OuterColumn,
     Quantified,
     Scalar,
@@ -27,6 +29,8 @@ Level 0 is the row the expression is evaluated on, 1 the enclosing query, and so
 
 def relevel(expr: Scalar, change: Change, depth: int = 0) -> Scalar:
     """Applies ``change`` to every reference that leaves the expression, including those inside its subqueries."""
+    if type(expr) is Literal:
+        return expr
     match expr:
         case Column():
             return _moved(expr, change(0, expr.index), 0) if depth == 0 else expr
@@ -41,8 +45,8 @@ def relevel(expr: Scalar, change: Change, depth: int = 0) -> Scalar:
             return replace(expr, rel=rel, comparison=relevel(expr.comparison, change, depth + 1))
         case _:
             parts = children(expr)
-            new = tuple(relevel(p, change, depth) for p in parts)
-            return expr if all(a is b for a, b in zip(parts, new, strict=True)) else with_children(expr, new)
+            new = tuple([relevel(p, change, depth) for p in parts])  # no generator: fewer frames
+            return expr if all(map(is_, parts, new)) else with_children(expr, new)
 
 
 def _moved(column: Column | OuterColumn, to: tuple[int, int] | Scalar, depth: int) -> Scalar:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import assert_never
+from operator import is_
+from typing import Final, assert_never
 
 from ivm.words import BOOL, ColumnType, Schema
 from planner.expr import scalar
 from planner.expr.literal_rows import LiteralRows
-from planner.expr.scalar import Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.expr.scalar import LEAVES, Column, Exists, Quantified, Scalar, ScalarSubquery
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
     AsOf,
@@ -51,7 +52,7 @@ def children(rel: Rel) -> tuple[Rel, ...]:
 
 def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
     """The same node with other inputs; the node itself if they are the same objects."""
-    if all(a is b for a, b in zip(children(rel), new, strict=True)):
+    if all(map(is_, children(rel), new)):
         return rel
     match rel:
         case Get() | Reference() | Values():
@@ -143,11 +144,11 @@ def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
     new = change(expr)
     if new is not None:
         return new
-    parts = scalar.children(expr)
+    parts = () if type(expr) in LEAVES else scalar.children(expr)
     if not parts:
         return expr
     changed = tuple([rewrite(p, change) for p in parts])  # no generator: fewer frames
-    if all(a is b for a, b in zip(parts, changed, strict=True)):
+    if all(map(is_, parts, changed)):
         return expr
     return scalar.with_children(expr, changed)
 
@@ -158,7 +159,8 @@ def walk(expr: Scalar) -> Iterator[Scalar]:
     while todo:
         part = todo.pop()
         yield part
-        todo += reversed(scalar.children(part))
+        if type(part) not in LEAVES:
+            todo += scalar.children(part)[::-1]
 
 
 def columns_of(expr: Scalar) -> frozenset[int]:
@@ -195,7 +197,10 @@ def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
     """The expression with each column's position mapped by ``place``."""
 
     def change(part: Scalar) -> Scalar | None:
-        return replace(part, index=place(part.index)) if isinstance(part, Column) else None
+        if not isinstance(part, Column):
+            return None
+        index = place(part.index)
+        return part if index == part.index else Column(index, part.type, part.nullable)
 
     return rewrite(expr, change)
 
@@ -209,7 +214,10 @@ def settle(expr: Scalar, row: Schema) -> Scalar:
     """The expression with the nullability of its columns taken from ``row``, which a rewrite may have refined."""
 
     def change(part: Scalar) -> Scalar | None:
-        return replace(part, nullable=row[part.index].nullable) if isinstance(part, Column) else None
+        if not isinstance(part, Column):
+            return None
+        nullable = row[part.index].nullable
+        return part if nullable is part.nullable else Column(part.index, part.type, nullable)
 
     return rewrite(expr, change)
 
@@ -229,19 +237,26 @@ def column_types(exprs: tuple[Scalar, ...]) -> Schema:
     return tuple(ColumnType(e.type, e.nullable) for e in exprs)
 
 
-_LEAVES = (scalar.Literal, Column, scalar.Parameter)
-
-
 def has_subquery(expr: Scalar) -> bool:
     """Whether the expression contains a subquery."""
-    return not isinstance(expr, _LEAVES) and any(
-        isinstance(e, ScalarSubquery | Exists | Quantified) for e in walk(expr)
-    )
+    if type(expr) in LEAVES:
+        return False
+    todo = [expr]
+    while todo:
+        part = todo.pop()
+        if type(part) in _SUBQUERIES:
+            return True
+        if type(part) not in LEAVES:
+            todo += scalar.children(part)
+    return False
+
+
+_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, Quantified})
 
 
 def subqueries(expr: Scalar) -> Iterator[ScalarSubquery | Exists | Quantified]:
     """The outermost subqueries of an expression."""
-    if isinstance(expr, _LEAVES):
+    if type(expr) in LEAVES:
         return iter(())
     return (e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified))
 
@@ -252,7 +267,7 @@ def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel,
     found = memo.get(id(rel))
     if found is not None:
         return found[1]
-    new = change(with_children(rel, tuple(bottom_up(c, change, memo) for c in children(rel))))
+    new = change(with_children(rel, tuple([bottom_up(c, change, memo) for c in children(rel)])))
     memo[id(rel)] = (rel, new)
     return new
 

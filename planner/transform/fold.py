@@ -5,7 +5,9 @@ Rule: equal rows. An expression that can raise is neither dropped for a row that
 
 from __future__ import annotations
 
-from planner.expr.scalar import And, Column, Literal, Or, Scalar
+from operator import is_
+
+from planner.expr.scalar import LEAVES, And, Column, Literal, Or, Scalar
 from planner.expr.scalar import children as parts
 from planner.expr.scalar import with_children as with_parts
 from planner.logical.fallibility import can_raise
@@ -21,6 +23,7 @@ from planner.logical.traversal import (
     walk,
     with_scalars,
 )  # fmt: skip
+from planner.memo import by_identity
 
 
 def fold(rel: Rel) -> Rel:
@@ -31,8 +34,8 @@ def fold(rel: Rel) -> Rel:
 def _fold(rel: Rel) -> Rel:
     exprs = scalars(rel)
     if exprs and not isinstance(rel, Values):
-        simple = tuple(simplify(e) for e in exprs)
-        if any(a is not b for a, b in zip(exprs, simple, strict=True)):
+        simple = tuple(map(_simple, exprs))
+        if not all(map(is_, exprs, simple)):
             rel = with_scalars(rel, simple)
     match rel:
         case Filter():
@@ -43,13 +46,19 @@ def _fold(rel: Rel) -> Rel:
             return rel
 
 
+@by_identity
+def _simple(expr: Scalar) -> Scalar:
+    """The same, once for each object: a plan is folded several times, mostly unchanged."""
+    return simplify(expr)
+
+
 def simplify(expr: Scalar) -> Scalar:
     """Removes literals that do not affect an AND or OR, and folds one whose first argument decides it."""
-    inner = parts(expr)
+    inner = () if type(expr) in LEAVES else parts(expr)
     if not inner:
         return expr
-    new = tuple(simplify(p) for p in inner)
-    if any(a is not b for a, b in zip(inner, new, strict=True)):
+    new = tuple([simplify(p) for p in inner])
+    if not all(map(is_, inner, new)):
         expr = with_parts(expr, new)
     if isinstance(expr, And | Or):
         neutral = isinstance(expr, And)

@@ -45,6 +45,8 @@ class ExpressionBinder:
 
     def _bound(self, expr: nodes.Expr) -> Scalar:
         match expr:
+            case nodes.Operator():
+                return self._operator(expr)
             case nodes.Name():
                 return self._name(expr)
             case nodes.Number():
@@ -59,8 +61,6 @@ class ExpressionBinder:
                 return Literal(expr.value, BOOL)
             case nodes.Param():
                 return self.env.parameters.reference(expr.index, expr.at)
-            case nodes.Operator():
-                return self._operator(expr)
             case nodes.Apply():
                 return calls.call(self, expr)
             case nodes.Cast():

@@ -18,6 +18,8 @@ class TokenKind(Enum):
     """What a token is; WORD is an unquoted identifier or keyword, SYMBOL punctuation and operators, LIST many constants
     in parentheses after IN, ROWS many rows of constants after VALUES: they are not looked at one by one."""
 
+    __hash__ = object.__hash__  # Enum's own is a function of Python
+
     WORD = "word"
     QUOTED = "quoted"
     NUMBER = "number"

@@ -62,6 +62,10 @@ _SAME_OBJECT: Final = frozenset(
 )
 _EXPLICIT: Final = _pairs("bool: int4; char: int4; int4: bool char; jsonb: bool float4 float8 int2 int4 int8 numeric")
 _NONE: Final[frozenset[Kind]] = frozenset()
+_COMPOUND: Final = frozenset({Kind.ARRAY, Kind.RECORD, Kind.ENUM, Kind.RANGE, Kind.MULTIRANGE})
+"""The kinds whose casts depend on more than the kind."""
+_CONTEXTS: Final[dict[tuple[Kind, Kind], CastContext | None]] = {}
+"""What ``cast_context`` has found for other kinds."""
 
 
 def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
@@ -70,6 +74,17 @@ def cast_context(source: SqlType, target: SqlType) -> CastContext | None:
     A kind casts to itself implicitly. An untyped literal (UNKNOWN) casts to anything implicitly. Any type casts to a
     string by assignment and from one explicitly, through its text. Arrays cast as their elements do.
     """
+    a, b = source.kind, target.kind
+    if a not in _COMPOUND and b not in _COMPOUND:
+        known = _CONTEXTS.get((a, b), False)
+        if known is not False:
+            return known  # type: ignore[return-value]
+        _CONTEXTS[a, b] = found = _context(source, target)
+        return found
+    return _context(source, target)
+
+
+def _context(source: SqlType, target: SqlType) -> CastContext | None:
     a, b = source.kind, target.kind
     if Kind.VOID in (a, b):
         return "implicit" if a is b else "assignment" if b in _STRINGS and b is not Kind.UNKNOWN else None
@@ -134,6 +149,7 @@ def cast_per_value(
     """
     if context is not None:
         _DECLARED.update(dict.fromkeys(((a, b) for a in sources for b in targets), context))
+        _CONTEXTS.clear()
     own = {"convention": CallingConvention.PER_VALUE, "needs_site": needs_site or needs_assignment}
     return _adding(sources, targets, own | {"needs_assignment": needs_assignment}, facts)
 
