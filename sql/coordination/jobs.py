@@ -25,7 +25,7 @@ from sql.engine.row_locks import LockOwner
 from sql.engine.snapshot import Published
 
 T = TypeVar("T")
-ALONE_SECONDS: Final = 0.05
+ALONE_SECONDS: Final = 0.005
 """A session is alone when no other session has run a statement for this long."""
 STOP_SECONDS: Final = 1.5
 
@@ -42,6 +42,7 @@ class Jobs:
         self._thread = EngineThread(
             self._loop, engine.flush, engine.dataflow.cancel, self._answered, engine.dataflow.budget
         )
+        engine.meanwhile = self._thread.meanwhile
         engine.watch.others_wait = lambda: self._thread.waited_for
         self.merging = IdleMerging(self._thread, engine.dataflow)
         self.stalls = Stalls(engine, self._thread)
@@ -102,6 +103,14 @@ class Jobs:
     def idle(self) -> bool:
         """Whether every job has been answered. The event loop may then use the engine itself until it next awaits."""
         return self._thread.idle
+
+    def borrow(self) -> bool:
+        """See ``EngineThread.borrow``."""
+        return self._thread.borrow()
+
+    def give_back(self) -> None:
+        """See ``EngineThread.give_back``."""
+        self._thread.give_back()
 
     @property
     def alone(self) -> bool:

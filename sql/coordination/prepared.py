@@ -84,8 +84,11 @@ class Prepared:
     def check_current(self, catalog: Catalog) -> None:
         """Raise StaleError if another session has dropped or changed a relation since this was bound, or what roles may
         do."""
-        if any(catalog.relations.get(r.id) != r for r in self.stored):
-            raise StaleError
+        relations = catalog.relations
+        for relation in self.stored:
+            known = relations.get(relation.id)
+            if known is not relation and known != relation:
+                raise StaleError
         if self.access is not None and self.access is not catalog.access:
             raise StaleError
 

@@ -18,8 +18,8 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -40,6 +40,8 @@ RETRY_SECONDS: Final = 0.5
 """How long to wait before a group that the disk refused is written again."""
 HERE_SECONDS: Final = 0.004
 """How long a job that the event loop does itself may block it."""
+BRIEF_SECONDS: Final = 0.001
+"""How long the event loop waits for the engine where it would otherwise queue a job, which takes as long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,6 +92,11 @@ class EngineThread:
         self._group: list[Job[Any]] = []
         """The jobs of the group that is being flushed."""
         self._guard = threading.Lock()
+        self._hold = threading.Lock()
+        """Held by this thread while it uses the engine: in jobs and at the end of groups, but for the wait for the
+        disk."""
+        self._ending = False
+        """Whether a group is being ended on this thread."""
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._pending = 0
         """Jobs queued and not yet answered; the event loop's own count."""
@@ -129,6 +136,34 @@ class EngineThread:
         """Whether every job has been answered. Jobs are queued from the event loop only, so code that asks there has
         the engine to itself until it awaits."""
         return self._pending == 0 and not self._stopping and not self._blocked
+
+    def borrow(self) -> bool:
+        """Whether the event loop may use the engine until it calls ``give_back``, for short work that steps nothing and
+        ends no group: between jobs, or while a group becomes durable. Waits for ``BRIEF_SECONDS`` at most."""
+        if self._stopping or self._blocked:
+            return False
+        if self._hold.acquire(blocking=False):
+            return True
+        busy = self._busy
+        if busy is not None and perf_counter() - busy[0] > BRIEF_SECONDS:
+            return False
+        return self._hold.acquire(timeout=BRIEF_SECONDS)
+
+    def give_back(self) -> None:
+        """The event loop has used the engine."""
+        self._hold.release()
+
+    @contextmanager
+    def meanwhile(self) -> Iterator[None]:
+        """While the group that this thread ends becomes durable: the event loop may borrow the engine."""
+        if not self._ending:
+            yield
+            return
+        self._hold.release()
+        try:
+            yield
+        finally:
+            self._hold.acquire()
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
         """Queue a job, from the event loop; one with ``keep`` cannot be cancelled. 57P01 if the server is shutting
@@ -245,7 +280,7 @@ class EngineThread:
         while True:
             try:
                 self._busy = perf_counter(), statement
-                self._flush(math.inf)
+                self._flush_group()
             except DiskError as error:
                 self._busy = None
                 if not self._blocked:
@@ -260,6 +295,14 @@ class EngineThread:
             for job in aside:
                 self._jobs.put(job)
             return True
+
+    def _flush_group(self) -> None:
+        with self._hold:
+            self._ending = True
+            try:
+                self._flush(math.inf)
+            finally:
+                self._ending = False
 
     def _refuse(self, error: DiskError, aside: list[Job[Any]]) -> bool:
         """Answer the jobs that come within ``RETRY_SECONDS``, except those to be kept. False: the thread is to stop."""
@@ -285,7 +328,7 @@ class EngineThread:
         try:
             if job.cancelled:
                 raise SqlError("57014", "canceling statement due to user request")
-            with stoppable(self._interrupt, self._budget):
+            with self._hold, stoppable(self._interrupt, self._budget):
                 job.result = job.work()
         except (SqlError, BlockedError) as error:
             job.error = error

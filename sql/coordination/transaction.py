@@ -213,16 +213,18 @@ class Transaction:
 
         return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
-    def write_here(self, work: Callable[[Writer], T]) -> T | None:
-        """Run a statement's short changes of a block at once, on the event loop's thread. None, with nothing changed:
-        ``write`` must run them, since they would wait or take long. After an error it is to run them, too."""
-        if not self.jobs.idle:
+    def here(self, work: Callable[[Writer], T | None]) -> T | None:
+        """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: ``write``
+        must run it, since it would wait or take long. After an error it is to run it, too."""
+        if not self.jobs.borrow():
             return None
         self._own = None
         try:
             return self._here(work, again=True)
         except (TooLongHereError, BlockedError):
             return None
+        finally:
+            self.jobs.give_back()
 
     def _here(self, work: Callable[[Writer], T], again: bool = False) -> T:
         with self.jobs.engine.resting():
@@ -233,7 +235,7 @@ class Transaction:
     def _attempt(self, work: Callable[[Writer], T], again: bool = False) -> T:
         """``again``: if it fails it is run once more, to report that."""
         writer = self._enter()
-        mark, reads = writer.mark(), self._reads.copy()
+        mark, reads = writer.mark(), self._reads.copy() if self.checks_reads else self._reads
         try:
             return work(writer)
         except BlockedError as blocked:
@@ -293,7 +295,8 @@ class Transaction:
 
     def _check_reads(self) -> None:
         engine = self.jobs.engine
-        engine.flush()
+        if self.jobs.idle or not engine.rests:  # a borrowed engine shows nothing newer than what is published
+            engine.flush()
         base = self._base
         if base is not None and self._has_changed(base):
             raise SqlError("40001", "could not serialize access due to concurrent update",

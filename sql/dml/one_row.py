@@ -32,6 +32,7 @@ from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.dml.fast_insert import plain_cell
 from sql.dml.key_index import LATEST, KeyIndex, Rules
 from sql.dml.row_changes import RowChanger
+from sql.engine.engine import Engine
 from sql.engine.row_locks import Strength
 from sql.engine.writer import Writer
 from sql.statements.statements import DataChange, Delete, Insert, Update
@@ -254,13 +255,14 @@ def find_row(writer: Writer, table: Relation, word: int, restore: Gather) -> Row
     pending = writer.updates[writer.fed :]
     if len(pending) > FEW or table.id in engine.touched:
         return None
-    version = engine.arrangement(table.id)
-    rows = version.lookup_one(word, LATEST)
-    if rows is None:  # it has changed several times of late
-        rows, diffs, _ = version.lookup(np.array([[word]], np.int64), LATEST)
-        if diffs.tolist() not in ([], [1]):
-            return None
-    row = (gathers.apply_to_one(restore, rows[0].tolist()) or []) if len(rows) else []
+    found = _stored(engine, table, word, LATEST)
+    if found is None:
+        return None
+    durable = engine.published.ordinal
+    ahead = engine.rests and durable < engine.timeline.last
+    if ahead and _stored(engine, table, word, durable) != found:  # what is not durable yet is not shown
+        return None
+    row = (gathers.apply_to_one(restore, found) or []) if found else []
     place = table.primary_key[0]
     for update in pending:
         if update.relation != table.id:
@@ -277,6 +279,17 @@ def find_row(writer: Writer, table: Relation, word: int, restore: Gather) -> Row
             else:
                 return None
     return row
+
+
+def _stored(engine: Engine, table: Relation, word: int, at: int) -> Row | None:
+    """The arranged row with a key as of the last step, [] if there is none; None: it takes a closer look."""
+    version = engine.arrangement(table.id)
+    rows = version.lookup_one(word, at)
+    if rows is None:  # it has changed several times of late
+        rows, diffs, _ = version.lookup(np.array([[word]], np.int64), at)
+        if diffs.tolist() not in ([], [1]):
+            return None
+    return rows[0].tolist() if len(rows) else []
 
 
 def _find(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import Final
 
@@ -76,6 +76,8 @@ class Engine(EngineState):
         self._unlogged: tuple[SequenceMark, ...] = ()
         """Those that could not be written to the log."""
         self._log_thread = ThreadPoolExecutor(1, "log")
+        self.meanwhile: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered while a group that has been stepped becomes durable. Light statements may use the engine then."""
 
     def drop_relation(self, relation: int) -> None:
         """Free what a relation has in the dataflow, and forget why it was down."""
@@ -170,7 +172,9 @@ class Engine(EngineState):
             group.delta = self._stepped(group)
         if self.persistence is not None and not self.persistence.is_written(until):
             return False
-        self._publish(group, group.delta, group.written())
+        with self.meanwhile():
+            sequence = group.written()
+        self._publish(group, group.delta, sequence)
         return True
 
     def _mark_sequences(self, group: CommitGroup) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 from ivm.errors import SqlError
@@ -30,6 +31,9 @@ DEFAULT_RETAIN: Final = 3_600_000_000
 MAX_RECORD_BYTES: Final = 3 << 30
 RESERVED_BYTES: Final = 8 << 20
 """What commits leave free on the disk, for the store and the log of the commits under way."""
+AMPLE_BYTES: Final = 64 << 20
+ASKED_SECONDS: Final = 0.05
+"""While there is more than ``AMPLE_BYTES`` besides, the disk is not asked again for so long what is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Persistence:
     epochs either."""
     _applier: Applier | None = None
     _guard: threading.Lock = field(default_factory=threading.Lock)
+    _free: tuple[float, int] = (0.0, 0)
+    """What was free on the disk, and when."""
 
     @classmethod
     def open(cls, folder: Path, memory_bytes: int, tuning: Tuning | None = None) -> Persistence:
@@ -134,7 +140,11 @@ class Persistence:
     def check_disk(self, nbytes: int) -> None:
         """53100: after so many bytes there would be less than ``RESERVED_BYTES`` left on the disk. So a write hardly
         ever fails, and reads, small and large, can still be served."""
-        free = self.log.free
+        asked, free = self._free
+        now = monotonic()
+        if now - asked > ASKED_SECONDS or free < nbytes + AMPLE_BYTES:
+            free = self.log.free
+            self._free = now, free
         if free < nbytes + RESERVED_BYTES:
             detail = f"{free >> 20} MiB are free in {self.folder}, of which {RESERVED_BYTES >> 20} MiB are kept."
             raise DiskError("53100", "the disk is full", detail, "Free space: the server writes again by itself.")

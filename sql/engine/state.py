@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from time import thread_time_ns
 from typing import Protocol
 
@@ -58,6 +57,21 @@ class Tentative(Protocol):
 
 class TooLongHereError(Exception):
     """Raised on the event loop's thread: the work needs a step or a scan, so the engine thread must do it."""
+
+
+class Resting:
+    """See ``EngineState.resting``."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: EngineState) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        self._engine.rests = True
+
+    def __exit__(self, *failure: object) -> None:
+        self._engine.rests = False
 
 
 class EngineState:
@@ -174,14 +188,9 @@ class EngineState:
                     self.head = self.dataflow.publish()
         return not self.unstepped
 
-    @contextmanager
-    def resting(self) -> Iterator[None]:
+    def resting(self) -> Resting:
         """In this context, on the event loop's thread, work that would take long raises TooLongHereError."""
-        self.rests = True
-        try:
-            yield
-        finally:
-            self.rests = False
+        return Resting(self)
 
     def feed(self, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
         """Feed updates of a table at an ordinal. They are visible after the next step."""

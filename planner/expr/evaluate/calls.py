@@ -120,6 +120,8 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
         if function.volatility == "volatile":
             stay()
             vector = _collect(site, _compute(function, site, vectors))
+        elif count == 1 and not remember:
+            vector = _collect(site, _compute(function, site, vectors))
         else:
             memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
             vector = _each_distinct(function, site, vectors, memo)

@@ -40,7 +40,7 @@ class RowChange:
         )
         transaction.begin_statement()
         transaction.queried = True
-        changed = transaction.write_here(partial(self._run, datums))
+        changed = transaction.here(partial(self._run, datums))
         if changed is None:
             return None
         self.state.portals.pop("", None)

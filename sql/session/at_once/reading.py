@@ -96,12 +96,11 @@ class PointRead:
 
     def _own(self, transaction: Transaction, request: RunRequest, value: bytes) -> list[int] | None:
         """The same as a transaction sees it that has written."""
-        writer = transaction.writer
-        if self.table is None or self.arrange is None or self.restore is None or writer is None:
+        table, restore = self.table, self.restore
+        if table is None or self.arrange is None or restore is None:
             return None
-        if not transaction.jobs.idle or not transaction.enter((self.relation,)):
-            return None
-        found = find_row(writer, self.table, self._word(request, value), self.restore)
+        word = self._word(request, value)
+        found = transaction.here(lambda writer: find_row(writer, table, word, restore))
         if found is None:
             return None
         return [] if not found else gathers.apply_to_one(self.arrange, found)

@@ -1,0 +1,111 @@
+"""The engine between jobs, and while a group becomes durable: statements of open blocks go on, and nobody sees what is
+not durable yet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sql.engine.persist import Tuning
+from storage.files import ForgetfulFiles
+from tests.support.sessions import Server
+from tests.support.wires import Wire, bind
+
+
+class SlowDisk(ForgetfulFiles):
+    """A disk whose syncs wait while ``gate`` is closed. ``reached``: set when one begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.reached = threading.Event(), threading.Event()
+        self.gate.set()
+
+    def check_sync(self) -> None:
+        self.reached.set()
+        assert self.gate.wait(60)
+        super().check_sync()
+
+
+@pytest.fixture
+def disk() -> SlowDisk:
+    return SlowDisk()
+
+
+@pytest.fixture
+def wires(tmp_path: Path, disk: SlowDisk) -> Iterator[list[Wire]]:
+    server = Server(tmp_path / "data", tuning=Tuning(disk))
+    found = [Wire(server.client()) for _ in range(3)]
+    found[0].run("CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t SELECT k, 0 FROM generate_series(1, 9) k")
+    for wire in found:
+        wire.parse("u", "UPDATE t SET v = v + $1 WHERE k = $2")
+        wire.parse("i", "INSERT INTO t VALUES ($1, $2)")
+        wire.parse("s", "SELECT v FROM t WHERE k = $1")
+        wire.run("BEGIN")
+        wire.all_ways(bind("u", b"1", b"9"))
+        wire.all_ways(bind("i", b"0", b"0"))
+        wire.all_ways(bind("s", b"9"))
+        wire.run("ROLLBACK")
+    yield found
+    disk.gate.set()
+    server.close()
+
+
+def test_blocks_go_on_while_a_commit_becomes_durable(wires: list[Wire], disk: SlowDisk) -> None:
+    one, two, three = wires
+    server = one.client.server
+    server.run(_use(three))
+    one.run("BEGIN")
+    assert one.at_once(bind("u", b"5", b"1")) is not None
+    two.run("BEGIN")
+    assert two.at_once(bind("u", b"7", b"2")) is not None
+    disk.reached.clear()
+    disk.gate.clear()
+    commit = server.start(_simple(one, "COMMIT"))
+    assert disk.reached.wait(30)
+    assert b"UPDATE 1" in (two.at_once(bind("u", b"1", b"2")) or b"")
+    assert b"INSERT 0 1" in (two.at_once(bind("i", b"20", b"1")) or b"")
+    assert b"\0\0\0\x018" in (two.at_once(bind("s", b"2")) or b""), "its own change"
+    assert two.at_once(bind("s", b"1")) is None, "the commit's row is not durable"
+    assert two.at_once(bind("u", b"1", b"1")) is None
+    assert not commit.done()
+    disk.gate.set()
+    commit.result(30)
+    assert b"\0\0\0\x015" in two.all_ways(bind("s", b"1"))
+    two.run("COMMIT")
+    rows = three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k")
+    assert rows == [("1", "5"), ("2", "8"), ("20", "1")]
+
+
+def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wire], disk: SlowDisk) -> None:
+    one, two, three = wires
+    server = one.client.server
+    server.run(_use(three))
+    one.run("BEGIN")
+    assert one.at_once(bind("u", b"5", b"1")) is not None
+    two.run("BEGIN")
+    assert two.at_once(bind("u", b"7", b"2")) is not None
+    disk.reached.clear()
+    disk.fail_sync = True
+    disk.gate.clear()
+    commit = server.start(_simple(one, "COMMIT"))
+    assert disk.reached.wait(30)
+    assert two.at_once(bind("u", b"1", b"2")) is not None
+    disk.gate.set()
+    assert two.at_once(bind("s", b"1")) is None
+    disk.fail_sync = False
+    commit.result(30)
+    two.run("COMMIT")
+    assert three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k") == [("1", "5"), ("2", "8")]
+
+
+async def _use(wire: Wire) -> None:
+    """Another session has run a statement just now, so that commits go to the engine's thread."""
+    wire.client.session.state.coordinator.jobs.record_statement(-1, "")
+    wire.client.session.state.coordinator.jobs._alone_from += 60
+
+
+async def _simple(wire: Wire, text: str) -> None:
+    await wire.client.work(text)
