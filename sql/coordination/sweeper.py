@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from sql.coordination.jobs import Jobs
 from sql.engine.sweeping import Sweeping
 
+T = TypeVar("T")
 GROWTH: Final = 2
 """A sweep is due when the values, or their bytes, are this many times what the last sweep left."""
 LEAST_VALUES: Final = 1 << 17
@@ -62,27 +63,41 @@ class Sweeper:
             sweeping = self._current = Sweeping(self._jobs.engine, full)
             try:
                 await self._find(sweeping)
+            except asyncio.CancelledError:
+                sweeping.stop.set()
+                raise
             finally:
                 self._current = None
             self._pending = sweeping
             await self._release(RELEASE_SECONDS)
 
     async def _find(self, sweeping: Sweeping) -> None:
+        """A cancel leaves what lives as it is until values are declared dead; that goes on to its end."""
         jobs = self._jobs
         await self._beside(sweeping.catch_up)
-        while await jobs.autocommit(sweeping.compact):
+        while await self._unless_cancelled(jobs.autocommit(sweeping.compact)):
             pass
-        while not await jobs.submit(sweeping.begin):
+        while not await self._unless_cancelled(jobs.submit(sweeping.begin)):
             await asyncio.sleep(AGAIN_SECONDS)
         await self._beside(sweeping.mark)
         if sweeping.stop.is_set():
             raise SqlError("57P01", "the server is shutting down")
-        while await jobs.submit(sweeping.condemn):
+        while await jobs.queue(sweeping.condemn, keep=True):
             pass
         await jobs.autocommit(sweeping.conclude)
         persistence = jobs.engine.persistence
         if persistence is not None and sweeping.found:
             await self._beside(persistence.flush)
+
+    async def _unless_cancelled(self, job: Awaitable[T]) -> T:
+        """A job's result. A cancel that came too late for the job takes effect after it."""
+        task = asyncio.current_task()
+        assert task is not None
+        before = task.cancelling()
+        result = await job
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
+        return result
 
     async def _release(self, seconds: float) -> None:
         """Free the memory of dead values as soon as nobody holds them, waiting this many seconds at most."""

@@ -61,12 +61,14 @@ class CopyIn:
 
         self._progress = CopyInfo(session.backend_id, table.oid, False, "PIPE")
         session.copying = lambda: self._progress
+        session.interrupts.limit(session.settings.milliseconds("statement_timeout"))
 
     async def feed(self, data: bytes) -> None:
-        """Take one piece of data. SqlError if it is malformed."""
+        """Take one piece of data. SqlError if it is malformed, or 57014."""
         self._parser.feed(data)
-        if self._parser.ready:
-            await self._beside(self._parser.parse)
+        with self._session.interrupts.interruptible():
+            if self._parser.ready:
+                await self._beside(self._parser.parse)
         progress = self._progress
         progress.done, progress.rows = progress.done + len(data), self._parser.count
         if self._rejects is not None:
@@ -74,8 +76,10 @@ class CopyIn:
 
     async def finish(self) -> CommandResult:
         """Add the rows to the transaction."""
-        rows = await self._beside(self._rows)
-        count = await self._write(rows) if self._rejects is None else await self._write_load(rows, self._rejects)
+        with self._session.interrupts.interruptible():
+            rows = await self._beside(self._rows)
+            count = await self._write(rows) if self._rejects is None else await self._write_load(rows, self._rejects)
+        self._session.interrupts.unlimit()
         return CommandResult(f"COPY {count}")
 
     async def _write(self, rows: Words) -> int:

@@ -16,6 +16,8 @@ class Interrupts:
         self._task: asyncio.Task[object] | None = None
         """The task inside ``interruptible``."""
         self._error: SqlError | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """The time limit of a statement that goes on after its first answer."""
 
     @property
     def running(self) -> bool:
@@ -30,8 +32,9 @@ class Interrupts:
                 self._task.cancel()
 
     def forget(self) -> None:
-        """Discard an interrupt meant for an earlier statement: a new one begins."""
+        """Discard an interrupt meant for an earlier statement, and its time limit: a new one begins."""
         self._error = None
+        self.unlimit()
 
     def forgiven(self) -> bool:
         """Whether the CancelledError that has just been caught was an interrupt, which has then had its effect."""
@@ -71,11 +74,25 @@ class Interrupts:
         if not milliseconds:
             yield
             return
-        # no variable holds the error: it would refer to itself through this frame, and keep all that the statement held
-        timer = asyncio.get_running_loop().call_later(
-            milliseconds / 1000, self.interrupt, SqlError("57014", "canceling statement due to statement timeout")
-        )
+        timer = self._timer_of(milliseconds)
         try:
             yield
         finally:
             timer.cancel()
+
+    def limit(self, milliseconds: int) -> None:
+        """57014 if the statement takes longer after its first answer, until ``unlimit``; 0: no limit."""
+        self.unlimit()
+        self._timer = self._timer_of(milliseconds) if milliseconds else None
+
+    def unlimit(self) -> None:
+        """What ``limit`` was for has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _timer_of(self, milliseconds: int) -> asyncio.TimerHandle:
+        # no variable holds the error: it would refer to itself through a frame, and keep all that the statement held
+        return asyncio.get_running_loop().call_later(
+            milliseconds / 1000, self.interrupt, SqlError("57014", "canceling statement due to statement timeout")
+        )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from ivm.errors import SqlError
+from sql.engine.sweeping import Sweeping
 from tests.support.sessions import Client, Server
 
 ROWS = 200_000
@@ -55,9 +57,28 @@ QUERIES = {
 }
 
 
+COPIED = 1_000_000
+COPIES = {
+    "FROM STDIN": "COPY big FROM STDIN",
+    "FROM STDIN under a view": "COPY seen FROM STDIN",
+    "FROM a file": "COPY seen FROM '{folder}/rows.csv' (FORMAT csv)",
+    "TO STDOUT": f"COPY (SELECT g, md5(g::text) FROM {SERIES}) TO STDOUT",
+    "TO a file": f"COPY (SELECT g, md5(g::text) AS m FROM {SERIES}) TO '{{folder}}/out.csv' (FORMAT csv)",
+}
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("cancels"), memory=1 << 30)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("copied")
+    lines = (f"{1_000_000 + i},{i % 1000},a row\n" for i in range(COPIED))
+    (folder / "rows.csv").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("cancels")
+    server = Server(data, files=(folder,), places=(str(folder),), memory=1 << 30)
     client = server.client()
     client.run("CREATE TABLE big (id int PRIMARY KEY, a int, s text)")
     client.run(f"INSERT INTO big SELECT g, g % 1000, 'x' || g FROM generate_series(1, {ROWS}) g")
@@ -76,14 +97,17 @@ def contents(client: Client) -> list[object]:
     ]
 
 
-def cancelled(client: Client, text: str, by_timeout: bool) -> tuple[str, float]:
+def cancelled(client: Client, text: str, by_timeout: bool, copied: bytes | None = None) -> tuple[str, float]:
     """How the statement ends, and how many seconds after the cancel."""
     ended: list[tuple[str, float]] = []
     wait = 0.15
 
     def run() -> None:
         try:
-            client.run(text)
+            if text.endswith("TO STDOUT"):
+                client.copy_out(text)
+            else:
+                client.run(text, copied)
             ended.append(("", time.monotonic()))
         except SqlError as error:
             ended.append((error.sqlstate, time.monotonic()))
@@ -116,6 +140,62 @@ def test_a_change_ends_and_is_undone(client: Client, name: str) -> None:
     assert state == "57014", state
     assert after < SOON
     assert contents(client) == before
+
+
+@pytest.mark.parametrize("by_timeout", [False, True], ids=["cancel", "timeout"])
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_ends_and_is_undone(client: Client, folder: Path, name: str, by_timeout: bool) -> None:
+    before = contents(client)
+    rows = (folder / "rows.csv").read_bytes().replace(b",", b"\t")
+    text = COPIES[name].format(folder=folder)
+    state, after = cancelled(client, text, by_timeout, rows if "STDIN" in name else None)
+    assert state == "57014", state
+    assert after < SOON
+    assert contents(client) == before
+    assert not (folder / "out.csv").exists()
+
+
+def test_the_limit_of_a_copy_ends_with_it(client: Client) -> None:
+    """Neither a COPY that has ended nor one that failed ends what comes after it."""
+    client.run("CREATE TABLE few (a int)")
+    client.run("SET statement_timeout = '200ms'")
+    client.run("COPY few FROM STDIN", b"1\n2\n")
+    with pytest.raises(SqlError, match="invalid input syntax"):
+        client.run("COPY few FROM STDIN", b"x\n")
+    client.run("SET statement_timeout = 0")
+    assert client.rows("SELECT count(*), pg_sleep(0.3) FROM few") == [("2", "")]
+    client.run("DROP TABLE few")
+
+
+def test_vacuum_full_ends(client: Client) -> None:
+    before = contents(client)
+    for by_timeout in (False, True):
+        state, after = cancelled(client, "VACUUM FULL", by_timeout)
+        assert state == "57014", state
+        assert after < SOON
+    client.run("DELETE FROM seen WHERE id % 1000 = 7")
+    client.run("VACUUM FULL")  # the sweeps that were begun are in nobody's way
+    client.run("INSERT INTO seen SELECT * FROM big WHERE id % 1000 = 7")
+    assert contents(client) == before
+    assert client.rows("VERIFY DICTIONARY") == []
+    assert client.rows("VERIFY MATERIALIZED VIEW sums") == []
+
+
+def test_a_cancel_that_comes_too_late_for_a_job_ends_vacuum(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not lost while arrangements are rewritten one by one."""
+    compact, done = Sweeping.compact, []
+
+    def slow(self: Sweeping) -> bool:
+        time.sleep(0.02)
+        done.append(compact(self))
+        return len(done) < 500
+
+    monkeypatch.setattr(Sweeping, "compact", slow)
+    state, _ = cancelled(client, "VACUUM FULL", by_timeout=False)
+    assert state == "57014"
+    assert len(done) < 100
 
 
 @pytest.mark.parametrize("what", ["row", "table"])
