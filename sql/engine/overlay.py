@@ -49,8 +49,11 @@ class OverlaidVersion(Version):
         return self._base.count + len(self._rows)
 
     def rows_at(self, at: int) -> tuple[Words, Words]:
+        """The transaction's own rows come last, in the order of its statements."""
         rows, diffs = self._base.rows_at(at)
-        return _consolidated(np.concatenate([rows, self._rows]), np.concatenate([diffs, self._diffs]))
+        near = np.isin(rows[:, 0], self._rows[:, 0])
+        met, sums = _consolidated(np.concatenate([rows[near], self._rows]), np.concatenate([diffs[near], self._diffs]))
+        return np.concatenate([rows[~near], met]), np.concatenate([diffs[~near], sums])
 
     def lookup(self, keys: Words, at: int) -> tuple[Words, Words, Words]:
         rows, diffs, index = self._base.lookup(keys, at)
@@ -59,6 +62,8 @@ class OverlaidVersion(Version):
             return rows, diffs, index
         every = np.concatenate([np.column_stack([index, rows]), np.column_stack([where, self._rows[mine]])])
         found, sums = _consolidated(every, np.concatenate([diffs, self._diffs[mine]]))
+        order = np.argsort(found[:, 0], kind="stable")
+        found, sums = found[order], sums[order]
         return np.ascontiguousarray(found[:, 1:]), sums, found[:, 0]
 
     def timeless(self) -> Words:
@@ -114,8 +119,10 @@ def _arranged(base: Version, gather: Gather, rows: Words, diffs: Words) -> Versi
 
 
 def _consolidated(rows: Words, diffs: Words) -> tuple[Words, Words]:
-    found, place = np.unique(rows, axis=0, return_inverse=True)
-    sums = np.zeros(len(found), np.int64)
+    """Each row once, where it comes first."""
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    sums = np.zeros(len(first), np.int64)
     np.add.at(sums, place.reshape(-1), diffs)
-    live = sums != 0
-    return np.ascontiguousarray(found[live]), sums[live]
+    live = np.flatnonzero(sums)
+    live = live[np.argsort(first[live])]
+    return rows[first[live]], sums[live]

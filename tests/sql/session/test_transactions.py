@@ -57,6 +57,23 @@ def test_own_writes_show_in_tables_and_views_and_to_nobody_else(pair: tuple[Clie
     assert b.rows("SELECT * FROM v") == [("2", "50")]
 
 
+def test_its_own_rows_come_in_the_order_of_its_statements(pair: tuple[Client, Client]) -> None:
+    """As in PostgreSQL, after those that were there, also of a table with a key."""
+    a, _ = pair
+    a.run("BEGIN")
+    for i in (9, 3, 7, 5):
+        a.run(f"INSERT INTO t VALUES ({i}, 0)")
+    assert a.rows("SELECT id FROM t") == [("1",), ("2",), ("9",), ("3",), ("7",), ("5",)]
+    a.run("DELETE FROM t WHERE id = 3; UPDATE t SET x = 1 WHERE id = 9; DELETE FROM t WHERE id = 1")
+    assert a.rows("SELECT id, x FROM t") == [("2", "20"), ("7", "0"), ("5", "0"), ("9", "1")]
+    a.run("INSERT INTO t VALUES (1, 10), (3, 5)")
+    assert a.rows("SELECT id FROM t WHERE x IN (10, 5, 20)") == [("2",), ("1",), ("3",)]
+    assert a.sorted("SELECT id FROM t WHERE id IN (3, 1, 9, 8)") == [("1",), ("3",), ("9",)]
+    a.run("CREATE TABLE nothing (); INSERT INTO nothing DEFAULT VALUES")
+    assert a.rows("SELECT count(*) FROM nothing") == [("1",)]
+    a.run("ROLLBACK")
+
+
 def test_updates_of_keys_and_of_the_rest_in_one_transaction(pair: tuple[Client, Client]) -> None:
     a, _ = pair
     a.run("BEGIN")
