@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests.support.memory_folder import memory_folder
 from tests.support.profiles import NAME
 from tests.support.spark_cluster import cluster
 from tests.support.spark_local import hurry, local_spark
@@ -25,6 +26,7 @@ ENGINE: Final = ("ivm.kernels.cache", "psycopg")
 
 settings.load_profile(NAME)
 hurry()
+memory_folder()
 gc.disable()  # until everything is imported: what modules hold is not garbage
 
 
