@@ -1,4 +1,4 @@
-"""Memoizes functions of frozen plans by the plan's identity.
+"""Memoizes functions of what is frozen, plans above all, by its identity.
 
 A plan used in several places is one object; walking it anew in each place would be exponential in the depth. Equality
 cannot be the key, because hashing a plan walks it too.
@@ -40,6 +40,22 @@ def by_identity(function: Callable[[_Argument], _Result]) -> Callable[[_Argument
             known.clear()
         known[id(argument)] = (argument, result)
         return result
+
+    remembered.__doc__ = function.__doc__
+    return remembered
+
+
+def of_newest(function: Callable[[_Argument], _Result]) -> Callable[[_Argument], _Result]:
+    """The function, remembered for the argument object of the last call only: for what is large."""
+    newest: list[tuple[_Argument, _Result]] = []
+
+    def remembered(argument: _Argument) -> _Result:
+        for known, result in newest:
+            if known is argument:
+                return result
+        found = function(argument)
+        newest[:] = [(argument, found)]
+        return found
 
     remembered.__doc__ = function.__doc__
     return remembered

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, replace
-from typing import Any
+from dataclasses import asdict, fields, replace
+from operator import attrgetter
+from typing import Any, Final
 
+from planner.memo import by_identity
 from sql.catalog.access import Access, Securable, database_object
 from sql.catalog.acl import Acl, AclItem
 from sql.catalog.databases import FIRST_DATABASE, FIRST_DATABASES, Database, Shared
 from sql.catalog.roles import BOOTSTRAP_ID, Membership, Role
 
+# astuple copies each value deeply, and lists may have thousands of items
+_OBJECT: Final = attrgetter(*(f.name for f in fields(Securable)))
+_ITEM: Final = attrgetter(*(f.name for f in fields(AclItem)))
+_MEMBERSHIP: Final = attrgetter(*(f.name for f in fields(Membership)))
+
 
 def access_to_json(access: Access) -> dict[str, object]:
     """What ``access_from_json`` reads back."""
     return {
-        "roles": [asdict(r) for r in access.roles.values()],
-        "memberships": [astuple(m) for m in access.memberships],
+        "roles": [_role(r) for r in access.roles.values()],
+        "memberships": [_MEMBERSHIP(m) for m in access.memberships],
         "databases": [asdict(d) for d in access.shared.databases.values()],
         "database": access.database,
-        "owners": [[*astuple(what), owner] for what, owner in access.owners.items()],
-        "acls": [[*astuple(what), [astuple(i) for i in acl]] for what, acl in access.acls.items()],
-        "defaults": [[*what, [astuple(i) for i in acl]] for what, acl in access.defaults.items()],
+        "owners": [[*_OBJECT(what), owner] for what, owner in access.owners.items()],
+        "acls": [[*_OBJECT(what), [_ITEM(i) for i in acl]] for what, acl in access.acls.items()],
+        "defaults": [[*what, [_ITEM(i) for i in acl]] for what, acl in access.defaults.items()],
     }
+
+
+@by_identity
+def _role(role: Role) -> dict[str, Any]:
+    return asdict(role)
 
 
 def access_from_json(data: Mapping[str, Any] | None) -> Access:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
+from planner.memo import by_identity, of_newest
 from planner.options import Joins, Late, Planning
-from sql.catalog.access import DATABASE
+from sql.catalog.access import DATABASE, Access
 from sql.catalog.access_form import access_from_json, access_to_json
 from sql.catalog.catalog import PUBLIC, PUBLIC_ID, Catalog, Generated, Relation, RelationKind, Sequence, TableColumn
 from sql.catalog.composite import StoredTypes
@@ -42,15 +43,32 @@ _PLAIN_IF_SET: Final = (
 )
 
 
+@of_newest
 def catalog_to_json(catalog: Catalog) -> bytes:
-    """A catalog's persistent contents; ``catalog_from_json`` reads them back."""
-    relations = [_relation_to_json(r) for r in sorted(catalog.relations.values(), key=lambda r: r.id)]
+    """A catalog's persistent contents; ``catalog_from_json`` reads them back.
+
+    Cost: what has not been written before, and copying the rest's text.
+    """
+    relations = [_relation_text(r) for r in sorted(catalog.relations.values(), key=lambda r: r.id)]
     body = {
         "format": 1, "next_id": catalog.next_id, "version": catalog.version, "schemas": dict(catalog.schemas),
-        "relations": relations, "comments": [[*key, text] for key, text in catalog.comments.items()],
-        "access": access_to_json(catalog.access),
+        "comments": [[*key, text] for key, text in catalog.comments.items()],
     }  # fmt: skip
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+    return f'{_dumps(body)[:-1]},"access":{_access_text(catalog.access)},"relations":[{",".join(relations)}]}}'.encode()
+
+
+def _dumps(data: object) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+@of_newest
+def _access_text(access: Access) -> str:
+    return _dumps(access_to_json(access))
+
+
+@by_identity
+def _relation_text(relation: Relation) -> str:
+    return _dumps(_relation_to_json(relation))
 
 
 def catalog_from_json(before: Catalog, data: bytes) -> Catalog:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
+from sql.catalog import stored_form
 from sql.catalog.catalog import Catalog, Relation, RelationKind, TableColumn
 from sql.catalog.stored_form import catalog_from_json, catalog_to_json
 from sql.engine.clock import EpochClock
@@ -211,3 +212,26 @@ def test_as_of_an_epoch_that_commits_overtake(server: Server) -> None:
     for epoch, found in seen:
         assert client.rows(f"SELECT count(*) FROM t AS OF {epoch}") == found
     server.close()
+
+
+def test_a_definition_writes_what_is_new_and_copies_the_rest(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = server.client()
+    client.run("".join(f"CREATE TABLE written_{i} (a int);" for i in range(20)))
+    written: list[str] = []
+    usual = stored_form._relation_to_json
+
+    def counting(relation: Relation) -> dict[str, object]:
+        written.append(relation.name)
+        return usual(relation)
+
+    monkeypatch.setattr(stored_form, "_relation_to_json", counting)
+    client.run("CREATE TABLE written_once (a int)")
+    assert written == ["written_once"]
+    client.run("ALTER TABLE written_7 ADD COLUMN b int")
+    assert written == ["written_once", "written_7"]
+    client.close()
+    server.restart()
+    client = server.client()
+    assert client.rows("SELECT count(*) FROM pg_class WHERE relname LIKE 'written%'") == [("21",)]
+    client.run("DROP TABLE written_7, written_once")
+    client.close()
