@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -68,6 +70,25 @@ def _compile() -> None:
         import asyncio
 
         asyncio.run(warm(print))
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Iterator[Path]:
+    """pytest's own, which goes with the test: before that, servers in it end."""
+    yield tmp_path
+    _close_those_in(tmp_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    _close_those_in(Path("/"))
+
+
+def _close_those_in(folder: Path) -> None:
+    if "tests.support.sessions" in sys.modules:
+        from tests.support.sessions import close_those_in
+
+        close_those_in(folder)
 
 
 @pytest.fixture

@@ -42,8 +42,5 @@ class Databases(Server):
         self.run(self.cluster.close())
         self.coordinator = self.run(self._open())
 
-    def close(self) -> None:
-        self.run(self.cluster.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    async def _shut(self) -> None:
+        await self.cluster.close()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from ivm.errors import SqlError
 from sql.coordination.coordinator import Coordinator
@@ -22,6 +23,8 @@ from storage.types.text import format_text
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from tests.support.spark_local import Lent
 
+OPEN: Final[set[Server]] = set()
+"""All servers that are not closed."""
 T = TypeVar("T")
 Row = tuple[str | None, ...]
 
@@ -55,6 +58,7 @@ class Server:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.coordinator = self.run(self._open())
+        OPEN.add(self)
 
     async def _open(self) -> Coordinator:
         coordinator = await Coordinator.open(
@@ -91,10 +95,24 @@ class Server:
         self.coordinator = self.run(self._open())
 
     def close(self) -> None:
-        self.run(self.coordinator.close())
+        self.run(self._shut())
+        OPEN.discard(self)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _shut(self) -> None:
+        await self.coordinator.close()
+
+
+def close_those_in(folder: Path) -> None:
+    """Close the servers that a test has left behind: they would go on working, and end the process when their folder
+    goes. One that cannot be closed was left so on purpose."""
+    for server in [server for server in OPEN if server.folder.is_relative_to(folder)]:
+        OPEN.discard(server)
+        with suppress(Exception):
+            server.patience = 10
+            server.close()
 
 
 class Client:
