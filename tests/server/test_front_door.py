@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -152,7 +153,9 @@ def test_client_certificates(door: Door) -> None:
     assert door.enters("ann", None, **shown)
     assert 'certificate authentication failed for user "bob"' in door.refusal("bob", None, **shown)
     assert "connection requires a valid client certificate" in door.refusal("ann", "ann's", sslmode="require")
-    assert "SSL" in door.refusal("ann", None, sslmode="require", sslcert=str(stranger), sslkey=str(strange))
+    # in TLS 1.3 a client has finished before its certificate is looked at, and may see only that the connection is gone
+    told = door.refusal("ann", None, sslmode="require", sslcert=str(stranger), sslkey=str(strange))
+    assert re.search("SSL|closed the connection|reset by peer|Broken pipe", told), told
     with door.connect("ann", None, **shown) as connection:
         mine = "SELECT client_dn, issuer_dn, client_serial > 0 FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         assert connection.execute(mine).fetchone() == ("/O=Freshet/CN=ann", "/O=Freshet/CN=clients", True)

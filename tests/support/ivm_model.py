@@ -68,6 +68,13 @@ class Loop:
     limit: int
 
 
+def _by_key(rows: Collection, width: int) -> dict[Row, list[tuple[Row, int]]]:
+    found: dict[Row, list[tuple[Row, int]]] = {}
+    for row, diff in rows.items():
+        found.setdefault(row[:width], []).append((row, diff))
+    return found
+
+
 class Model:
     """Specs by node, and the contents of Inputs. ``value(node)`` recomputes everything that the node depends on."""
 
@@ -166,21 +173,22 @@ class Model:
     def _join(self, left: NodeId, right: NodeId, how: Gather, of) -> Collection:  # type: ignore[no-untyped-def]
         k = self.key_width(left)
         total: Collection = Counter()
+        groups = _by_key(of(right), k)
         for a, x in of(left).items():
-            for b, y in of(right).items():
-                if a[:k] == b[:k]:
-                    row = gather(how, a + b[k:])
-                    if row is not None:
-                        total[row] += x * y
+            for b, y in groups.get(a[:k], ()):
+                row = gather(how, a + b[k:])
+                if row is not None:
+                    total[row] += x * y
         return total
 
     def _asof(self, spec: AsOf, of) -> Collection:  # type: ignore[no-untyped-def]
         k, p = self.key_width(spec.left), spec.prefix
         total: Collection = Counter()
+        groups = _by_key(of(spec.right), k)
         for a, x in of(spec.left).items():
             found = [
-                b for b, y in of(spec.right).items()
-                if y > 0 and a[:k] == b[:k] and (b[:p] < a[:p] or (b[:p] == a[:p] and not spec.strict))
+                b for b, y in groups.get(a[:k], ())
+                if y > 0 and (b[:p] < a[:p] or (b[:p] == a[:p] and not spec.strict))
             ]  # fmt: skip
             last = max((b[:p] for b in found), default=())
             match = min((b for b in found if b[:p] == last), default=spec.none)

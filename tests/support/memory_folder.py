@@ -1,4 +1,4 @@
-"""Where tests keep their files: in memory if there is room, because most of a small commit's time is waiting for a disk.
+"""Where tests keep their files: in memory if there is room, as much of a small commit's time is waiting for a disk.
 
 A kill loses nothing of it either; what a disk forgets is simulated (``storage.files.ForgetfulFiles``).
 """
