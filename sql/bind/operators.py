@@ -14,6 +14,7 @@ from planner.expr.scalar import Call, Scalar
 from sql.bind.coerce import cast_arguments, resolve_unknown
 from sql.bind.comparable import check_comparison
 from sql.bind.environment import Environment
+from sql.bind.folding import folded
 from sql.bind.overloads import (
     Resolution,
     no_operator,
@@ -138,7 +139,8 @@ def _builtin(env: Environment, choice: Resolution[Function], args: Sequence[Scal
         check_comparison(types[0], function.comparison, at)
     cast_args = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
-    return Applied(Call(function.key, cast_args, result_type(function.result, choice), nullable), cast_args)
+    call = Call(function.key, cast_args, result_type(function.result, choice), nullable)
+    return Applied(folded(call) if env.notes is None else call, cast_args)
 
 
 def check_repeatable(what: str, args: Sequence[Scalar], at: int) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Vector
 from ivm.stops import poll
-from ivm.words import BOOL, NUMERIC, Kind, SqlType
+from ivm.words import BOOL, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.context import Context, SessionFunctions
 from planner.expr.evaluate.array_casts import array_cast
 from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
@@ -37,7 +37,8 @@ from planner.expr.functions.library import (
     find_cast,
     is_volatile,
 )  # fmt: skip
-from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function
+from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function, function_key
+from planner.expr.functions.text.string import JOINED
 from planner.expr.rows import Failures, RowBatch, constant_vector
 from planner.expr.scalar import (
     And,
@@ -65,6 +66,7 @@ __all__ = [
 
 Compiled = Callable[[Sequence[Vector], int, Context], tuple[list[Vector], Failures | None]]
 _CACHE_LIMIT: Final = 4096
+_JOIN: Final = function_key("||", (TEXT, TEXT))
 _PLAIN: Final[tuple[ArgumentType, ...]] = (NUMERIC, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE)
 _cache: dict[int, tuple[Sequence[Scalar], Compiled]] = {}
 
@@ -205,7 +207,18 @@ class _Compiler:
         element = expr.type.element if expr.each else None
         return _finished(run_checked(value.run, check.run, element), [value], immutable=False, safe=False)
 
+    def _joined_texts(self, call: Call) -> Call:
+        """``a || b || …`` as one call, unless a part is used elsewhere too: its parts take time in their square."""
+        texts: list[Scalar] = []
+        first: Scalar = call
+        while isinstance(first, Call) and first.function == _JOIN and (first is call or self.seen[first] < 2):
+            texts.append(first.args[1])
+            first = first.args[0]
+        return call if len(texts) < 2 else Call(JOINED, (first, *reversed(texts)), call.type, call.nullable)
+
     def _call(self, call: Call) -> _Node:
+        if call.function == _JOIN:
+            call = self._joined_texts(call)
         key = call.function
         nodes = [self.compile(a) for a in call.args]
         types = tuple(a.type for a in call.args)

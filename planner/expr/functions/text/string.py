@@ -204,6 +204,16 @@ def concatenate(left_part: AnyStr, right_part: AnyStr) -> AnyStr:
     return left_part + right_part
 
 
+JOINED: Final = "|| of many"
+"""The key of what the evaluator makes of ``a || b || …`` of texts, whose parts would be made one after the other."""
+
+
+@per_value(JOINED, (TEXT,), TEXT, variadic=True, key_is_name=True, internal=True, makes_null=False)
+def together(*parts: str) -> str:
+    joined(sum(map(len, parts)))
+    return "".join(parts)
+
+
 @per_value("starts_with", (TEXT, TEXT), BOOL, raises=Raises.NEVER)
 @per_value("^@", (TEXT, TEXT), BOOL)
 def starts_with(value: str, prefix: str) -> bool:
