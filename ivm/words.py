@@ -193,14 +193,19 @@ class SqlType:
             return True
         if not isinstance(other, SqlType):
             return NotImplemented
-        return self.kind is other.kind and self._narrowed == other._narrowed
+        return (
+            self.kind is other.kind
+            and self.precision == other.precision
+            and self.scale == other.scale
+            and self.element == other.element
+            and self.fields == other.fields
+            and self.enum == other.enum
+            and self.subtype == other.subtype
+            and self.named == other.named
+        )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.precision, self.scale, self.element))
-
-    @property
-    def _narrowed(self) -> tuple[object, ...]:
-        return self.precision, self.scale, self.element, self.fields, self.enum, self.subtype, self.named
 
     @property
     def plain(self) -> SqlType:

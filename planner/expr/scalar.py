@@ -207,6 +207,8 @@ def children(expr: Scalar) -> tuple[Scalar, ...]:
             return ()
         case Call() | And() | Or() | Coalesce():
             return expr.args
+        case Case(arms=((condition, value),)):
+            return (condition, value, expr.otherwise)
         case Case():
             return (*(part for arm in expr.arms for part in arm), expr.otherwise)
         case Checked():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind, SqlType
@@ -72,9 +72,16 @@ def operator(env: Environment, symbol: str, args: list[Scalar], at: int, schema_
 
 def applied(env: Environment, symbol: str, args: list[Scalar], at: int, schema_name: str | None = None) -> Applied:
     """The same, with what the operator was found to be."""
-    args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
-    types = tuple(a.type for a in args)
+    types = tuple([a.type for a in args])
     own = env.catalog.operators(schema_name, symbol)
+    if own == ((), ()) and schema_name is None and env.notes is None and len(args) == 2:
+        known = _EXACT.get((symbol, types))
+        if known is not None and types[0].domain is None and types[1].domain is None:
+            key, result, strict = known
+            call = Call(key, tuple(args), result, not strict or args[0].nullable or args[1].nullable)
+            return Applied(folded(call), call.args)
+    args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
+    types = tuple([a.type for a in args])
     shown = symbol if schema_name is None else f"{schema_name}.{symbol}"
     choice: Resolution[Any] | None
     try:
@@ -92,7 +99,25 @@ def applied(env: Environment, symbol: str, args: list[Scalar], at: int, schema_n
         if schema_name is None and isinstance(env.catalog, Recorder):
             env.catalog.record_operator(choice.overload.relation, at)
         return _own(env, choice, args, at)
-    return _builtin(env, choice, args, at)
+    found = _builtin(env, choice, args, at)
+    if choice.overload.args == types and own == ((), ()):
+        _remember(symbol, types, choice.overload, found)
+    return found
+
+
+_PLAIN: Final = frozenset({
+    Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8, Kind.TEXT, Kind.VARCHAR,
+    Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INTERVAL,
+})  # fmt: skip
+_EXACT: Final[dict[tuple[str, tuple[SqlType, ...]], tuple[str, SqlType, bool]]] = {}
+"""By a built-in operator's symbol and the types that it is declared for: its key, the type of its result, and whether
+only NULL makes it NULL. A few of them are most of what is bound."""
+
+
+def _remember(symbol: str, types: tuple[SqlType, ...], function: Function, found: Applied) -> None:
+    plain = all(t.kind in _PLAIN and t.precision is None and t.scale is None for t in types)
+    if plain and len(types) == 2 and isinstance(found.expr, Call) and found.expr.type.domain is None:
+        _EXACT[symbol, types] = found.expr.function, found.expr.type, function.null_if_null_only
 
 
 def _candidates(

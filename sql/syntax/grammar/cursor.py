@@ -54,6 +54,9 @@ class TokenCursor:
 
     def is_word(self, *words: str) -> bool:
         """Whether the next tokens are these keywords."""
+        first = self.tokens[self.index]
+        if first.kind is not TokenKind.WORD or first.value != words[0]:
+            return False
         last = len(self.tokens) - 1
         for i, word in enumerate(words):
             token = self.tokens[min(self.index + i, last)]
@@ -81,11 +84,12 @@ class TokenCursor:
                 raise self.error()
 
     def is_symbol(self, symbol: str, ahead: int = 0) -> bool:
-        token = self.ahead(ahead) if ahead else self.token
-        return token.kind is TokenKind.SYMBOL and token.value == symbol
+        token = self.ahead(ahead) if ahead else self.tokens[self.index]
+        return token.value == symbol and token.kind is TokenKind.SYMBOL
 
     def accept_symbol(self, symbol: str) -> bool:
-        if self.is_symbol(symbol):
+        token = self.tokens[self.index]
+        if token.value == symbol and token.kind is TokenKind.SYMBOL:
             self.index += 1
             return True
         return False

@@ -17,6 +17,10 @@ _NO_PARENTHESES: Final = frozenset(
     """current_date current_time current_timestamp localtime localtimestamp current_user session_user user
     current_role current_catalog current_schema""".split()  # noqa: SIM905
 )
+_CONTINUES: Final = frozenset(("(", ".", "::", "["))
+"""What may go on with an operand."""
+_KEYWORDS: Final = RESERVED | TYPE_OR_FUNCTION | COLUMN_ONLY | _NO_PARENTHESES | {"double"}
+"""Words that may be more than the name of a column."""
 _LITERALS: Final[dict[TokenKind, Callable[[str, int], nodes.Expr]]] = {
     TokenKind.NUMBER: nodes.Number,
     TokenKind.STRING: nodes.String,
@@ -39,7 +43,12 @@ class OperandGrammar(CallGrammar):
 
     def operand(self) -> nodes.Expr:
         token = self.tokens[self.index]
+        after = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        ends = after.value not in _CONTINUES or after.kind is not TokenKind.SYMBOL
         if token.kind is TokenKind.WORD:
+            if ends and after.kind is not TokenKind.STRING and token.value not in _KEYWORDS:
+                self.index += 1
+                return nodes.Name((token.value,), token.start)
             return self._word(token)
         if token.kind is TokenKind.QUOTED:
             return self._named(token)
@@ -51,7 +60,8 @@ class OperandGrammar(CallGrammar):
         if literal is None:
             raise self.error()
         self.index += 1
-        return self._postfix(literal(token.value, token.start), fields=token.kind is TokenKind.PARAMETER)
+        made = literal(token.value, token.start)
+        return made if ends else self._postfix(made, fields=token.kind is TokenKind.PARAMETER)
 
     def _word(self, token: Token) -> nodes.Expr:
         constant = _CONSTANTS.get(token.value)

@@ -63,7 +63,10 @@ class OperatorGrammar(TypeGrammar):
         """An expression whose operators bind at least as tightly as ``least``."""
         left = self._prefix(restricted)
         while (precedence := self._precedence(restricted)) >= least:
-            left = self._infix(left, precedence, restricted)
+            if self.tokens[self.index].kind is TokenKind.SYMBOL:
+                left = self._binary(left, precedence, restricted)
+            else:
+                left = self._infix(left, precedence, restricted)
             while self.is_symbol("::"):  # after what ends without an operand, as IS NULL does
                 at = self.advance().start
                 left = nodes.Cast(left, self.type_name(), at)
@@ -142,9 +145,14 @@ class OperatorGrammar(TypeGrammar):
         return nodes.Apply(("overlaps",), (*left.items, *right.items), at, keywords=True)
 
     def _binary(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
-        at = self.token.start
-        schema, symbol = self.operator_symbol()
-        if not restricted and self.is_one_of("any", "some", "all"):
+        token, schema = self.tokens[self.index], None
+        at, symbol = token.start, token.value
+        if token.kind is TokenKind.SYMBOL:
+            self.index += 1
+        else:
+            schema, symbol = self.operator_symbol()
+        following = self.tokens[self.index]
+        if not restricted and following.kind is TokenKind.WORD and following.value in ("any", "some", "all"):
             return self._quantified(left, symbol, at, schema)
         right = self._climb(precedence + 1, restricted)
         if precedence == COMPARE and self._precedence(restricted) == COMPARE:

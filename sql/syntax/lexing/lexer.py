@@ -65,14 +65,14 @@ _PLAIN: Final = re.compile(
     (?:(?P<word>[A-Za-z_][A-Za-z0-9_$]*+)(?![\x80-\U0010ffff'"&])
     |(?P<number>\d++(?:\.\d++)?+)(?![A-Za-z_.\x80-\U0010ffff])
     |'(?P<string>[^']*+)'(?!\s*+['-])
-    |(?P<symbol>[(),;]))
+    |(?P<symbol>[(),;]|::|\.(?=[A-Za-z_])|(?:[-+*/<>=]|\|\||<=|>=|<>)(?![-+*/<>=~!@\#%^&|`?])))
     """,
     re.VERBOSE | re.ASCII,
 )
 """The commonest tokens, each in one form of which nothing remains to be asked."""
-_PLAIN_KINDS: Final = {
-    "word": TokenKind.WORD, "number": TokenKind.NUMBER, "string": TokenKind.STRING, "symbol": TokenKind.SYMBOL,
-}  # fmt: skip
+_WORD_GROUP, _STRING_GROUP = 1, 3
+_PLAIN_KINDS: Final = (TokenKind.END, TokenKind.WORD, TokenKind.NUMBER, TokenKind.STRING, TokenKind.SYMBOL)
+"""By the number of the group."""
 _NUMBERS: Final = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)"
 _LIST: Final = re.compile(
     rf"\(\s*+(?:{_NUMBERS}(?:\s*+,\s*+{_NUMBERS}){{{MANY - 1},}}+|'[^']*+'(?:\s*+,\s*+'[^']*+'){{{MANY - 1},}}+)\s*+\)",
@@ -98,39 +98,46 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     stop = len(text) if end is None else end
     tokens: list[Token] = []
     at = start
-    plain, kinds = _PLAIN.match, _PLAIN_KINDS
+    kinds, make = _PLAIN_KINDS, tuple.__new__  # that of a NamedTuple is a function of Python
+    plain = _PLAIN.scanner(text, at, stop).match  # type: ignore[attr-defined]
     while True:
-        found = plain(text, at, stop)
-        if found is not None and found.end() < stop:
-            name = found.lastgroup
-            value = found[name]  # type: ignore[index]
-            at, end = found.start(name), found.end()  # type: ignore[arg-type]
-            if name == "word":
+        found = plain()
+        if found is not None and (end := found.end()) < stop:
+            group = found.lastindex
+            value = found[group]
+            at = found.start(group)
+            if group == _WORD_GROUP:
                 value = value.lower()
-            elif name == "string":
+            elif group == _STRING_GROUP:
                 at -= 1
-            token = Token(kinds[name], value, at, end)  # type: ignore[index]
+            token = make(Token, (kinds[group], value, at, end))
+            long = _long(text, at, stop, tokens[-1]) if value == "(" and tokens else None
+            if long is not None:
+                token, plain = long, _PLAIN.scanner(text, long.end, stop).match  # type: ignore[attr-defined]
         else:
             at = _skip(text, at, stop)
             if at >= stop:
                 tokens.append(Token(TokenKind.END, "", stop, stop))
                 return tokens
             token = _next(text, at)
-        if token.value == "(" and tokens and tokens[-1].kind is TokenKind.WORD:
-            if tokens[-1].value == "in":
-                token = _listed(text, at) or token
-            elif tokens[-1].value == "values" and (last := rows_end(text, at, stop)):
-                token = Token(TokenKind.ROWS, text[at:last], at, last)
+            if token.value == "(" and token.kind is TokenKind.SYMBOL and tokens:
+                token = _long(text, at, stop, tokens[-1]) or token
+            plain = _PLAIN.scanner(text, token.end, stop).match  # type: ignore[attr-defined]
         tokens.append(token)
         at = token.end
         if not len(tokens) & 4095:
             poll()
 
 
-def _listed(text: str, at: int) -> Token | None:
-    """The LIST token that begins here, if one does."""
-    match = _LIST.match(text, at)
-    return None if match is None else Token(TokenKind.LIST, match.group(), at, match.end())
+def _long(text: str, at: int, stop: int, before: Token) -> Token | None:
+    """The LIST or the ROWS that begin here, if they do."""
+    if before.kind is not TokenKind.WORD:
+        return None
+    if before.value == "in":
+        match = _LIST.match(text, at)
+        return None if match is None else Token(TokenKind.LIST, match.group(), at, match.end())
+    end = rows_end(text, at, stop) if before.value == "values" else None
+    return None if end is None else Token(TokenKind.ROWS, text[at:end], at, end)
 
 
 def spelled_out(token: Token) -> list[Token]:
