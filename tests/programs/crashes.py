@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,7 +25,7 @@ from typing import Final
 import psycopg
 
 from tests.support.crash_load import ACCOUNTS, OWNED, SETUP, VIEWS, Client, Connection, Prober, State, Vacuumer
-from tests.support.paths import ROOT
+from tests.support.nursery import forked
 
 KINDS: Final = ("load", "load", "load", "ddl", "start", "burst")
 QUIET: Final = (
@@ -47,12 +46,12 @@ class Program:
 
     def __init__(self, data: Path, how: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
         flags = ["--port", "0", "--data", str(data), "--memory", "512MiB", *more]
-        command = [sys.executable, "server.py", *flags]
-        if how:
-            command = [sys.executable, "-m", "tests.support.crash_server", *how, "--", *flags]
         self.lines: list[str] = []
         self.port = 0
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+        if how:
+            self.process = forked("tests.support.crash_server", *how, "--", *flags)
+        else:
+            self.process = forked("server", *flags)
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

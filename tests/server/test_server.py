@@ -33,7 +33,7 @@ def test_sigterm_ends_it_in_order(program: Program, tmp_path: Path) -> None:
     program.process.send_signal(signal.SIGTERM)
     assert program.process.wait(5) == 0
     assert time.monotonic() - start < 5
-    again = Program(tmp_path / "data")
+    again = Program(tmp_path / "data", alone=True)
     assert again.connect().execute("SELECT * FROM t").fetchall() == [(1,)]
     again.kill()
 

@@ -1,4 +1,4 @@
-"""server.py as a program on a free port, for tests."""
+"""server.py as a process on a free port, for tests."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from pathlib import Path
 
 import psycopg
 
+from tests.support.nursery import Forked, forked
 from tests.support.paths import ROOT
 
 
-class Program:
-    """A running server; the constructor returns when the server reports that it is ready."""
+def _started(flags: tuple[str, ...]) -> subprocess.Popen[str]:
+    command = [sys.executable, str(ROOT / "server.py"), *flags]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
-    def __init__(self, data: Path, *flags: str) -> None:
-        command = [sys.executable, str(ROOT / "server.py"), "--port", "0", "--data", str(data), *flags]
-        self.process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+class Program:
+    """A running server; the constructor returns when the server reports that it is ready. ``alone``: started by
+    itself, as users do."""
+
+    def __init__(self, data: Path, *flags: str, alone: bool = False) -> None:
+        given = ("--port", "0", "--data", str(data), *flags)
+        self.process: subprocess.Popen[str] | Forked = forked("server", *given) if not alone else _started(given)
         self.lines: list[str] = []
         assert self.process.stderr is not None
         for line in self.process.stderr:
