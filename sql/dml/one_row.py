@@ -100,6 +100,8 @@ def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules) -> OneRo
         return None
     if len(table.primary_key) != 1 or found.key != table.primary_key or rules.exclusions or rules.computed:
         return None
+    if any(key.key_check.computed for key in rules.keys):
+        return None
     primary = next((k for k in rules.keys if k.index.columns == table.primary_key), None)
     if primary is None or not primary.key_check.plain or not isinstance(found.keys, Parameter | Literal):
         return None

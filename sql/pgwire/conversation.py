@@ -90,6 +90,10 @@ class WireSession(Protocol):
         """``final``: Sync has already arrived and is next, so that the statement may commit by itself."""
         ...
 
+    def runs_whole(self, statement: str) -> bool:
+        """Whether a prepared statement takes no messages while it runs, as COPY does."""
+        ...
+
     def answer(self, request: RunRequest) -> bytes | None:
         """All that answers the request, up to ReadyForQuery, if nothing must be waited for; None: as any other."""
         ...
@@ -112,7 +116,7 @@ class Channel(Protocol):
         """Whether the client reads too slowly, or not at all any more."""
         ...
 
-    async def next_message(self) -> frontend.Frontend: ...
+    async def next_message(self) -> frontend.Frontend | RunRequest: ...
     def write(self, data: bytes) -> None: ...
     async def drain(self) -> None: ...
 
@@ -155,14 +159,17 @@ class Conversation:
                 state = "53200" if isinstance(error, MemoryError) else "XX000"
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
 
-    def answered_at_once(self, data: bytes) -> bytes | None:
-        """The answer to what a client that was waited for has sent, if it is a pipeline that can be answered now.
-        None: it goes to the protocol."""
+    def request_in(self, data: bytes) -> RunRequest | None:
+        """The request that all of this is, from a client that was waited for; None: it goes to the protocol."""
         if self._out or not self._protocol.idle:
             return None
         request = run_request(data)
-        if request is None:
+        if request is None or request.result_formats is None or not self._session.runs_whole(request.statement):
             return None
+        return request
+
+    def answered_at_once(self, request: RunRequest) -> bytes | None:
+        """The answer to a request, if it can be given now. None: it is the next message."""
         try:
             return self._session.answer(request)
         except SqlError:  # raised again where it can be reported
@@ -189,10 +196,12 @@ class Conversation:
         else:
             self._ready()
 
-    async def _answer(self, message: frontend.Frontend) -> None:
+    async def _answer(self, message: frontend.Frontend | RunRequest) -> None:
         """Answers one message. The most frequent ones come first, since a match tries its cases in order."""
         session, out = self._session, self._out
         match message:
+            case RunRequest():
+                await self._run_whole(message)
             case frontend.Bind():
                 await session.bind(
                     message.portal, message.statement, message.parameters, message.formats, message.result_formats
@@ -230,6 +239,20 @@ class Conversation:
                 raise AssertionError("the protocol gives these out elsewhere")
             case _:
                 assert_never(message)
+
+    async def _run_whole(self, request: RunRequest) -> None:
+        """Bind, Describe, Execute and Sync. After an error the caller sends ReadyForQuery, as for a simple query."""
+        formats = request.result_formats
+        assert formats is not None, "checked where it arrived"
+        await self._session.bind("", request.statement, request.values, request.forms, formats)
+        self._formats[""] = formats
+        self._drain_session()
+        self._out.append(backend.BIND_COMPLETE)
+        if request.described:
+            columns = self._session.describe_portal("")
+            self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats))
+        await self._send(await self._session.execute("", request.max_rows, True), described=True)
+        await self._sync()
 
     async def _sync(self) -> None:
         """Sync: ends the implicit transaction. An error of its commit is reported here, and no message is skipped."""

@@ -26,6 +26,7 @@ from sql.pgwire.messages_backend import AUTHENTICATION_OK, READY, BackendKeyData
 from sql.pgwire.messages_frontend import Frontend
 from sql.pgwire.messages_opening import CancelRequest
 from sql.pgwire.protocol import Phase, ServerProtocol
+from sql.pgwire.run_request import RunRequest
 from sql.pgwire.startup import REPORTED
 
 log = logging.getLogger("freshet.wire")
@@ -63,6 +64,8 @@ class ClientConnection(asyncio.Protocol):
         self.secret = b""
         self.session: WireSession | None = None
         self._conversation: Conversation | None = None
+        self._request: RunRequest | None = None
+        """A request that has arrived as a whole, and is the next message."""
         self._entrance = Entrance(self._protocol, server.gate, Client(""))
 
     # Called by the transport.
@@ -78,11 +81,14 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._arrived is not None and self._conversation is not None and not self._full:
-            answer = self._conversation.answered_at_once(data)
+            self._request = self._conversation.request_in(data)
+            answer = None if self._request is None else self._conversation.answered_at_once(self._request)
             if answer is not None:
+                self._request = None
                 self.write(answer)
                 return
-        self._protocol.receive(data)
+        if self._request is None:
+            self._protocol.receive(data)
         if self._arrived is not None:
             if not self._arrived.done():
                 self._arrived.set_result(None)
@@ -133,9 +139,12 @@ class ClientConnection(asyncio.Protocol):
 
     # Called by the conversation.
 
-    async def next_message(self) -> Frontend:
+    async def next_message(self) -> Frontend | RunRequest:
         """The next message to act on. Raises ProtocolError for invalid bytes, ConnectionLostError at the end."""
         while True:
+            if self._request is not None:
+                request, self._request = self._request, None
+                return request
             message = self._protocol.next_message()
             if message is not None:
                 return message

@@ -32,6 +32,7 @@ from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import CopyInResult, CopyOutResult, EmptyResult, Result, RowsResult
+from sql.statements.statements import Begin, Commit, Delete, Insert, Merge, Rollback, Savepoint, Update
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text import ALIKE
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -42,6 +43,10 @@ SHOWN_CHARACTERS: Final = 100_000
 """Of the statement in pg_stat_activity and current_query()."""
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
+
+
+_WHOLE: Final = Query | Insert | Update | Delete | Merge | Begin | Commit | Rollback | Savepoint
+"""The statements that the wire may run without looking at its messages one by one."""
 
 
 class Session:
@@ -208,6 +213,11 @@ class Session:
             found.rows = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
             return found.result(max_rows)
         return result
+
+    def runs_whole(self, statement: str) -> bool:
+        """Whether it takes no messages while it runs, as COPY does."""
+        named = self.state.statements.get(statement)
+        return named is not None and named.prepared is not None and isinstance(named.prepared.bound.statement, _WHOLE)
 
     def answer(self, request: RunRequest) -> bytes | None:
         """Run a statement at once, if it is short and nothing else is to be said; None: call the others."""

@@ -189,6 +189,9 @@ class FakeSession:
             self.portals[portal] = (text, formats, at + len(result.rows))
         return result
 
+    def runs_whole(self, statement: str) -> bool:
+        return False
+
     def answer(self, request: RunRequest) -> bytes | None:
         return None
 

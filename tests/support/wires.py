@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from sql.pgwire import messages_frontend as front
 from sql.pgwire.conversation import Conversation
 from sql.pgwire.protocol import Phase, ServerProtocol
+from sql.pgwire.run_request import RunRequest
 from tests.support.sessions import Client
 
 RUN = front.Execute("", 0).encode() + front.Sync().encode()
@@ -22,9 +21,12 @@ class Wire:
         self.protocol.phase = Phase.QUERIES
         self.conversation = Conversation(self, self.protocol, client.session)
         self.written: list[bytes] = []
-        self.answered: asyncio.Event
+        self.request: RunRequest | None = None
 
-    async def next_message(self) -> front.Frontend:
+    async def next_message(self) -> front.Frontend | RunRequest:
+        if self.request is not None:
+            request, self.request = self.request, None
+            return request
         message = self.protocol.next_message()
         return front.Terminate() if message is None else message
 
@@ -47,7 +49,25 @@ class Wire:
 
     def at_once(self, data: bytes) -> bytes | None:
         async def run() -> bytes | None:
-            return self.conversation.answered_at_once(data)
+            request = self.conversation.request_in(data)
+            return None if request is None else self.conversation.answered_at_once(request)
+
+        return self.client.server.run(run())
+
+    def whole(self, data: bytes) -> bytes:
+        """The answer as the listener has it given: at once, as one message, or as several."""
+
+        async def run() -> bytes:
+            self.written.clear()
+            self.request = self.conversation.request_in(data)
+            answer = None if self.request is None else self.conversation.answered_at_once(self.request)
+            if answer is not None:
+                self.request = None
+                return answer
+            if self.request is None:
+                self.protocol.receive(data)
+            await self.conversation.run()
+            return b"".join(self.written)
 
         return self.client.server.run(run())
 
