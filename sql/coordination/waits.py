@@ -71,6 +71,8 @@ class Waits:
     def look(self) -> None:
         """Wake those who wait for what has been unlocked."""
         released = self._engine.released
+        if not self._queues:
+            released.clear()
         while released:
             self._wake(released.popleft())
 

@@ -185,4 +185,4 @@ class RowLocks:
                 tables[target[0]] = None
             if not present:
                 del self._present[target[0]]
-        return [*released, *(whole(t) for t in tables if whole(t) not in released)]
+        return [*released, *(target for t in tables if (target := whole(t)) not in released)]
