@@ -270,6 +270,22 @@ class Dataflow(Network):
         context.again &= context.paused
         return not context.paused
 
+    def step_or_cut(self, cut: Stop) -> bool:
+        """As ``step``. False: ``cut`` has ended it between two operators. What was fed since the last step must then
+        be fed with opposite diffs, at the same ordinal and before anything else, and stepped: only what has run runs
+        on that, and nothing has changed. Nothing may wait for a moment."""
+        context = self._context
+        context.cut = cut
+        try:
+            if self.step():
+                return True
+        finally:
+            context.cut = None
+        context.paused, context.failing = False, None
+        whole = not self._steps.cut()
+        self._ended()
+        return whole
+
     def _wake_due(self) -> None:
         """Wakes the operators that hold something that is due."""
         moments = self._context.moments
@@ -286,12 +302,16 @@ class Dataflow(Network):
             else:
                 self._steps.run()
         if not context.paused:
-            context.running = context.abandoned = None
-        if not context.paused:
-            context.stepped_word[0] = context.newest
+            self._ended()
         if context.failing is not None and not context.paused:
             error, context.failing = context.failing, None
             raise error
+
+    def _ended(self) -> None:
+        """A step has ended."""
+        context = self._context
+        context.running = context.abandoned = None
+        context.stepped_word[0] = context.newest
 
     def hydrate(self, nodes: Sequence[NodeId] | None = None) -> None:
         """Brings all nodes added since the last call up to date. The contents of existing nodes are replayed into the

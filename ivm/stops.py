@@ -103,6 +103,11 @@ class movable:  # noqa: N801
             raise error.reason() from None
 
 
+def may_end() -> bool:
+    """Whether something may end the thread's work."""
+    return _LIMITS.cancel is not None
+
+
 def stay() -> None:
     """From now on the work has had effects, so it must go on where it is."""
     _LIMITS.until = math.inf

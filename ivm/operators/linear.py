@@ -73,6 +73,9 @@ class InputOperator(Operator):
             self.scope.changed(self)
         super().clear()
 
+    def left_out(self) -> None:
+        self.clear()
+
     def run(self, vector: int) -> bool:
         return self.out.n > 0
 

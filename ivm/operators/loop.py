@@ -294,6 +294,9 @@ class LeavingOperator(UnaryOperator):
             gathered.reserve(gathered.n + given.n)
         gathered.n = copied(given, gathered, 1, LEAVE, loop.shape, 0)
 
+    def left_out(self) -> None:
+        self.gathered.clear()
+
     def run(self, vector: int) -> bool:
         """Called when the loop has run: emits in the enclosing pass."""
         if not self.run_called(vector):

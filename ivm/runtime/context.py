@@ -82,9 +82,9 @@ class FlowContext:
     """
 
     __slots__ = (
-        "abandoned", "again", "ask_at", "before", "called", "cancel", "changed", "deadline", "entered", "failed",
-        "failing", "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running", "share",
-        "since", "since_word", "slow", "stats", "stepped_word", "stop", "values", "waiting",
+        "abandoned", "again", "ask_at", "before", "called", "cancel", "changed", "cut", "deadline", "entered",
+        "failed", "failing", "held", "look_at", "mode", "moments", "newest", "nothing", "paused", "refresh", "running",
+        "share", "since", "since_word", "slow", "stats", "stepped_word", "stop", "values", "waiting",
     )  # fmt: skip
 
     def __init__(self, held: Callable[[], int], values: Callable[[], int], mode: Mode = Mode.MAINTAINED) -> None:
@@ -108,6 +108,8 @@ class FlowContext:
         self.cancel = threading.Event()
         self.stop: Stop | None = None
         """What ends operators that ask (``ivm.stops``) in the middle of their work; None: ``cancel``."""
+        self.cut: Stop | None = None
+        """What ends the step between two operators outside of loops."""
         self.running: RunningLoop | None = None
         """The outermost loop that runs, as far as is known."""
         self.entered = 0.0

@@ -163,6 +163,9 @@ class Operator:
         """Marks it as having run before: its inputs hold updates that it has seen."""
         self.ran = True
 
+    def left_out(self) -> None:
+        """Called when a step ends before it has run: drops what it was to run on, if that is its own."""
+
     def clear(self) -> None:
         """Clears what it emitted in the pass."""
         out = self.out

@@ -72,21 +72,31 @@ class ProgramRun:
     def _go_on(self) -> bool:
         """Runs until nothing is due. False: the step must pause; the next call continues it."""
         context, program = self._context, self.program
-        passes, begun = PASSES, perf_counter()
+        most = PASSES if context.cut is None else 1
+        passes, begun = most, perf_counter()
         while True:
             found = run_program(program.words, context.nothing, context.again, context.stats, passes)
             if found == FINISHED:
                 return True
-            if found != PAUSED:
-                self._serve(found >> 1, bool(found & 1))
-            if program.view[F_SCOPE] != PROGRAM_HEAD:
-                self._look(program.scopes[program.view[F_SCOPE]].outermost)
+            self._went_on(found)
             now = perf_counter()
-            passes = max(passes >> 1, 1) if now - begun > SLICE_SECONDS else min(passes << 1, PASSES)
+            passes = max(passes >> 1, 1) if now - begun > SLICE_SECONDS else min(passes << 1, most)
             begun = now
-            if now > context.deadline:
+            if now > context.deadline or self._is_cut():
                 context.paused = True
                 return False
+
+    def _went_on(self, found: int) -> None:
+        """After a call of the kernel that has not finished: does what it leaves to Python."""
+        program = self.program
+        if found != PAUSED:
+            self._serve(found >> 1, bool(found & 1))
+        if program.view[F_SCOPE] != PROGRAM_HEAD:
+            self._look(program.scopes[program.view[F_SCOPE]].outermost)
+
+    def _is_cut(self) -> bool:
+        cut = self._context.cut
+        return cut is not None and self.program.view[F_SCOPE] == PROGRAM_HEAD and cut.is_set()
 
     def _look(self, loop: Scope) -> None:
         """Ends the running outermost loop if it was cancelled, takes too much memory, or has failed."""

@@ -10,10 +10,15 @@ from ivm.kernels.program import (
     F_QUEUE,
     F_QUEUE_COUNT,
     F_RETURN,
+    F_SCOPE,
     F_TOUCHED,
     F_TOUCHED_COUNT,
+    FINISHED,
+    PAUSED,
+    PROGRAM_HEAD,
     R_QUEUED,
 )
+from ivm.kernels.run import run_program
 from ivm.runtime.compile import Compiled
 from ivm.runtime.operator import Operator, Scope
 from ivm.runtime.program_run import ProgramRun
@@ -26,7 +31,7 @@ CROWDED: Final = 2
 class FlowRun(ProgramRun):
     """The program of a whole dataflow. Cost of a step: what is fed, and the operators that this reaches."""
 
-    __slots__ = ("_looked", "_new", "_running", "root")
+    __slots__ = ("_limit", "_looked", "_new", "_running", "root")
 
     def __init__(self, root: Scope) -> None:
         super().__init__(root)
@@ -35,6 +40,8 @@ class FlowRun(ProgramRun):
         self._running = False
         self._looked = 0
         self._new = 0
+        self._limit: int | None = None
+        """The rank from which on the next step runs nothing."""
 
     @property
     def looked(self) -> int:
@@ -50,11 +57,73 @@ class FlowRun(ProgramRun):
         try:
             if not self._running:
                 self._load()
-            if not self._go_on():
+            if not (self._go_on() if self._limit is None else self._go_on_to(self._limit)):
                 return
         except BaseException:
             self._abandon()
             raise
+        self._finish()
+
+    def cut(self) -> bool:
+        """Ends a paused step where it is, between two operators. False: it had ended.
+
+        Whoever calls it feeds the opposite of all that was fed since the step before, at the same ordinal, and runs
+        that: it runs only what has run now.
+        """
+        try:
+            cut = self._call_kernel(0) != FINISHED
+            if cut:
+                self._limit = self._leave_out()
+        except BaseException:
+            self._abandon()
+            raise
+        self._finish()
+        return cut
+
+    def _go_on_to(self, limit: int) -> bool:
+        """Runs what ranks below ``limit``. Invariant: operators read only what ranks below them, so that these are a
+        dataflow of their own; what they emit beyond the limit is dropped."""
+        root, program = self.root, self.program
+        beyond = [program.row(m) for rank, m in root.members.items() if rank >= limit and m in program]
+        first = min(beyond, default=program.size)
+        self._limit = None
+        while (found := self._call_kernel(0)) != FINISHED:
+            view = program.view
+            if found == PAUSED and view[F_SCOPE] == PROGRAM_HEAD and view[view[F_QUEUE]] >= first:
+                self._leave_out()
+                break
+            self._went_on(found)
+            if found == PAUSED:
+                found = self._call_kernel(1)
+                if found == FINISHED:
+                    break
+                self._went_on(found)
+        return True
+
+    def _call_kernel(self, passes: int) -> int:
+        context, program = self._context, self.program
+        return int(run_program(program.words, context.nothing, context.again, context.stats, passes))
+
+    def _leave_out(self) -> int:
+        """Drops what waits in the queue of the outermost scope, whose pass ends so; the least rank of that."""
+        program, view = self.program, self.program.view
+        queue, count = view[F_QUEUE], view[F_QUEUE_COUNT]
+        waiting = set(view[queue : queue + count])
+        found = {rank: m for rank, m in self.root.members.items() if m in program and program.row(m) in waiting}
+        for member in found.values():
+            view[program.row(member) + R_QUEUED] = 0
+            if isinstance(member, Operator):
+                member.left_out()
+            else:
+                for scope in program.sections[id(member)].scopes:
+                    self._quieten(scope)
+        view[F_QUEUE_COUNT] = 0
+        ended = self._call_kernel(0)
+        assert ended == FINISHED
+        return min(found)
+
+    def _finish(self) -> None:
+        """After the pass: the operators take over what the program has left in their blocks."""
         self._running = False
         program = self.program
         if self._called:
@@ -128,6 +197,7 @@ class FlowRun(ProgramRun):
         """After an exception: drops all work, and the program with it."""
         root = self.root
         self._running = False
+        self._limit = None
         self._called.clear()
         self._new = 0
         for section in self.program.sections.values():

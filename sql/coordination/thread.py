@@ -91,6 +91,8 @@ class EngineThread:
         self._current: Job[Any] | None = None
         self._group: list[Job[Any]] = []
         """The jobs of the group that is being flushed."""
+        self._earlier = 0
+        """How many jobs of its group the present job follows, which wait with it."""
         self._guard = threading.Lock()
         self._hold = threading.Lock()
         """Held by this thread while it uses the engine: in jobs and at the end of groups, but for the wait for the
@@ -111,9 +113,9 @@ class EngineThread:
 
     @property
     def waited_for(self) -> bool:
-        """Whether several clients wait: for the group that is being flushed, or behind it. Asked on the thread that
-        flushes."""
-        return len(self._group) > 1 or not self._jobs.empty()
+        """Whether several clients wait: for the group that is being flushed or made, or behind it. Asked on the thread
+        that flushes."""
+        return self._earlier > 0 or len(self._group) > 1 or not self._jobs.empty()
 
     @property
     def busy(self) -> tuple[float, str | None] | None:
@@ -255,11 +257,13 @@ class EngineThread:
         job = self._jobs.get()
         group: list[Job[Any]] = []
         while job is not None:
+            self._earlier = len(group)
             self._work(job)
             group.append(job)
             if len(group) >= GROUP_LIMIT or self._jobs.empty():
                 break
             job = self._jobs.get()
+        self._earlier = 0
         with self._guard:
             self._group = group
         try:

@@ -457,6 +457,22 @@ class Failing:
                 traceback.print_exception(failure.__cause__)
             raise SqlError(failure.sqlstate, failure.message, failure.detail, failure.hint)
 
+    def step_ahead(self) -> None:
+        """Step a large change before it is durable. Raises 57014: the statement was cancelled, and must be rolled
+        back at once. What fails otherwise is taken down as after the step of a durable commit."""
+        engine = self._engine
+        before, cancels = engine.dataflow.failed, engine.watch.cancels
+        with engine.watch.over(bound=Bound.COMMIT), engine.dataflow.ended_by(engine.watch.overdue):
+            try:
+                whole = engine.settle(cut=cancels)
+            except SqlError as error:
+                if error.sqlstate != "57014":
+                    raise
+                whole = not cancels.is_set()
+        if not whole:
+            self.broken = engine.dataflow.failed > before
+            raise SqlError("57014", "canceling statement due to user request")
+
     def restore(self, catalog: Catalog) -> None:
         """After the rollback: rebuild the views that a tentative step has broken, as committed.
 

@@ -86,6 +86,16 @@ class OneStop:
         return found
 
 
+class Cancels:
+    """Whether a statement has been cancelled, and not only a step that takes too long."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def is_set(self) -> bool:
+        return self._watch.is_interrupted and self._watch.reason is None
+
+
 class Watch:
     """Bounds steps. Loops ask by ``too_slow``; everything else ends through ``interrupt``, and ``reason`` then tells
     why.
@@ -113,7 +123,13 @@ class Watch:
         self.others_wait: Callable[[], bool] = lambda: False
         self.reason: SqlError | None = None
         self.seconds = STEP_SECONDS
+        self.cancels = Cancels(self)
         threading.Thread(target=self._run, name="watch", daemon=True).start()
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a step, or the statement that makes it, is to end."""
+        return self._interrupt.is_set()
 
     @contextmanager
     def over(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> Iterator[None]:

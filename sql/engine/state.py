@@ -16,6 +16,7 @@ from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.runtime.root import Root
+from ivm.stops import Stop
 from ivm.trace.batch import Batch as ArrangedBatch
 from ivm.trace.trace import Version
 from planner.expr.context import Context
@@ -167,11 +168,13 @@ class EngineState:
         self._next_id += 1
         return self._next_id - 1
 
-    def settle(self, until: float = math.inf) -> bool:
+    def settle(self, until: float = math.inf, cut: Stop | None = None) -> bool:
         """Step everything that was fed, so that ``head`` includes it (unpublished).
 
-        False: ``until``, a time of ``perf_counter``, came first. The next call continues the same step.
+        False: ``until``, a time of ``perf_counter``, came first, and the next call continues the same step; or ``cut``
+        has ended it, and everything that was fed must be undone at once (``Dataflow.step_or_cut``).
         """
+        whole = True
         if self.unstepped:
             if self.rests:
                 raise TooLongHereError
@@ -181,12 +184,15 @@ class EngineState:
             self.steps += 1
             begun = thread_time_ns()
             try:
-                self.unstepped = not self.dataflow.step(until)
+                if cut is None:
+                    self.unstepped = not self.dataflow.step(until)
+                else:
+                    whole = self.dataflow.step_or_cut(cut)
             finally:
                 self.times.went_on(thread_time_ns() - begun, not self.unstepped)
                 if not self.unstepped:
                     self.head = self.dataflow.publish()
-        return not self.unstepped
+        return whole and not self.unstepped
 
     def resting(self) -> Resting:
         """In this context, on the event loop's thread, work that would take long raises TooLongHereError."""

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
+from typing import Final
 
 import numpy as np
 
+from ivm import stops
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words
 from ivm.trace.batch import Batch
@@ -37,6 +39,9 @@ from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.state import TooLongHereError
 from storage.record import RelationUpdate
 from storage.row_file import RowFile
+
+AHEAD_ROWS: Final = 20_000
+"""A statement that changes so many rows is stepped before it is durable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,6 +471,8 @@ class Writer:
         engine = self.engine
         if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
+        if self._is_stepped_ahead():
+            self._step_ahead()
         self._feed()
         engine.key_notes().take(self.notes.unfed)
         dropped = []
@@ -477,6 +484,27 @@ class Writer:
         except SqlError:
             self.rollback()
             raise
+
+    def _is_stepped_ahead(self) -> bool:
+        """Whether its step may take long and can be undone where it is, so that it comes before the commit is durable
+        and a cancel undoes the statement. Not if rows of views come or go by themselves, at moments that only the
+        commit sets, nor on the event loop's thread."""
+        engine = self.engine
+        alone = not (self.is_open or self.fed or self._arranged or self.created or self.loads)
+        plain = alone and self.catalog is engine.catalog and stops.may_end()
+        return plain and sum(len(u.rows) for u in self.updates) >= AHEAD_ROWS and not engine.dataflow.waits
+
+    def _step_ahead(self) -> None:
+        """Raises 57014, rolled back."""
+        self.engine.flush()  # so that its step is its own
+        self.engine.settle()
+        self._feed()
+        try:
+            self.engine.failing.step_ahead()
+        except BaseException:
+            self.rollback()
+            raise
+        self.notes.stepped()
 
     def next(self, *, commit: bool) -> None:
         """Commit or roll back here, and go on as the writer of a new transaction. What is committed is durable and

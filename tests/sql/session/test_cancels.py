@@ -12,6 +12,7 @@ import pytest
 
 from ivm.errors import SqlError
 from ivm.rows import Words
+from sql.engine.failing import Failing
 from sql.engine.sweeping import Sweeping
 from tests.support.sessions import Client, Server
 
@@ -149,6 +150,32 @@ def test_a_change_ends_and_is_undone(client: Client, name: str) -> None:
     assert after < SOON
     assert is_same(contents(client), before)
     assert client.rows("SELECT count(*), max(s) FROM big") == [(str(ROWS), "x99999")]
+
+
+@pytest.mark.parametrize("text", ["UPDATE seen SET a = a + 1, s = s || 'y'", "DELETE FROM seen WHERE id > 0"])
+def test_a_change_ends_and_is_undone_while_views_take_it_over(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """The views of a large change take it over before it is durable."""
+    begun, step = threading.Event(), Failing.step_ahead
+
+    def stepped(self: Failing) -> None:
+        begun.set()
+        time.sleep(0.2)
+        step(self)
+
+    monkeypatch.setattr(Failing, "step_ahead", stepped)
+    before, running = contents(client), server.start(client.work(text))
+    assert begun.wait(60)
+    server.run(client.session.cancel())
+    with pytest.raises(SqlError) as caught:
+        running.result(60)
+    assert caught.value.sqlstate == "57014"
+    assert is_same(contents(client), before)
+    client.run("UPDATE seen SET s = s || 'y' WHERE id % 50 = 0")
+    client.run("UPDATE seen SET s = rtrim(s, 'y') WHERE id % 50 = 0")
+    assert is_same(contents(client), before)
+    assert client.rows("VERIFY MATERIALIZED VIEW sums") == []
 
 
 @pytest.mark.parametrize("by_timeout", [False, True], ids=["cancel", "timeout"])
