@@ -137,9 +137,10 @@ class Lowering:
         if exprs is None and isinstance(flow.source, Open):
             exprs = own_columns(flow.schema)
         if exprs is not None:
-            flow, place = self.narrow(flow, frozenset().union(*(columns_of(e) for e in (*predicates, *exprs))))
-            predicates = tuple(renumber(p, place.__getitem__) for p in predicates)
-            exprs = tuple(renumber(e, place.__getitem__) for e in exprs)
+            if isinstance(flow.source, Open):
+                flow, place = self.narrow(flow, frozenset().union(*(columns_of(e) for e in (*predicates, *exprs))))
+                predicates = tuple(renumber(p, place.__getitem__) for p in predicates)
+                exprs = tuple(renumber(e, place.__getitem__) for e in exprs)
             if exprs == own_columns(flow.schema):
                 exprs = None
         program = MapFilter(flow.schema, predicates, exprs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -57,6 +58,7 @@ def array_of(element: SqlType) -> SqlType:
     return element if element.kind is Kind.ARRAY else SqlType(Kind.ARRAY, element=element)
 
 
+@lru_cache(maxsize=1024)
 def is_type_name(name: str) -> bool:
     """Whether a (folded) name is one of Postgres's own types."""
     if name.startswith("interval "):
@@ -85,6 +87,20 @@ def type_from_name(name: str, args: Sequence[int] = (), position: int | None = N
     ``char`` is character(1); the one-byte type is written ``"char"``, with quotes. Raises 42704, 0A000, 22023 as
     Postgres.
     """
+    if not args and (known := _WITHOUT_MODIFIERS.get(name)) is not None:
+        return known
+    type_ = _type_from_name(name, args, position)
+    if not args and len(_WITHOUT_MODIFIERS) < _MOST_NAMES:
+        _WITHOUT_MODIFIERS[name] = type_
+    return type_
+
+
+_WITHOUT_MODIFIERS: Final[dict[str, SqlType]] = {}
+"""Names that have been looked up."""
+_MOST_NAMES: Final = 1024
+
+
+def _type_from_name(name: str, args: Sequence[int], position: int | None) -> SqlType:
     name = name.removeprefix("pg_catalog.")
     if name.endswith("[]"):
         return array_of(type_from_name(name[:-2].rstrip(), args, position))

@@ -245,6 +245,8 @@ class _Compiler:
 
 def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
     """The argument types that the implementation gets: numerics lose their typmod unless it is declared with ANY."""
+    if len(function.args) == len(types) and Kind.NUMERIC not in [t.kind for t in types]:
+        return types
     declared = list(function.args)
     if function.variadic:
         declared += [declared[-1]] * (len(types) - len(declared))

@@ -49,6 +49,10 @@ class OperandGrammar(CallGrammar):
             if ends and after.kind is not TokenKind.STRING and token.value not in _KEYWORDS:
                 self.index += 1
                 return nodes.Name((token.value,), token.start)
+            if after.kind is TokenKind.STRING and token.value not in _KEYWORDS:
+                self.index += 2
+                type_ = nodes.TypeName(token.value, (), False, token.start)
+                return self._postfix(nodes.Cast(nodes.String(after.value, after.start), type_, token.start))
             return self._word(token)
         if token.kind is TokenKind.QUOTED:
             return self._named(token)

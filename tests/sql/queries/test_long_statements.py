@@ -30,6 +30,9 @@ STATEMENTS = {
     "AND": ("SELECT count(*) FROM t WHERE {}", listed("a + {i} <> 5", " AND ")),
     "VALUES": ("SELECT count(*) FROM (VALUES {}) v(x, y)", listed("({i}, 'x{i}')")),
     "INSERT": ("INSERT INTO t VALUES {} ON CONFLICT DO NOTHING", listed("({i}, {i})")),
+    "VALUES of expressions": ("SELECT count(*) FROM (VALUES {}) v(x, y)", listed("({i} + 1, abs(-{i}))")),
+    "INSERT of defaults": ("INSERT INTO t VALUES {} ON CONFLICT DO NOTHING", listed("({i}, DEFAULT)")),
+    "IN of dates": ("SELECT count(*) FROM t WHERE date '2024-01-01' + b IN ({})", listed("date '2024-01-01' + {i}")),
     "UNION ALL": ("SELECT * FROM ({}) u", listed("SELECT {i} AS x", " UNION ALL ")),
     "UNION ALL of tables": ("SELECT * FROM ({}) u", listed("SELECT a + {i} AS x FROM t", " UNION ALL ")),
     "columns": ("SELECT {} FROM t", listed("a + {i} AS c{i}")),
@@ -40,6 +43,7 @@ STATEMENTS = {
     "a sum": ("SELECT {} FROM t", listed("a", " + ")),
     "a sum of constants": ("SELECT {}", listed("{i}", " + ")),
     "text": ("SELECT {} FROM t", listed("b::text", " || ")),
+    "constant text": ("SELECT {}", listed("'x{i}'", " || ")),
     "calls in calls": ("SELECT {} FROM t", lambda n: "abs(" * n + "a" + ")" * n),
     "CASE in CASE": ("SELECT {} FROM t", lambda n: "CASE WHEN a = 1 THEN b ELSE " * n + "0" + " END" * n),
     "parentheses": ("SELECT {} FROM t", lambda n: "(" * n + "a" + " + b)" * n),
@@ -84,6 +88,29 @@ def test_work_grows_with_the_length(client: Client, name: str) -> None:
     text, part = STATEMENTS[name]
     few, many = (calls(client, text.replace("{n}", str(n)).replace("{}", part(n))) for n in (SHORT, LONG))  # type: ignore[operator]
     assert many < MOST * few, (few, many)
+
+
+FEW = {
+    "VALUES": ("VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 25),
+    "INSERT": ("INSERT INTO five VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 30),
+    "IN": ("SELECT count(*) FROM t WHERE b IN ({})", listed("{i}"), 4),
+    "a sum": ("SELECT {} FROM t", listed("a", " + "), 330),
+    "a sum of constants": ("SELECT {}", listed("{i}", " + "), 75),
+    "constant text": ("SELECT {}", listed("'x{i}'", " || "), 130),
+    "AND": ("SELECT count(*) FROM t WHERE {}", listed("a + {i} <> 5", " AND "), 900),
+    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 900),
+    "UNION ALL": ("SELECT * FROM ({}) u", listed("SELECT {i} AS x", " UNION ALL "), 1100),
+}
+
+
+@pytest.mark.usefixtures("on_the_loop")
+@pytest.mark.parametrize("name", FEW)
+def test_a_further_part_costs_few_calls(client: Client, name: str) -> None:
+    """Constants are read in bulk, and each pass over a long chain asks little of each part."""
+    text, part, most = FEW[name]
+    client.run("CREATE TABLE IF NOT EXISTS five (a int, b text, c numeric(9,2), d int, e bool)")
+    few, many = (calls(client, text.replace("{}", part(n))) for n in (100, 400))  # type: ignore[operator]
+    assert (many - few) / 300 < most
 
 
 DEEP = {
