@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ivm import workers
 from ivm.errors import SqlError
+from ivm.system_memory import bound_pools
 from sql.settings.flags import arguments
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ def main() -> None:
     try:
         if options.audit is not None:
             audit_to(options.audit)
+        bound_pools()
         asyncio.run(run(options))
     except SqlError as error:
         for line in (error.message, error.detail, error.hint):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from typing import Final
 
@@ -59,14 +58,6 @@ class Share:
 
 
 NO_BUDGET: Final = Budget()
-_LIBRARY: Final = ctypes.CDLL(None)
-"""The C library, if it has ``malloc_trim``. Without trimming, freed memory stays in its per-thread pools."""
-
-
-def give_back() -> None:
-    """Returns freed memory to the system. Cost: a few ms, during which other threads that allocate may wait."""
-    if hasattr(_LIBRARY, "malloc_trim"):
-        _LIBRARY.malloc_trim(0)
 
 
 def out_of_memory(limit: int, beside_others: bool = False) -> SqlError:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ivm.budget import give_back
 from ivm.dataflow import Dataflow
 from ivm.rows import Words
+from ivm.system_memory import give_back
 from ivm.trace.spine import Spine
 
 _LARGE: Final = 64 << 20
-"""From this many bytes on, freed memory is returned to the system at once."""
+"""From this many bytes on, freed memory is returned to the system soon."""
 
 
 def words(flow: Dataflow) -> list[Words]:

@@ -16,8 +16,9 @@ from traceback import clear_frames
 from types import TracebackType
 from typing import Final, Protocol, TypeVar
 
-from ivm.budget import NO_BUDGET, Budget, Share, give_back, out_of_memory
+from ivm.budget import NO_BUDGET, Budget, Share, out_of_memory
 from ivm.errors import SqlError
+from ivm.system_memory import give_back
 
 T = TypeVar("T")
 _LARGE: Final = 32 << 20

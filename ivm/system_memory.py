@@ -1,0 +1,73 @@
+"""What the process holds of the system's memory beyond what it uses: little, and only for a moment.
+
+The C library's malloc keeps what is freed in pools, one for every few threads, and raises by itself the size from which
+on an allocation is a mapping of its own, which goes back when it is freed. A long text between two small objects then
+keeps its pool large for good. glibc's pools can be bounded; other libraries' are left alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+from typing import Final
+
+POOLS: Final = 2
+"""The first thread's, which is the event loop's, and one of all others."""
+MAPPED: Final = 4 << 20
+"""Bytes from which on an allocation is a mapping of its own."""
+DELAY_SECONDS: Final = 0.2
+"""What is given back together. What asks for it is mostly still about to let go of what it used."""
+KEPT: Final = 8 << 20
+"""Bytes that a pool keeps at its end until something large has ended."""
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_M_ARENA_MAX: Final = -8
+_LIBRARY: Final = ctypes.CDLL(None)
+
+
+def bound_pools() -> None:
+    """Bounds the pools of freed memory. To be called before threads are started."""
+    if hasattr(_LIBRARY, "mallopt"):
+        _LIBRARY.mallopt(_M_ARENA_MAX, POOLS)
+        _LIBRARY.mallopt(_M_MMAP_THRESHOLD, MAPPED)
+        _LIBRARY.mallopt(_M_TRIM_THRESHOLD, KEPT)
+
+
+class _Returning:
+    """The thread that gives memory back: that takes a few ms and more, during which others may wait for a pool."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._started = False
+        self._guard = threading.Lock()
+
+    def ask(self) -> None:
+        self._asked.set()
+        with self._guard:
+            if not self._started:
+                self._started = True
+                threading.Thread(target=self._run, name="returning", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self._asked.wait()
+            time.sleep(DELAY_SECONDS)
+            self._asked.clear()
+            _LIBRARY.malloc_trim(0)
+
+
+class _Present:
+    """Holds the process's thread. A forked child does not have its parent's."""
+
+    returning = _Returning()
+
+
+def give_back() -> None:
+    """Returns freed memory to the system, soon."""
+    if hasattr(_LIBRARY, "malloc_trim"):
+        _Present.returning.ask()
+
+
+os.register_at_fork(after_in_child=lambda: setattr(_Present, "returning", _Returning()))

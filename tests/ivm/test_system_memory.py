@@ -1,0 +1,61 @@
+"""What is given back to the system, and that nobody waits for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ivm import system_memory
+from tests.support.paths import ROOT
+
+PROGRAM = """
+import re
+from pathlib import Path
+from ivm.system_memory import bound_pools
+
+bound_pools()
+resident = lambda: int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) >> 10
+before, held = resident(), []
+for size in range(1, 30):
+    large = b"x" * (size << 20)
+    held.append(bytes(100_000))
+    del large
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's account of memory")
+def test_what_is_freed_between_others_does_not_stay() -> None:
+    """Without bounds, malloc serves the large ones from a pool that the small ones keep."""
+    run = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 12
+
+
+class Library:
+    """The C library, slow."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def malloc_trim(self, _: int) -> None:
+        self.calls.append(threading.current_thread().name)
+        time.sleep(0.3)
+
+
+def test_giving_back_is_done_together_and_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(system_memory, "_LIBRARY", library)
+    begun = time.monotonic()
+    for _ in range(1000):
+        system_memory.give_back()
+    assert time.monotonic() - begun < system_memory.DELAY_SECONDS
+    until = time.monotonic() + 10
+    while not library.calls:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert library.calls == ["returning"]
