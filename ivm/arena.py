@@ -19,6 +19,8 @@ _FIRST_SLOTS: Final = 1 << 10
 _FIRST_CHUNK: Final = 1 << 14
 _LARGEST_CHUNK: Final = 1 << 26
 _FIRST_JOURNAL: Final = 1 << 8
+_KEPT_JOURNAL: Final = 1 << 16
+"""A longer journal is not kept for the next entries."""
 
 
 def _zeros(words: int) -> Words:
@@ -66,12 +68,12 @@ class Arena:
         self.old_tables: list[Words] = []
         """Tables that have a successor. Slots may still be moving out of the last one; readers may still use the
         others."""
-        self._journal = np.zeros(_FIRST_JOURNAL, np.int64)
         self.state = state = np.zeros(interning.STATE_WORDS, np.int64)
+        self._journal = state[:0]
+        self._keep_journal(np.zeros(_FIRST_JOURNAL, np.int64))
         state[interning.KEY0], state[interning.KEY1] = np.frombuffer(secret, np.int64)
         state[interning.ID_MASK] = -1 if id_bits == 63 else (2 << id_bits) - 1
         state[kernels.TABLE], state[kernels.MASK] = address(self.table), _FIRST_SLOTS - 1
-        state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = address(self._journal), _FIRST_JOURNAL
         self._parent_descriptor: Words | None = None
         self._descriptor = state[:0]
         self._follow_parent()
@@ -107,6 +109,11 @@ class Arena:
         """Memory held, in bytes."""
         tables = self.table.nbytes + sum(table.nbytes for table in self.old_tables)
         return sum(c.nbytes for c in self.chunks) + tables + self._journal.nbytes
+
+    @property
+    def filled(self) -> int:
+        """Bytes of values, dead ones too, and of what is left free in all chunks but the last."""
+        return sum(chunk.nbytes for chunk in self.chunks[:-1]) + int(self.state[interning.CHUNK_USED])
 
     def intern(self, data: Bytes, offsets: Words) -> Words:
         """The ids of the values ``data[offsets[i]:offsets[i+1]]``, adding those that are new."""
@@ -211,7 +218,13 @@ class Arena:
             used = int(self.state[interning.JOURNAL_USED])
             ids = self._journal[:used].copy()
             self.state[interning.JOURNAL_USED] = 0
+            if len(self._journal) > _KEPT_JOURNAL:
+                self._keep_journal(np.zeros(_FIRST_JOURNAL, np.int64))
         return ids
+
+    def _keep_journal(self, journal: Words) -> None:
+        self._journal = journal
+        self.state[interning.JOURNAL], self.state[interning.JOURNAL_CAPACITY] = address(journal), len(journal)
 
     def make_room(self, length: int) -> None:
         """Makes room for one more value of ``length`` bytes. Requires the lock."""
@@ -219,16 +232,23 @@ class Arena:
         if state[interning.CHUNK_USED] + length + interning.NUMBER_BYTES > state[interning.CHUNK_CAPACITY]:
             self.add_chunk(length)
         if state[interning.JOURNAL_USED] == state[interning.JOURNAL_CAPACITY]:
-            self._journal = np.concatenate([self._journal, np.zeros_like(self._journal)])
-            state[interning.JOURNAL], state[interning.JOURNAL_CAPACITY] = address(self._journal), len(self._journal)
+            self._keep_journal(np.concatenate([self._journal, np.zeros_like(self._journal)]))
         slots = int(state[kernels.MASK]) + 1
         if (int(state[interning.USED]) + 65) * 3 > slots * 2:
             self.follow_with(slots * 2)
 
     def add_chunk(self, length: int) -> None:
         """Adds a chunk of at least ``length`` bytes. Requires the lock."""
-        largest = min(_LARGEST_CHUNK, _FIRST_CHUNK << min(len(self.chunks), 12))
-        chunk = np.empty(max(length + interning.NUMBER_BYTES, largest), np.uint8)
+        held = sum(chunk.nbytes for chunk in self.chunks)
+        self._fill(max(length + interning.NUMBER_BYTES, min(_LARGEST_CHUNK, held), _FIRST_CHUNK))
+
+    def fill_anew(self) -> None:
+        """Starts a small chunk, so that a sweep may retire all others. Requires the lock."""
+        if self.chunks and len(self.chunks[-1]) > _FIRST_CHUNK:
+            self._fill(_FIRST_CHUNK)
+
+    def _fill(self, size: int) -> None:
+        chunk = np.empty(size, np.uint8)
         assert address(chunk) + len(chunk) <= kernels.ADDRESS_MASK, "an address that a slot has no room for"
         self.chunks = [*self.chunks, chunk]
         self.state[interning.CHUNK], self.state[interning.CHUNK_USED] = address(chunk), 0

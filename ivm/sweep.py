@@ -111,6 +111,7 @@ class Sweep:
         arena = self.arena
         with arena.lock:
             arena.move_rest()
+            arena.fill_anew()
         sparse = self._sparse_chunks()
         with arena.lock:
             arena.move_rest()

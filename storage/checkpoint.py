@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,6 +33,8 @@ Retention = Callable[[int, int], int]
 LAZY_SECONDS: Final = 0.1
 """At intervals of at least this length the applier polls instead of being notified of each batch. A notification would
 hand it the GIL in the middle of a commit."""
+VALUE_BYTES: Final = 64
+"""So many bytes of values count as one update when it is asked whether to checkpoint: until then DuckDB holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +195,9 @@ class Applier:
                     self._changed.wait(longest if pause is None else min(pause, longest))
                 if self._closing:
                     return
-                batches = self._next_batches()
                 self._busy = True
             try:
-                self._advance(batches)
+                self._advance()
                 self._rest()
             except SqlError as error:
                 self._report(error)
@@ -232,14 +233,17 @@ class Applier:
             size += batch.size
         return batches
 
-    def _advance(self, batches: Sequence[WriteBatch]) -> None:
+    def _advance(self) -> None:
+        """Holds no batch once it has returned."""
+        with self._changed:
+            batches = self._next_batches()
         if batches:
             merged = merge_batches(batches)
             self._store.apply(merged)
             for file in merged.files:
                 file.unlink(missing_ok=True)
             self._touched |= merged.relations.keys()
-            self._unchecked += 1 + merged.size
+            self._unchecked += 1 + merged.size + merged.entries.data.nbytes // VALUE_BYTES
             with self._changed:
                 for _ in batches:
                     applied = self._waiting.popleft()

@@ -16,6 +16,8 @@ SETTINGS: Final = (
     "python_enable_replacements=false",
     "preserve_insertion_order=false",
     "checkpoint_threshold='1TB'",  # only checkpoint() checkpoints, so that stalls happen at a known place
+    "allocator_background_threads=true",  # otherwise its malloc keeps what is free until it is called again
+    "allocator_flush_threshold='16MB'",
     "lock_configuration=true",
 )
 TABLES: Final = (

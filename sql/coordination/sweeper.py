@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from ivm.errors import SqlError
@@ -21,6 +22,9 @@ LEAST_VALUES: Final = 1 << 17
 LEAST_BYTES: Final = 1 << 26
 LOOK_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 0.02
+QUIET_BYTES: Final = 1 << 23
+"""A sweep is due, too, when so many bytes of values were added since the last one began and no more are added: what was
+stopped has left them behind."""
 RELEASE_SECONDS: Final = 0.5
 """How long VACUUM waits for readers that hold dead values. The sweep is finished in the background afterwards."""
 
@@ -48,6 +52,10 @@ class Sweeper:
         self._pending: Sweeping | None = None
         """A sweep whose dead values readers still hold."""
         self.last = Swept(len(self._arena), self._arena.byte_size)
+        self._looked = 0
+        self._quiet = True
+        self._seen = self._kept = self._arena.filled
+        """``Arena.filled`` when the last sweep began, and what it has found in use; 0 if that may be left behind."""
         self._watching = asyncio.ensure_future(self._watch())
 
     @property
@@ -59,19 +67,24 @@ class Sweeper:
 
     async def sweep(self, full: bool = False) -> None:
         """Run one whole sweep. Dead values that readers hold are removed later. SqlError: the store refuses."""
+        await self._sweep(full, False)
+
+    async def _sweep(self, full: bool, quiet: bool) -> None:
+        """``quiet``: nothing else goes on that may leave values behind, or that a checkpoint would delay."""
         async with self._turns:
             sweeping = self._current = Sweeping(self._jobs.engine, full)
             try:
-                await self._find(sweeping)
+                await self._find(sweeping, quiet)
             except asyncio.CancelledError:
                 sweeping.stop.set()
                 raise
             finally:
                 self._current = None
             self._pending = sweeping
+            self._quiet = quiet
             await self._release(RELEASE_SECONDS)
 
-    async def _find(self, sweeping: Sweeping) -> None:
+    async def _find(self, sweeping: Sweeping, quiet: bool) -> None:
         """A cancel leaves what lives as it is until values are declared dead; that goes on to its end."""
         jobs = self._jobs
         await self._beside(sweeping.catch_up)
@@ -79,6 +92,7 @@ class Sweeper:
             pass
         while not await self._unless_cancelled(jobs.submit(sweeping.begin)):
             await asyncio.sleep(AGAIN_SECONDS)
+        self._seen = self._arena.filled
         await self._beside(sweeping.mark)
         if sweeping.stop.is_set():
             raise SqlError("57P01", "the server is shutting down")
@@ -87,7 +101,7 @@ class Sweeper:
         await jobs.autocommit(sweeping.conclude)
         persistence = jobs.engine.persistence
         if persistence is not None and sweeping.found:
-            await self._beside(persistence.flush)
+            await self._beside(partial(persistence.flush, quiet))
 
     async def _unless_cancelled(self, job: Awaitable[T]) -> T:
         """A job's result. A cancel that came too late for the job takes effect after it."""
@@ -111,12 +125,14 @@ class Sweeper:
                 if not sweeping.released:
                     return
             await asyncio.sleep(AGAIN_SECONDS)
+        added = self._arena.filled - self._seen
         await self._beside(sweeping.drop)
         await self._jobs.submit(sweeping.end)
         await self._beside(sweeping.forget)
         self._pending = None
-        last = self.last
-        self.last = Swept(len(self._arena), self._arena.byte_size, last.sweeps + 1, last.found + sweeping.found)
+        last, arena = self.last, self._arena
+        self.last = Swept(len(arena), arena.byte_size - added, last.sweeps + 1, last.found + sweeping.found)
+        self._kept = arena.filled - added if self._quiet else 0
 
     async def _watch(self) -> None:
         while True:
@@ -133,12 +149,17 @@ class Sweeper:
             async with self._turns:
                 if self._pending is not None:
                     await self._release(0)
-        elif self.due and self._pending is None:
-            await self.sweep()
+        elif (left := self._left_behind()) or (self.due and self._pending is None):
+            await self._sweep(False, left)
         elif self._arena.outgrown and not self._turns.locked():
             sweeping = Sweeping(self._jobs.engine)
             await self._jobs.submit(sweeping.start_generation)
             await self._beside(sweeping.forget)
+
+    def _left_behind(self) -> bool:
+        """Whether many values have been added, but none since the last look."""
+        looked, self._looked = self._looked, self._arena.filled
+        return self._pending is None and looked == self._looked > self._kept + QUIET_BYTES
 
     async def _beside(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)

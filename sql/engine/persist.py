@@ -157,10 +157,10 @@ class Persistence:
                 raise self.refusal
             self.refusal = None
 
-    def flush(self) -> None:
-        """Wait until everything submitted is in the store."""
+    def flush(self, checkpoint: bool = False) -> None:
+        """Wait until everything submitted is in the store; with ``checkpoint``, in its file."""
         assert self._applier is not None, "started"
-        self._applier.flush()
+        self._applier.flush(checkpoint)
 
     def retention(self, relation: int) -> int:
         """The epoch up to which nobody needs a relation's history."""

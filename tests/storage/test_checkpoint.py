@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -121,6 +123,43 @@ def test_a_restart_is_the_store_and_then_the_log(tmp_path: Path) -> None:
     log.close()
     store.close()
     assert check_recovered(tmp_path, 15) == 15
+    assert not errors
+
+
+def large_batch(epoch: int, size: int) -> WriteBatch:
+    """A commit with a value of so many bytes."""
+    value = np.full(size, epoch, np.uint8)
+    return replace(batch_of(epoch, epoch), entries=Entries(np.array([2 * epoch + 1]), value, np.array([0, size])))
+
+
+def test_an_applied_batch_is_not_held(tmp_path: Path) -> None:
+    store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
+    applier = Applier(store, log, errors, pace=LAZY)
+    batch = large_batch(1, 1 << 20)
+    value = weakref.ref(batch.entries.data)
+    applier.submit(batch)
+    applier.flush()
+    del batch
+    assert value() is None
+    applier.close(flush=False)
+    log.close()
+    store.close()
+    assert not errors
+
+
+def test_values_count_towards_a_checkpoint(tmp_path: Path) -> None:
+    """By their bytes: DuckDB holds them until then."""
+    store, log, errors = Store.open(tmp_path), CommitLog.open(tmp_path / "log"), Errors()
+    applier = Applier(store, log, errors, pace=replace(LAZY, checkpoint_rows=1000))
+    applier.submit(large_batch(1, 10_000))
+    applier.flush()
+    assert applier._unchecked > 0
+    applier.submit(large_batch(2, 100_000))
+    applier.flush()
+    assert applier._unchecked == 0
+    applier.close(flush=False)
+    log.close()
+    store.close()
     assert not errors
 
 

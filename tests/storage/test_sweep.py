@@ -33,6 +33,30 @@ def swept(dictionary: Dictionary, living: list[int]) -> list[int]:
     return dead
 
 
+def test_no_chunk_of_dead_values_stays() -> None:
+    """Not even the one that is being filled; and the next ones are as small as the first."""
+    dictionary = Dictionary(SECRET)
+    (kept,) = dictionary.intern([b"kept"]).tolist()
+    for turn in range(3):
+        for i in range(8):
+            dictionary.intern([b"%d %d " % (turn, i) * 500_000])
+        assert dictionary.arena.byte_size > 15 << 20
+        swept(dictionary, [kept])
+        assert dictionary.arena.byte_size < 1 << 20
+        assert dictionary.lookup_one(kept) == b"kept"
+
+
+def test_a_long_journal_is_not_kept() -> None:
+    dictionary = Dictionary(SECRET)
+    ids = dictionary.intern([b"%d" % i for i in range(300_000)])
+    assert len(dictionary.arena._journal) > 250_000
+    assert dictionary.arena.drain_journal().tolist() == ids.tolist()
+    assert len(dictionary.arena._journal) < 1000
+    assert dictionary.arena.drain_journal().tolist() == []
+    (other,) = dictionary.intern([b"other"]).tolist()
+    assert dictionary.arena.drain_journal().tolist() == [other]
+
+
 class Model:
     """A dictionary, what refers to its values, and what a store behind it has of them."""
 
