@@ -15,21 +15,30 @@ LIMIT: Final = 20_000
 """The most entries. Each keeps its plan alive, so that an id is not reused. At the limit all entries are dropped."""
 
 
+LARGE: Final = 1 << 16
+"""From so many characters on, nothing is kept of a statement that has ended."""
 _KNOWN: Final[list[dict[int, Any]]] = []
 """The entries of each function."""
 
 
-def forget_large() -> None:
-    """Drops all entries if they are many together, as after a long statement, whose plan they would keep."""
-    if sum(map(len, _KNOWN)) > LIMIT:
+def forget_large(characters: int) -> None:
+    """Drops all entries, which would keep the plan of a statement, if it has so many characters that it is large, or if
+    they are many together."""
+    if characters >= LARGE or sum(map(len, _KNOWN)) > LIMIT:
         for known in _KNOWN:
             known.clear()
 
 
+def entries() -> dict[int, Any]:
+    """A dict that ``forget_large`` clears too: by the ids of plans, each of which its entry keeps alive."""
+    known: dict[int, Any] = {}
+    _KNOWN.append(known)
+    return known
+
+
 def by_identity(function: Callable[[_Argument], _Result]) -> Callable[[_Argument], _Result]:
     """The function, computed once for each argument object. Arguments must be immutable."""
-    known: dict[int, tuple[_Argument, _Result]] = {}
-    _KNOWN.append(known)
+    known: dict[int, tuple[_Argument, _Result]] = entries()
 
     def remembered(argument: _Argument) -> _Result:
         found = known.get(id(argument))

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from ivm.errors import SqlError
 from sql.coordination.idle import IdleMerging
 from sql.coordination.moments import MomentTimer
+from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.stalls import Stalls
 from sql.coordination.thread import RUNNING_STATEMENT, EngineThread
 from sql.coordination.waits import Waits
@@ -122,7 +123,7 @@ class Jobs:
 
     def record_statement(self, backend: int, text: str) -> None:
         """Record that a session, given by its backend id, runs a statement."""
-        RUNNING_STATEMENT.set(text)
+        RUNNING_STATEMENT.set(text[:SHOWN_CHARACTERS])
         if backend != self._latest:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
 

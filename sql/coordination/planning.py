@@ -18,6 +18,8 @@ from planner.memo import forget_large
 T = TypeVar("T")
 LONG: Final = 800
 """From so many characters on, planning a statement may take several milliseconds."""
+SHOWN_CHARACTERS: Final = 100_000
+"""Of a statement in pg_stat_activity, current_query() and freshet.stalls, which would keep a longer one."""
 AT_ONCE: Final = 2
 
 
@@ -33,8 +35,9 @@ class Planning:
         self._budget = budget
         self._places = asyncio.Semaphore(AT_ONCE)
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """The result of work on another thread, which a cancel of the caller ends (``ivm.stops``)."""
+    async def run(self, work: Callable[[], T], characters: int) -> T:
+        """The result of work on a statement of so many characters, done on another thread. A cancel of the caller ends
+        it (``ivm.stops``)."""
         cancel = threading.Event()
 
         def stoppably() -> T:
@@ -42,7 +45,7 @@ class Planning:
                 with stoppable(cancel, self._budget):
                     return work()
             finally:
-                forget_large()
+                forget_large(characters)
 
         async with self._places:
             thread = ThreadPoolExecutor(1, "planner")

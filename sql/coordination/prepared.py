@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakValueDictionary
 
 from ivm.errors import SqlError, unsupported
 from ivm.graph import Project
@@ -13,6 +14,7 @@ from ivm.words import SqlType
 from planner.logical.nodes import Rel
 from planner.logical.traversal import gets
 from planner.lower.plan import lower
+from planner.memo import LARGE
 from planner.options import DEFAULT, Planning
 from planner.peek.keyed import looks_up_words
 from planner.physical.nodes import Plan, Table, TableErrors
@@ -49,7 +51,7 @@ class StaleError(SqlError):
         super().__init__("40001", "could not serialize access due to a concurrent change of a relation")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Prepared:
     """A bound statement. ``seen``: every relation that binding looked up. ``stored``: those of them in the catalog.
     ``plan``: the plan of its rows, once it has been made."""
@@ -140,6 +142,8 @@ class Statements:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+        self._large: WeakValueDictionary[tuple[object, ...], Prepared] = WeakValueDictionary()
+        """Statements that are large, as long as somebody holds them."""
         self._characters = 0
         self._guard = threading.Lock()
         """Long statements are bound on threads of their own."""
@@ -164,6 +168,8 @@ class Statements:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
+            elif len(text) >= LARGE:
+                found = self._large.get(key)
         if found is not None:
             _check_secured(found, settings)
             return found
@@ -186,13 +192,19 @@ class Statements:
             _check_secured(found, settings)
         if variables is not None and variables.tables:
             return found
-        with self._guard:
-            if key not in self._known:
-                self._characters += len(text)
-            self._known[key] = found
-            while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
-                self._characters -= len(self._known.popitem(last=False)[1].text)
+        self._keep(key, found)
         return found
+
+    def _keep(self, key: tuple[object, ...], prepared: Prepared) -> None:
+        with self._guard:
+            if len(prepared.text) >= LARGE:
+                self._large[key] = prepared
+                return
+            if key not in self._known:
+                self._characters += len(prepared.text)
+            self._known[key] = prepared
+            while len(self._known) > CACHED or self._characters > CACHED_CHARACTERS:
+                self._characters -= len(self._known.popitem(last=False)[1].text)
 
 
 def _check_secured(prepared: Prepared, settings: Settings) -> None:

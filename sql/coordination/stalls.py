@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Final, TypeVar
 
 from ivm.runtime.operator import Operator, Scope
+from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.thread import EngineThread
 from sql.engine.clock import timestamp_now
 from sql.engine.engine import Engine
@@ -152,6 +153,7 @@ def _found(frames: list[FrameType], what: Callable[[FrameType], T | None]) -> T 
 
 def _shown(statement: str | None) -> str | None:
     """A statement up to a word that a password or a secret may follow."""
+    statement = None if statement is None else statement[:SHOWN_CHARACTERS]
     secret = None if statement is None else _SECRET.search(statement)
     return statement if statement is None or secret is None else f"{statement[: secret.end()]} …"
 

@@ -42,7 +42,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def __init__(self, session: SessionState, catalog: Catalog, writer: Writer | None = None) -> None:
         """``writer``: of the transaction, on the engine thread; None where none may be used."""
-        super().__init__(self, session.settings.find, session.backend_id)
+        super().__init__(None, session.settings.find, session.backend_id)
         self.session = session
         self.writer = writer
         self.catalog = catalog

@@ -83,7 +83,9 @@ class Reads:
         own = self._unstepped_state(transaction, statement, prepared)
         published, pending = (await transaction.snapshot(), None) if own is None else own
         if prepared.long and not prepared.planned(published):
-            plan = await session.coordinator.planning.run(lambda: prepared.plan_of(statement.rel, published))
+            plan = await session.coordinator.planning.run(
+                lambda: prepared.plan_of(statement.rel, published), len(prepared.text)
+            )
         else:
             plan = prepared.plan_of(statement.rel, published)
         known = published.catalog.relations.keys() >= prepared.inputs

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
+from planner.memo import forget_large
 from planner.peek.run import NegativeCountError
 from sql.admission.admission import OPEN, OWN, Admission
 from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator
-from sql.coordination.planning import is_long
+from sql.coordination.planning import SHOWN_CHARACTERS, is_long
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
@@ -39,8 +40,6 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
 
 T = TypeVar("T")
-SHOWN_CHARACTERS: Final = 100_000
-"""Of the statement in pg_stat_activity and current_query()."""
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
 
@@ -106,7 +105,7 @@ class Session:
 
     async def simple(self, text: str) -> AsyncIterator[Result]:
         """The results of a query string's statements, which run in one implicit transaction if there are several."""
-        statements = await self._long(partial(parsed, text)) if is_long(text) else parsed(text)
+        statements = await self._long(partial(parsed, text), text) if is_long(text) else parsed(text)
         if not statements:
             yield EmptyResult()
             return
@@ -135,7 +134,7 @@ class Session:
         if name and name in self.state.statements:
             raise SqlError("42P05", f'prepared statement "{name}" already exists')
         types = tuple(None if oid in UNSPECIFIED_TYPES else self._type(oid) for oid in parameter_oids)
-        statements = await self._long(partial(split, text)) if is_long(text) else split(text)
+        statements = await self._long(partial(split, text), text) if is_long(text) else split(text)
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
         prepared = await self._prepared(statements[0], types) if statements else None
@@ -169,7 +168,7 @@ class Session:
         known = known_current(self.state, named)
         if known is None:
             work = partial(current, self.state, named)
-            known = await self._long(work) if is_long(named.text) else work()
+            known = await self._long(work, named.text) if is_long(named.text) else work()
         named = known
         if portal and portal in self.state.portals:
             raise SqlError("42P03", f'cursor "{portal}" already exists')
@@ -252,15 +251,15 @@ class Session:
 
     async def _prepared(self, statement: StatementText, types: tuple[SqlType | None, ...] = ()) -> Prepared:
         work = partial(prepare, self.state, statement, types)
-        return await self._long(work) if is_long(statement.text) else work()
+        return await self._long(work, statement.text) if is_long(statement.text) else work()
 
-    async def _long(self, work: Callable[[], T]) -> T:
-        """Work on a long statement, which its timeout or a cancel may end."""
+    async def _long(self, work: Callable[[], T], text: str) -> T:
+        """Work on the text of a long statement, which its timeout or a cancel may end."""
         state = self.state
         limit = state.settings.milliseconds("statement_timeout")
         state.interrupts.forget()
         with state.interrupts.limited(limit), state.interrupts.interruptible():
-            return await state.coordinator.planning.run(work)
+            return await state.coordinator.planning.run(work, len(text))
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
@@ -286,6 +285,9 @@ class Session:
                 except NegativeCountError:
                     state.coordinator.refills.look()
                     raise
+                finally:
+                    if prepared.long:
+                        forget_large(len(prepared.text))
             state.report_settings()
         return result
 

@@ -70,7 +70,7 @@ class Writes:
         coordinator = self._session.coordinator
         published = coordinator.engine.published
         if not prepared.planned(published):
-            await coordinator.planning.run(lambda: prepared.plan_of(rel, published))
+            await coordinator.planning.run(lambda: prepared.plan_of(rel, published), len(prepared.text))
 
     def _is_light(self, statement: DataChange, request: Request) -> bool:
         """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""

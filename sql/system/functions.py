@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import REGTYPE, Kind, SqlType
@@ -53,13 +53,24 @@ class SystemFunctions:
     ``setting``: name → value of a run-time setting, None for an unknown one.
     """
 
-    def __init__(self, state: SystemState, setting: Callable[[str], str | None], backend_id: int = 0) -> None:
-        self._state = state
+    def __init__(self, state: SystemState | None, setting: Callable[[str], str | None], backend_id: int = 0) -> None:
+        """``state``: None if it is one itself.
+
+        Invariant: it does not refer to itself. Nobody waits for the collector to free what a statement has held.
+        """
+        self._other = state
         self._setting = setting
         self._backend_id = backend_id
         self._by_id: dict[int, Relation] | None = None
         self._by_name: dict[str, dict[str, int]] | None = None
-        self._signatures = Signatures(state, self._type_name, lambda text: self._type_oid(text, pseudo=True))
+
+    @property
+    def _state(self) -> SystemState:
+        return cast(SystemState, self) if self._other is None else self._other
+
+    @property
+    def _signatures(self) -> Signatures:
+        return Signatures(self._state, self._type_name, lambda text: self._type_oid(text, pseudo=True))
 
     def current_user(self) -> str:
         return self._state.roles.name(self._state.role)

@@ -57,6 +57,7 @@ from planner.expr.scalar import (
     ScalarSubquery,
     children,
 )  # fmt: skip
+from planner.memo import entries
 from storage.types.codec import decode, encode_one
 from storage.types.type_names import format_type
 
@@ -68,7 +69,7 @@ Compiled = Callable[[Sequence[Vector], int, Context], tuple[list[Vector], Failur
 _CACHE_LIMIT: Final = 4096
 _JOIN: Final = function_key("||", (TEXT, TEXT))
 _PLAIN: Final[tuple[ArgumentType, ...]] = (NUMERIC, ANYELEMENT, ANYNONARRAY, ANYCOMPATIBLE)
-_cache: dict[int, tuple[Sequence[Scalar], Compiled]] = {}
+_cache: dict[int, tuple[Sequence[Scalar], Compiled]] = entries()
 
 
 def evaluate(
