@@ -191,7 +191,8 @@ def test_volatile_values_of_domains(typed: Client) -> None:
         typed.run("CREATE DOMAIN given AS int DEFAULT nextval('q')")
         typed.run("CREATE TABLE n (x given, y int)")
         typed.run("INSERT INTO n (y) VALUES (1), (2)")
-        assert typed.rows("SELECT * FROM n ORDER BY y") == [("5", "1"), ("6", "2")]
+        # on a crowded machine another thread may have begun it anew, with later numbers
+        assert typed.rows("SELECT x - min(x) OVER (), y FROM n ORDER BY y") == [("0", "1"), ("1", "2")]
     finally:
         typed.run("DROP TABLE IF EXISTS n")
         typed.run("DROP DOMAIN IF EXISTS given")
