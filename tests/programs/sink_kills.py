@@ -120,9 +120,7 @@ def check(connection: psycopg.Connection[tuple[object, ...]], out: Path) -> None
         assert not stray(folder)
         generations = {e["generation"] for e in entries(folder)}
         assert generations == {1}, generations
-        connection.execute(
-            f"SELECT count(*) FROM {relation}".encode()
-        )  # waits until it is filled
+        connection.execute(f"SELECT count(*) FROM {relation}".encode())  # waits until it is filled
         compare(connection, relation, changes(folder), entries(folder)[0]["upto"])
 
 

@@ -9,8 +9,10 @@ from typing import Any, Final
 import pytest
 
 LONG: Final = (
-    "test_vacuum", "test_histories", "test_crashes", "test_asof", "test_docs", "test_sinks", "test_ivm_dataflow",
-    "test_formulas", "test_limits", "test_reduce", "test_source_kills",
+    "test_histories", "test_source_kills", "test_sinks", "test_crashes", "test_vacuum", "test_docs", "test_asof",
+    "test_past_errors", "test_restarts", "test_rights_matrix", "test_cancels", "test_secured_views", "test_views",
+    "test_switching", "test_escapes", "test_formulas", "test_function_extremes", "test_limits", "test_changing",
+    "test_large_loads", "test_python_clients", "test_databases", "test_reduce",
 )  # fmt: skip
 """The slowest files: they start first, so that no process is left with one at the end."""
 _SHARED: Final = ("local_spark", "tests.support.spark_cluster")
