@@ -54,6 +54,8 @@ def _moved(column: Column | OuterColumn, to: tuple[int, int] | Scalar, depth: in
         return to
     level, index = to[0] + depth, to[1]
     if level == 0:
+        if isinstance(column, Column) and index == column.index:
+            return column
         return Column(index, column.type, column.nullable)
     return OuterColumn(level, index, column.type, column.nullable)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from planner.expr.scalar import (
+    Column,
     Exists,
+    Literal,
+    OuterColumn,
     Quantified,
     Scalar,
     ScalarSubquery,
@@ -21,8 +26,20 @@ def references(expr: Scalar) -> set[tuple[int, int]]:
         found.add((level, index))
         return level, index
 
-    relevel(expr, collect)
+    todo = [expr]
+    while todo:
+        part = todo.pop()
+        if type(part) is Column:
+            found.add((0, part.index))
+        elif type(part) in _DEEPER:
+            relevel(part, collect)
+        elif type(part) is not Literal:
+            todo += children(part)
     return found
+
+
+_DEEPER: Final = frozenset({OuterColumn, ScalarSubquery, Exists, Quantified})
+"""What may refer to columns of other levels."""
 
 
 def rel_references(rel: Rel) -> set[tuple[int, int]]:

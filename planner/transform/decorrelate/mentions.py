@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ivm.words import BOOL
 from planner.expr.functions.boolean import IS_NULL, NOT
 from planner.expr.functions.library import comparison_of
@@ -29,6 +31,8 @@ from planner.logical.traversal import children, conjunction, scalars, walk
 from planner.memo import by_identity
 
 parts = walk
+_OWN: Final = frozenset({Column, Literal, Call, And, Or, Case})
+"""What refers to no other level by itself."""
 
 
 @by_identity
@@ -46,6 +50,8 @@ def outer_columns_of(expr: Scalar) -> set[tuple[int, int]]:
     """The outer columns that an expression refers to, including those of its subqueries."""
     found: set[tuple[int, int]] = set()
     for part in walk(expr):
+        if type(part) in _OWN:
+            continue
         match part:
             case OuterColumn():
                 found.add((part.level, part.index))
