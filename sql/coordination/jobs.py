@@ -18,7 +18,7 @@ from sql.coordination.idle import IdleMerging
 from sql.coordination.moments import MomentTimer
 from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.stalls import Stalls
-from sql.coordination.thread import RUNNING_STATEMENT, EngineThread
+from sql.coordination.thread import RUNNING_STATEMENT, EngineThread, Job
 from sql.coordination.waits import Waits
 from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
@@ -127,9 +127,18 @@ class Jobs:
         if backend != self._latest:
             self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
 
-    def end_here(self, result: T, keep: bool = False) -> Awaitable[T]:
-        """End the group of a commit that the event loop itself made while the engine thread was ``idle``."""
-        return self._thread.wait(self._thread.begin(result, keep))
+    def begin(self, result: T, keep: bool = False) -> Job[T]:
+        """End the group of a commit that the event loop itself made while the engine thread was ``idle``. The job is
+        done if that took no longer than a moment."""
+        return self._thread.begin(result, keep)
+
+    async def wait(self, job: Job[T]) -> T:
+        """The result of a job that was begun."""
+        return await self._thread.wait(job)
+
+    async def end_here(self, result: T, keep: bool = False) -> T:
+        """``begin`` and ``wait``."""
+        return await self.wait(self.begin(result, keep))
 
     async def autocommit(
         self,

@@ -20,6 +20,7 @@ from ivm.stops import movable
 from sql.catalog.catalog import Catalog
 from sql.catalog.databases import FIRST_DATABASE, Shared
 from sql.coordination.jobs import Jobs
+from sql.coordination.thread import Job
 from sql.engine.read_set import Reading, ReadSet
 from sql.engine.row_locks import BlockedError, LockOwner
 from sql.engine.snapshot import Published
@@ -267,6 +268,10 @@ class Transaction:
         return result
 
     def _whole_here(self, work: Callable[[Writer], T]) -> Awaitable[T] | None:
+        job = self.begin_here(work)
+        return None if job is None else self.jobs.wait(job)
+
+    def begin_here(self, work: Callable[[Writer], T]) -> Job[T] | None:
         """``_whole`` on the event loop's thread. None, with nothing changed, if that would take long."""
         self.jobs.engine.pass_time()
         writer = Writer.begin(self.jobs.engine, self.owner)
@@ -280,7 +285,7 @@ class Transaction:
             if writer.updates:
                 self.jobs.start(writer.rollback)
             raise
-        return self.jobs.end_here(result)
+        return self.jobs.begin(result)
 
     def _enter(self) -> Writer:
         """The writer, over the newest commits. Raises BlockedError, and 40001: they have changed what was read."""
@@ -319,7 +324,7 @@ class Transaction:
         """The changes are durable and published on return."""
         writer = self.writer
         if writer is None:
-            self._call_afterwards()
+            self.call_afterwards()
             return
         here = not (writer.deferred or writer.finishing)
         try:
@@ -328,7 +333,7 @@ class Transaction:
             await self.rollback()
             raise
         self.writer = None
-        self._call_afterwards()
+        self.call_afterwards()
 
     async def _commit(self, here: bool) -> None:
         """``here``: it is short enough for the event loop's thread."""
@@ -350,9 +355,10 @@ class Transaction:
         writer, self.writer = self.writer, None
         if writer is not None:
             await self.jobs.queue(writer.rollback, keep=True)
-        self._call_afterwards()
+        self.call_afterwards()
 
-    def _call_afterwards(self) -> None:
+    def call_afterwards(self) -> None:
+        """The transaction has ended."""
         for work in self.afterwards:
             work()
 

@@ -18,7 +18,7 @@ from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.protocol import ServerProtocol
-from sql.pgwire.run_request import RunRequest, run_request
+from sql.pgwire.run_request import Begun, RunRequest, run_request
 from sql.pgwire.values import encode_rows
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
@@ -94,8 +94,11 @@ class WireSession(Protocol):
         """Whether a prepared statement takes no messages while it runs, as COPY does."""
         ...
 
-    def answer(self, request: RunRequest) -> bytes | None:
-        """All that answers the request, up to ReadyForQuery, if nothing must be waited for; None: as any other."""
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
+        """All that answers the request, up to ReadyForQuery, if nothing must be waited for; None: as any other.
+
+        Begun: it has run, and must be waited for.
+        """
         ...
 
     def close_statement(self, name: str) -> None: ...
@@ -116,7 +119,7 @@ class Channel(Protocol):
         """Whether the client reads too slowly, or not at all any more."""
         ...
 
-    async def next_message(self) -> frontend.Frontend | RunRequest: ...
+    async def next_message(self) -> frontend.Frontend | RunRequest | Begun: ...
     def write(self, data: bytes) -> None: ...
     async def drain(self) -> None: ...
 
@@ -168,10 +171,15 @@ class Conversation:
             return None
         return request
 
-    def answered_at_once(self, request: RunRequest) -> bytes | None:
-        """The answer to a request, if it can be given now. None: it is the next message."""
+    def answered_at_once(self, request: RunRequest) -> bytes | Begun | None:
+        """The answer to a request, if it can be given now. None: the request is the next message; Begun: that is."""
         try:
-            return self._session.answer(request)
+            answer = self._session.answer(request)
+            if isinstance(answer, bytes) and (self._session.notices or self._session.parameter_changes):
+                self._drain_session()
+                answer = b"".join(self._out) + answer
+                self._out.clear()
+            return answer
         except SqlError:  # raised again where it can be reported
             return None
         except Exception:
@@ -196,12 +204,16 @@ class Conversation:
         else:
             self._ready()
 
-    async def _answer(self, message: frontend.Frontend | RunRequest) -> None:
+    async def _answer(self, message: frontend.Frontend | RunRequest | Begun) -> None:
         """Answers one message. The most frequent ones come first, since a match tries its cases in order."""
         session, out = self._session, self._out
         match message:
             case RunRequest():
                 await self._run_whole(message)
+            case Begun():
+                self._out.append(message.head)
+                await self._send(await message.result(), described=True)
+                await self._sync()
             case frontend.Bind():
                 await session.bind(
                     message.portal, message.statement, message.parameters, message.formats, message.result_formats

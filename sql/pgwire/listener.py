@@ -26,7 +26,7 @@ from sql.pgwire.messages_backend import AUTHENTICATION_OK, READY, BackendKeyData
 from sql.pgwire.messages_frontend import Frontend
 from sql.pgwire.messages_opening import CancelRequest
 from sql.pgwire.protocol import Phase, ServerProtocol
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from sql.pgwire.startup import REPORTED
 
 log = logging.getLogger("freshet.wire")
@@ -64,8 +64,8 @@ class ClientConnection(asyncio.Protocol):
         self.secret = b""
         self.session: WireSession | None = None
         self._conversation: Conversation | None = None
-        self._request: RunRequest | None = None
-        """A request that has arrived as a whole, and is the next message."""
+        self._next: RunRequest | Begun | None = None
+        """The next message, if it has not come through the protocol: a request that has arrived as a whole."""
         self._entrance = Entrance(self._protocol, server.gate, Client(""))
 
     # Called by the transport.
@@ -81,13 +81,13 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._arrived is not None and self._conversation is not None and not self._full:
-            self._request = self._conversation.request_in(data)
-            answer = None if self._request is None else self._conversation.answered_at_once(self._request)
-            if answer is not None:
-                self._request = None
+            request = self._conversation.request_in(data)
+            answer = None if request is None else self._conversation.answered_at_once(request)
+            if isinstance(answer, bytes):
                 self.write(answer)
                 return
-        if self._request is None:
+            self._next = request if answer is None else answer
+        if self._next is None:
             self._protocol.receive(data)
         if self._arrived is not None:
             if not self._arrived.done():
@@ -139,12 +139,12 @@ class ClientConnection(asyncio.Protocol):
 
     # Called by the conversation.
 
-    async def next_message(self) -> Frontend | RunRequest:
+    async def next_message(self) -> Frontend | RunRequest | Begun:
         """The next message to act on. Raises ProtocolError for invalid bytes, ConnectionLostError at the end."""
         while True:
-            if self._request is not None:
-                request, self._request = self._request, None
-                return request
+            if self._next is not None:
+                found, self._next = self._next, None
+                return found
             message = self._protocol.next_message()
             if message is not None:
                 return message

@@ -6,11 +6,13 @@ Bind, perhaps Describe, Execute, Sync: in one piece, as drivers send them.
 from __future__ import annotations
 
 import struct
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from sql.pgwire.messages import INT32, UINT16
 from sql.pgwire.messages_frontend import Describe, Execute, Sync
+from sql.statements.results import CommandResult
 
 _SYNC: Final = Sync().encode()
 _EXECUTE: Final = Execute("", 0).encode()[:-4]
@@ -45,6 +47,14 @@ class RunRequest:
         """The format of a parameter."""
         forms = self.forms
         return forms[place] if len(forms) > 1 else forms[0] if forms else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What answers a request whose statement has run but is not durable yet: ``head``, then the result."""
+
+    head: bytes
+    result: Callable[[], Awaitable[CommandResult]]
 
 
 def run_request(data: bytes) -> RunRequest | None:

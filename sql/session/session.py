@@ -19,7 +19,7 @@ from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Extent
 from sql.engine.clock import timestamp_now
 from sql.parse import StatementText, no_parameter, parsed, split
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from sql.pgwire.values import decode_parameter
 from sql.session.at_once.lane import AtOnce
 from sql.session.discarding import drop_own_temporary
@@ -218,7 +218,7 @@ class Session:
         named = self.state.statements.get(statement)
         return named is not None and named.prepared is not None and isinstance(named.prepared.bound.statement, _WHOLE)
 
-    def answer(self, request: RunRequest) -> bytes | None:
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
         """Run a statement at once, if it is short and nothing else is to be said; None: call the others."""
         if self._idle.expired:
             return None

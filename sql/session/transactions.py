@@ -123,6 +123,14 @@ async def end_implicit(session: SessionState) -> None:
     _after(session, committed=True)
 
 
+def ended(session: SessionState, *, committed: bool) -> None:
+    """The implicit transaction has ended with its one statement, which committed by itself or was not run."""
+    transaction = session.running
+    session.transaction = None
+    transaction.call_afterwards()
+    _after(session, committed)
+
+
 async def _commit(session: SessionState, transaction: Transaction) -> None:
     """Commit, unless the rows of a cursor WITH HOLD fail."""
     error = session.cursors.held_error()

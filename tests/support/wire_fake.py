@@ -20,7 +20,7 @@ from ivm.words import INT4, INT8, TEXT, ColumnType, SqlType
 from sql.catalog.catalog import TableColumn
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
     CommandResult,
@@ -192,7 +192,7 @@ class FakeSession:
     def runs_whole(self, statement: str) -> bool:
         return False
 
-    def answer(self, request: RunRequest) -> bytes | None:
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
         return None
 
     def close_statement(self, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sql.pgwire import messages_frontend as front
 from sql.pgwire.conversation import Conversation
 from sql.pgwire.protocol import Phase, ServerProtocol
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from tests.support.sessions import Client
 
 RUN = front.Execute("", 0).encode() + front.Sync().encode()
@@ -21,9 +21,9 @@ class Wire:
         self.protocol.phase = Phase.QUERIES
         self.conversation = Conversation(self, self.protocol, client.session)
         self.written: list[bytes] = []
-        self.request: RunRequest | None = None
+        self.request: RunRequest | Begun | None = None
 
-    async def next_message(self) -> front.Frontend | RunRequest:
+    async def next_message(self) -> front.Frontend | RunRequest | Begun:
         if self.request is not None:
             request, self.request = self.request, None
             return request
@@ -50,7 +50,13 @@ class Wire:
     def at_once(self, data: bytes) -> bytes | None:
         async def run() -> bytes | None:
             request = self.conversation.request_in(data)
-            return None if request is None else self.conversation.answered_at_once(request)
+            answer = None if request is None else self.conversation.answered_at_once(request)
+            if isinstance(answer, Begun):
+                self.written.clear()
+                self.request = answer
+                await self.conversation.run()
+                return b"".join(self.written)
+            return answer
 
         return self.client.server.run(run())
 
@@ -59,11 +65,11 @@ class Wire:
 
         async def run() -> bytes:
             self.written.clear()
-            self.request = self.conversation.request_in(data)
-            answer = None if self.request is None else self.conversation.answered_at_once(self.request)
-            if answer is not None:
-                self.request = None
+            request = self.conversation.request_in(data)
+            answer = None if request is None else self.conversation.answered_at_once(request)
+            if isinstance(answer, bytes):
                 return answer
+            self.request = request if answer is None else answer
             if self.request is None:
                 self.protocol.receive(data)
             await self.conversation.run()

@@ -1,4 +1,5 @@
-"""INSERT, UPDATE and DELETE of one row, in a transaction block that BEGIN has opened."""
+"""INSERT, UPDATE and DELETE of one row: in a transaction block that BEGIN has opened, or where no other session is at
+work, so that the commit can be made at once too."""
 
 from __future__ import annotations
 
@@ -6,49 +7,94 @@ from dataclasses import dataclass
 from functools import partial
 
 from sql.coordination.prepared import Prepared
+from sql.coordination.thread import Job
+from sql.coordination.transaction import Extent
+from sql.engine.row_locks import BlockedError
+from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.pgwire.messages_backend import BIND_COMPLETE, NO_DATA, READY, CommandComplete
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from sql.pgwire.values import decode_parameter
 from sql.session.information import text_style
 from sql.session.request import Request
 from sql.session.state import SessionState
+from sql.session.transactions import ended
 from sql.session.writes import Writes
+from sql.statements.results import CommandResult
 from sql.statements.statements import DataChange, Delete, Insert, Update
 from storage.types.text_style import TextStyle
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """``style``: of the parameters' texts; ``done``: the end of the answer, by the number of rows that have been
-    changed."""
+    """``style``: of the parameters' texts; ``tags`` and ``done``: the command's tag and CommandComplete, by the number
+    of rows that have been changed."""
 
     state: SessionState
     writes: Writes
     prepared: Prepared
     statement: DataChange
     style: TextStyle
+    tags: tuple[str, str]
     done: tuple[bytes, bytes]
 
-    def answer(self, request: RunRequest) -> bytes | None:
-        transaction, types = self.state.transaction, self.prepared.bound.parameters
-        if transaction is None or transaction.read_only or len(types) != len(request.values):
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
+        state, types = self.state, self.prepared.bound.parameters
+        if len(types) != len(request.values):
             return None
         datums = tuple(
             None if value is None else decode_parameter(type_, request.form(i), value, self.style)
             for i, (type_, value) in enumerate(zip(types, request.values, strict=True))
         )
+        head = BIND_COMPLETE + NO_DATA if request.described else BIND_COMPLETE
+        if state.transaction is None:
+            return self._alone(head, datums)
+        transaction = state.transaction
+        if transaction.read_only:
+            return None
         transaction.begin_statement()
         transaction.queried = True
         changed = transaction.here(partial(self._run, datums))
         if changed is None:
             return None
-        self.state.portals.pop("", None)
-        head = BIND_COMPLETE + NO_DATA if request.described else BIND_COMPLETE
-        return head + self.done[changed]
+        state.portals.pop("", None)
+        return head + self.done[changed] + READY["T"]
+
+    def _alone(self, head: bytes, datums: tuple[object, ...]) -> bytes | Begun | None:
+        """The same where the statement commits by itself."""
+        state, jobs = self.state, self.state.coordinator.jobs
+        if not jobs.alone or state.several:
+            return None
+        transaction = state.begin_implicit(Extent.STATEMENT)
+        job: Job[int] | None = None
+        try:
+            if not transaction.read_only:
+                job = transaction.begin_here(partial(self._run_or_leave, datums))
+        except BlockedError:
+            pass
+        finally:
+            if job is None:
+                ended(state, committed=False)
+        if job is None:
+            return None
+        if not job.future.done():
+            return Begun(head, partial(self._durable, job))
+        ended(state, committed=True)
+        return head + self.done[job.future.result()] + READY["I"]
+
+    async def _durable(self, job: Job[int]) -> CommandResult:
+        with self.state.interrupts.interruptible():
+            changed = await self.state.coordinator.jobs.wait(job)
+        return CommandResult(self.tags[changed])
 
     def _run(self, datums: tuple[object, ...], writer: Writer) -> int | None:
         return self.writes.row_now(writer, self.statement, self.prepared, Request(datums))
+
+    def _run_or_leave(self, datums: tuple[object, ...], writer: Writer) -> int:
+        changed = self._run(datums, writer)
+        if changed is None:
+            raise TooLongHereError
+        return changed
 
 
 def row_change(state: SessionState, writes: Writes, prepared: Prepared) -> RowChange | None:
@@ -60,5 +106,6 @@ def row_change(state: SessionState, writes: Writes, prepared: Prepared) -> RowCh
         return None
     name = type(statement).__name__.upper()
     tag = f"{name} 0" if name == "INSERT" else name
-    none, one = (CommandComplete(f"{tag} {count}").encode() + READY["T"] for count in (0, 1))
-    return RowChange(state, writes, prepared, statement, text_style(state), (none, one))
+    tags = f"{tag} 0", f"{tag} 1"
+    none, one = (CommandComplete(tag).encode() for tag in tags)
+    return RowChange(state, writes, prepared, statement, text_style(state), tags, (none, one))

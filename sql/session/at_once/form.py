@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 
 
 class Form(Protocol):
     """One statement, in one session, as long as the catalog and the settings are the same."""
 
-    def answer(self, request: RunRequest) -> bytes | None:
-        """All that answers the request, up to ReadyForQuery; None, with nothing done: as any other.
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
+        """All that answers the request, up to ReadyForQuery, or its beginning; None, with nothing done: as any other.
 
         Raises SqlError: the way of all statements reports it.
         """

@@ -12,7 +12,7 @@ from typing import Final
 from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import Prepared
 from sql.engine.clock import timestamp_now
-from sql.pgwire.run_request import RunRequest
+from sql.pgwire.run_request import Begun, RunRequest
 from sql.session.at_once.beginning import Beginning
 from sql.session.at_once.changing import row_change
 from sql.session.at_once.form import Form
@@ -49,7 +49,7 @@ class AtOnce:
         self._writes = writes
         self._known: dict[tuple[str, bytes], _Known] = {}
 
-    def answer(self, request: RunRequest) -> bytes | None:
+    def answer(self, request: RunRequest) -> bytes | Begun | None:
         """See ``WireSession.answer``. SqlError: the way of all statements reports it."""
         state = self._state
         if state.apart or state.coordinator.refills.busy:

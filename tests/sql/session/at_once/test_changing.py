@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import sql.coordination.thread
 from sql.pgwire import messages_frontend as front
 from tests.support.sessions import Server
 from tests.support.wires import Wire, bind
@@ -129,6 +130,10 @@ def test_every_answer_is_that_of_the_way_of_all(pair: Pair, level: str, seed: in
     pair.run(f"SET default_transaction_isolation = '{level}'")
     begun = pair.hits["BEGIN"]
     for _ in range(60):
+        for _ in range(rng.randint(0, 4)):
+            name = rng.choice(list(STATEMENTS))
+            values = [_value(rng, kind) for kind in STATEMENTS[name][1]]
+            pair.send(f"{name} alone", bind(name, *values, describe=rng.random() < 0.5))
         pair.send("BEGIN", bind("BEGIN", describe=rng.random() < 0.5))
         depth = 0
         for _ in range(rng.randint(1, 8)):
@@ -152,6 +157,17 @@ def test_every_answer_is_that_of_the_way_of_all(pair: Pair, level: str, seed: in
 
 def test_most_of_them_were_answered_at_once(pair: Pair) -> None:
     assert [name for name in AT_ONCE if not pair.hits[name]] == []
+    assert [name for name in AT_ONCE if not pair.hits[f"{name} alone"]] == []
+
+
+def test_a_commit_that_takes_long_is_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql.coordination.thread, "HERE_SECONDS", -1.0)
+    pair.run("DELETE FROM t; INSERT INTO t VALUES (1, 1)")
+    for i in range(20):
+        pair.send("slow", bind("ut", b"1", str(i).encode(), b"1", describe=i % 2 == 0))
+        pair.send("slow", bind("it", b"1", b"1", b"taken"))
+    assert pair.hits["slow"] > 15
+    pair.same()
 
 
 def test_what_another_has_locked_is_waited_for(pair: Pair) -> None:
