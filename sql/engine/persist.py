@@ -32,8 +32,9 @@ MAX_RECORD_BYTES: Final = 3 << 30
 RESERVED_BYTES: Final = 8 << 20
 """What commits leave free on the disk, for the store and the log of the commits under way."""
 AMPLE_BYTES: Final = 64 << 20
+SMALL_BYTES: Final = 1 << 16
 ASKED_SECONDS: Final = 0.05
-"""While there is more than ``AMPLE_BYTES`` besides, the disk is not asked again for so long what is free."""
+"""While more than ``AMPLE_BYTES`` are free, small commits do not ask the disk again for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Persistence:
         ever fails, and reads, small and large, can still be served."""
         asked, free = self._free
         now = monotonic()
-        if now - asked > ASKED_SECONDS or free < nbytes + AMPLE_BYTES:
+        if now - asked > ASKED_SECONDS or free < AMPLE_BYTES or nbytes > SMALL_BYTES:
             free = self.log.free
             self._free = now, free
         if free < nbytes + RESERVED_BYTES:
