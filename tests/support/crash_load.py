@@ -314,6 +314,12 @@ class Vacuumer:
         time.sleep(self.random.choice((0, 0.05, 0.2)))
 
 
+def wait_until_filled(connection: Connection) -> None:
+    """A server is ready before its views are: reading one waits, but not AS OF a time."""
+    for name in ("v_bag", "v_reach"):
+        connection.execute(f"SELECT count(*) FROM {name}".encode())
+
+
 @dataclass
 class Prober:
     """Reads while others write: what a query saw at an epoch must never change."""
@@ -327,6 +333,7 @@ class Prober:
         """Read until the server is gone."""
         try:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=u dbname=postgres", autocommit=True) as connection:
+                wait_until_filled(connection)
                 while not stop.is_set():
                     self.one(connection)
                     time.sleep(0.05)
@@ -355,6 +362,7 @@ class Prober:
     def check(self, connection: Connection) -> list[str]:
         """The recorded reads whose results have changed."""
         self._now(connection)
+        wait_until_filled(connection)
         wrong, self.wrong = self.wrong, []
         for epoch, query, rows in self.seen:
             try:
