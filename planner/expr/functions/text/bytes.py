@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from ivm.errors import SqlError
 from ivm.words import BOOL, BYTEA, INT4, INT8, NAME, TEXT
+from planner.expr.functions.pieces import part, pieces, together
 from planner.expr.functions.table import Raises, per_value
 from planner.expr.functions.text.encodings import decoded, encoded, encoding_of
 from planner.expr.functions.text.regex import like_escape, matches_like
+from planner.expr.functions.text.string import digest
 
 
 def _checked_index(at: int, count: int) -> int:
@@ -25,7 +25,7 @@ def get_byte(value: bytes, at: int) -> int:
 @per_value("set_byte", (BYTEA, INT4, INT4), BYTEA)
 def set_byte(value: bytes, at: int, new: int) -> bytes:
     _checked_index(at, len(value))
-    return value[:at] + bytes([new & 255]) + value[at + 1 :]
+    return together(part(value, 0, at), bytes([new & 255]), part(value, at + 1))
 
 
 @per_value("get_bit", (BYTEA, INT8), INT4)
@@ -42,18 +42,18 @@ def set_bit(value: bytes, at: int, new: int) -> bytes:
         raise SqlError("22023", "new bit must be 0 or 1")
     place, mask = at // 8, 1 << at % 8
     changed = value[place] | mask if new else value[place] & ~mask
-    return value[:place] + bytes([changed]) + value[place + 1 :]
+    return together(part(value, 0, place), bytes([changed]), part(value, place + 1))
 
 
 @per_value("bit_count", (BYTEA,), INT8, raises=Raises.NEVER)
 def bit_count(value: bytes) -> int:
-    return int.from_bytes(value, "big").bit_count()
+    return sum(int.from_bytes(piece, "big").bit_count() for piece in pieces(value))
 
 
-per_value("sha224", (BYTEA,), BYTEA)(lambda value: hashlib.sha224(value).digest())
-per_value("sha256", (BYTEA,), BYTEA)(lambda value: hashlib.sha256(value).digest())
-per_value("sha384", (BYTEA,), BYTEA)(lambda value: hashlib.sha384(value).digest())
-per_value("sha512", (BYTEA,), BYTEA)(lambda value: hashlib.sha512(value).digest())
+per_value("sha224", (BYTEA,), BYTEA)(lambda value: digest("sha224", pieces(value)))
+per_value("sha256", (BYTEA,), BYTEA)(lambda value: digest("sha256", pieces(value)))
+per_value("sha384", (BYTEA,), BYTEA)(lambda value: digest("sha384", pieces(value)))
+per_value("sha512", (BYTEA,), BYTEA)(lambda value: digest("sha512", pieces(value)))
 
 
 @per_value("length", (BYTEA, NAME), INT4)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
+from planner.expr.functions.pieces import bytes_of, is_long, pieces, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +56,27 @@ def decoded(value: bytes, encoding: Encoding) -> str:
     if b"\0" in value:
         raise SqlError("22021", f'invalid byte sequence for encoding "{encoding.name}": 0x00')
     try:
-        return value.decode(encoding.codec or "utf-8")
+        return _from_codec(value, encoding.codec or "utf-8")
     except UnicodeDecodeError as error:
         size = _sequence_length(value, error.start) if encoding.codec == "utf-8" else error.end - error.start
         shown = " ".join(f"0x{byte:02x}" for byte in value[error.start : error.start + max(size, 1)])
         label = encoding.name if encoding.codec is not None else "UTF8"
         raise SqlError("22021", f'invalid byte sequence for encoding "{label}": {shown}') from None
+
+
+def _from_codec(value: bytes, codec: str) -> str:
+    if is_long(value):
+        with suppress(UnicodeDecodeError):  # whose place would be that in a piece
+            decoder = codecs.getincrementaldecoder(codec)()
+            parts = chain(map(decoder.decode, pieces(value)), (decoder.decode(b"", final=True) for _ in range(1)))
+            return text_of(parts)
+    return value.decode(codec)
+
+
+def _in_codec(value: str, codec: str) -> bytes:
+    if not is_long(value):
+        return value.encode(codec)
+    return bytes_of(piece.encode(codec) for piece in pieces(value))
 
 
 def _sequence_length(value: bytes, at: int) -> int:
@@ -70,8 +89,8 @@ def _sequence_length(value: bytes, at: int) -> int:
 def encoded(value: str, encoding: Encoding) -> bytes:
     """The bytes of a text. Raises 22P05 for characters that the encoding does not have."""
     try:
-        return value.encode(encoding.codec or "utf-8")
+        return _in_codec(value, encoding.codec or "utf-8")
     except UnicodeEncodeError as error:
-        shown = " ".join(f"0x{byte:02x}" for byte in value[error.start].encode())
+        shown = " ".join(f"0x{byte:02x}" for byte in error.object[error.start].encode())
         message = f'character with byte sequence {shown} in encoding "UTF8" has no equivalent in encoding'
         raise SqlError("22P05", f'{message} "{encoding.name}"') from None

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, AnyStr, Final
 
 from ivm.errors import SqlError
 from ivm.stops import polled
 from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT, Kind, SqlType
+from planner.expr.functions.pieces import (
+    backwards,
+    changed,
+    found,
+    is_long,
+    part,
+    pieces,
+    repeated,
+    replaced,
+    stripped,
+    text_of,
+    together,
+)
 from planner.expr.functions.room import joined, requested
 from planner.expr.functions.table import Raises, per_value
 
@@ -28,7 +42,11 @@ def length(value: str | bytes) -> int:
 @per_value("octet_length", (BPCHAR,), INT4)
 @per_value("octet_length", (TEXT,), INT4)
 def octet_length(value: str) -> int:
-    return len(value.encode())
+    return _size(value)
+
+
+def _size(value: str) -> int:
+    return len(value) if value.isascii() else sum(len(piece.encode()) for piece in pieces(value))
 
 
 @per_value("length", (BPCHAR,), INT4, makes_null=False, raises=Raises.NEVER)
@@ -40,7 +58,7 @@ def length_without_padding(value: str) -> int:
 
 @per_value("bit_length", (TEXT,), INT4)
 def bit_length(value: str) -> int:
-    return 8 * len(value.encode())
+    return 8 * _size(value)
 
 
 @per_value("bit_length", (BYTEA,), INT4)
@@ -50,11 +68,19 @@ def bit_length_bytes(value: bytes) -> int:
 
 @per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def upper(value: str) -> str:
-    return value.upper() if value.isascii() else "".join(map(_upper, polled(value)))
+    return changed(value, _all_upper)
 
 
 @per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 def lower(value: str) -> str:
+    return changed(value, _all_lower)
+
+
+def _all_upper(value: str) -> str:
+    return value.upper() if value.isascii() else "".join(map(_upper, polled(value)))
+
+
+def _all_lower(value: str) -> str:
     return value.lower() if value.isascii() else "".join(c.lower()[0] for c in polled(value))
 
 
@@ -71,26 +97,31 @@ def _in_word(letter: str) -> bool:
 
 @per_value("initcap", (TEXT,), TEXT)
 def initcap(value: str) -> str:
-    out: list[str] = []
     inside = False
-    for c in polled(value):
-        out.append(lower(c) if inside else upper(c))
-        inside = c.isalnum() if c.isascii() else _in_word(c)
-    return "".join(out)
+
+    def work(piece: str) -> str:
+        nonlocal inside
+        out: list[str] = []
+        for c in polled(piece):
+            out.append(_all_lower(c) if inside else _all_upper(c))
+            inside = c.isalnum() if c.isascii() else _in_word(c)
+        return "".join(out)
+
+    return changed(value, work)
 
 
 @per_value("ltrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
 @per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 @per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
 def ltrim(value: Any, characters: Any = " ") -> Any:
-    return value.lstrip(characters) if characters else value
+    return stripped(value, lambda piece: piece.lstrip(characters), from_left=True) if characters else value
 
 
 @per_value("rtrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
 @per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
 @per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
 def rtrim(value: Any, characters: Any = " ") -> Any:
-    return value.rstrip(characters) if characters else value
+    return stripped(value, lambda piece: piece.rstrip(characters), from_left=False) if characters else value
 
 
 @per_value("btrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
@@ -100,27 +131,27 @@ def rtrim(value: Any, characters: Any = " ") -> Any:
 @per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
 @per_value("trim", (TEXT, TEXT), TEXT)
 def btrim(value: Any, characters: Any = " ") -> Any:
-    return value.strip(characters) if characters else value
+    return rtrim(ltrim(value, characters), characters)
 
 
 @per_value("lpad", (TEXT, INT4), TEXT, makes_null=False)
 @per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
 def lpad(value: str, width: int, fill: str = " ") -> str:
     padding = _padding(value, width, fill)
-    return padding + value if padding else value[: max(width, 0)]
+    return together(padding, value) if padding else part(value, 0, max(width, 0))
 
 
 @per_value("rpad", (TEXT, INT4), TEXT, makes_null=False)
 @per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
 def rpad(value: str, width: int, fill: str = " ") -> str:
     padding = _padding(value, width, fill)
-    return value + padding if padding else value[: max(width, 0)]
+    return together(value, padding) if padding else part(value, 0, max(width, 0))
 
 
 def _padding(value: str, width: int, fill: str) -> str:
     requested(width)
     missing = width - len(value)
-    return (fill * (missing // len(fill) + 1))[:missing] if missing > 0 and fill else ""
+    return repeated(fill, missing) if missing > 0 and fill else ""
 
 
 @per_value("substring", (TEXT, INT4), TEXT, makes_null=False)
@@ -128,7 +159,7 @@ def _padding(value: str, width: int, fill: str) -> str:
 @per_value("substring", (BYTEA, INT4), BYTEA, makes_null=False)
 @per_value("substr", (BYTEA, INT4), BYTEA, makes_null=False)
 def substring_from(value: AnyStr, start: int) -> AnyStr:
-    return value[max(start - 1, 0) :]
+    return part(value, max(start - 1, 0))
 
 
 @per_value("substring", (TEXT, INT4, INT4), TEXT, makes_null=False)
@@ -138,26 +169,26 @@ def substring_from(value: AnyStr, start: int) -> AnyStr:
 def substring(value: AnyStr, start: int, count: int) -> AnyStr:
     if count < 0:
         raise SqlError("22011", "negative substring length not allowed")
-    return value[max(start - 1, 0) : max(start - 1 + count, 0)]
+    return part(value, max(start - 1, 0), max(start - 1 + count, 0))
 
 
 @per_value("left", (TEXT, INT4), TEXT)
 def left(value: str, count: int) -> str:
-    return value[:count]
+    return part(value, 0, count if count >= 0 else max(len(value) + count, 0))
 
 
 @per_value("right", (TEXT, INT4), TEXT)
 def right(value: str, count: int) -> str:
     if count >= 0:
-        return value[max(len(value) - count, 0) :]
-    return value[-count:]
+        return part(value, max(len(value) - count, 0))
+    return part(value, -count)
 
 
 @per_value("position", (BYTEA, BYTEA), INT4, makes_null=False, raises=Raises.NEVER)
 @per_value("position", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
 @per_value("strpos", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
-def strpos(value: AnyStr, part: AnyStr) -> int:
-    return value.find(part) + 1
+def strpos(value: AnyStr, wanted: AnyStr) -> int:
+    return found(value, wanted) + 1
 
 
 @per_value("replace", (TEXT, TEXT, TEXT), TEXT, makes_null=False)
@@ -165,8 +196,8 @@ def replace(value: str, old: str, new: str) -> str:
     if not old:
         return value
     if len(new) > len(old):
-        joined(len(value) + value.count(old) * (len(new) - len(old)))
-    return value.replace(old, new)
+        joined(sum(map(len, replaced(value, old, new))))
+    return text_of(replaced(value, old, new)) if is_long(value) else value.replace(old, new)
 
 
 @per_value("translate", (TEXT, TEXT, TEXT), TEXT)
@@ -174,34 +205,54 @@ def translate(value: str, old: str, new: str) -> str:
     table: dict[int, str | None] = {}
     for i, c in enumerate(old):
         table.setdefault(ord(c), new[i] if i < len(new) else None)
-    return value.translate(table)
+    return changed(value, lambda piece: piece.translate(table))
 
 
 @per_value("split_part", (TEXT, TEXT, INT4), TEXT)
 def split_part(value: str, delimiter: str, field: int) -> str:
     if field == 0:
         raise SqlError("22023", "field position must not be zero")
+    if is_long(value) and delimiter:
+        return _long_part(value, delimiter, field)
     parts = value.split(delimiter) if delimiter else [value]
     at = field - 1 if field > 0 else len(parts) + field
     return parts[at] if 0 <= at < len(parts) else ""
 
 
+def _long_part(value: str, delimiter: str, field: int) -> str:
+    if field < 0:
+        field += 1 + sum(1 for _ in polled(_parts(value, delimiter)))
+        if field <= 0:
+            return ""
+    start, stop = next(islice(polled(_parts(value, delimiter)), field - 1, None), (0, 0))
+    return part(value, start, stop)
+
+
+def _parts(value: str, delimiter: str) -> Iterator[tuple[int, int]]:
+    """Where the parts between delimiters begin and end."""
+    start = 0
+    while (stop := found(value, delimiter, start)) >= 0:
+        yield start, stop
+        start = stop + len(delimiter)
+    yield start, len(value)
+
+
 @per_value("reverse", (TEXT,), TEXT)
 def reverse(value: str) -> str:
-    return value[::-1]
+    return backwards(value)
 
 
 @per_value("repeat", (TEXT, INT4), TEXT)
 def repeat(value: str, count: int) -> str:
     requested(len(value) * max(count, 0))
-    return value * count
+    return repeated(value, len(value) * count) if value and count > 0 else ""
 
 
 @per_value("||", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
 @per_value("||", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
 def concatenate(left_part: AnyStr, right_part: AnyStr) -> AnyStr:
     joined(len(left_part) + len(right_part))
-    return left_part + right_part
+    return together(left_part, right_part)
 
 
 JOINED: Final = "|| of many"
@@ -209,9 +260,9 @@ JOINED: Final = "|| of many"
 
 
 @per_value(JOINED, (TEXT,), TEXT, variadic=True, key_is_name=True, internal=True, makes_null=False)
-def together(*parts: str) -> str:
+def all_together(*parts: str) -> str:
     joined(sum(map(len, parts)))
-    return "".join(parts)
+    return together("", *parts)
 
 
 @per_value("starts_with", (TEXT, TEXT), BOOL, raises=Raises.NEVER)
@@ -238,12 +289,20 @@ def character(code: int) -> str:
 
 @per_value("md5", (TEXT,), TEXT, makes_null=False)
 def md5(value: str) -> str:
-    return hashlib.md5(value.encode(), usedforsecurity=False).hexdigest()
+    return digest("md5", (piece.encode() for piece in pieces(value))).hex()
 
 
 @per_value("md5", (BYTEA,), TEXT, makes_null=False)
 def md5_bytes(value: bytes) -> str:
-    return hashlib.md5(value, usedforsecurity=False).hexdigest()
+    return digest("md5", pieces(value)).hex()
+
+
+def digest(name: str, parts: Iterable[bytes]) -> bytes:
+    """The hash of bytes that come in parts."""
+    made = hashlib.new(name, usedforsecurity=False)
+    for piece in parts:
+        made.update(piece)
+    return made.digest()
 
 
 def _digits(base: str) -> tuple[Callable[[int], str], Callable[[int], str]]:
@@ -267,4 +326,4 @@ def overlay(value: AnyStr, new: AnyStr, start: int, count: int | None = None) ->
         raise SqlError("22003", "integer out of range")
     rest = start - 1 + count
     joined(len(value) + len(new))
-    return value[: start - 1] + new + value[max(rest, 0) :]
+    return together(part(value, 0, start - 1), new, part(value, max(rest, 0)))
