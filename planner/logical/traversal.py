@@ -178,7 +178,11 @@ def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
         if not isinstance(part, Column):
             return None
         found = exprs[part.index]
-        return replace(found, type=part.type) if isinstance(found, Column) and found.type != part.type else found
+        if not isinstance(found, Column):
+            return found
+        if found.type != part.type:
+            return replace(found, type=part.type)
+        return part if found.index == part.index and found.nullable is part.nullable else found
 
     return rewrite(expr, change)
 

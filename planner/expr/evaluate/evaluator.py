@@ -41,6 +41,7 @@ from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY,
 from planner.expr.functions.text.string import JOINED
 from planner.expr.rows import Failures, RowBatch, constant_vector
 from planner.expr.scalar import (
+    LEAVES,
     And,
     Call,
     Case,
@@ -148,16 +149,18 @@ class _Compiler:
             self._count(expr)
 
     def _count(self, expr: Scalar) -> None:
-        self.seen[expr] += 1
-        if self.seen[expr] == 1:
-            for part in children(expr):
-                self._count(part)
+        todo = [expr]
+        while todo:
+            part = todo.pop()
+            if type(part) not in LEAVES:
+                self.seen[part] += 1
+                if self.seen[part] == 1:
+                    todo += children(part)
 
     def compile(self, expr: Scalar) -> _Node:
         """The node of an expression. If the expression occurs twice, the node reuses the batch's result."""
         node = self._node(expr)
-        leaf = isinstance(expr, Column | Literal | Parameter)
-        if leaf or self.seen[expr] < 2 or not _repeatable(expr):
+        if type(expr) in LEAVES or self.seen[expr] < 2 or not _repeatable(expr):
             return node
         number = self.numbers.setdefault(expr, len(self.numbers))
         return replace(node, run=_shared(node.run, number))
