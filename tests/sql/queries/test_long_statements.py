@@ -94,11 +94,11 @@ FEW = {
     "VALUES": ("VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 25),
     "INSERT": ("INSERT INTO five VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 30),
     "IN": ("SELECT count(*) FROM t WHERE b IN ({})", listed("{i}"), 4),
-    "a sum": ("SELECT {} FROM t", listed("a", " + "), 330),
+    "a sum": ("SELECT {} FROM t", listed("a", " + "), 300),
     "a sum of constants": ("SELECT {}", listed("{i}", " + "), 75),
-    "constant text": ("SELECT {}", listed("'x{i}'", " || "), 130),
-    "AND": ("SELECT count(*) FROM t WHERE {}", listed("a + {i} <> 5", " AND "), 900),
-    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 900),
+    "constant text": ("SELECT {}", listed("'x{i}'", " || "), 145),
+    "AND": ("SELECT count(*) FROM t WHERE {}", listed("a + {i} <> 5", " AND "), 760),
+    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 840),
     "UNION ALL": ("SELECT * FROM ({}) u", listed("SELECT {i} AS x", " UNION ALL "), 1100),
 }
 
