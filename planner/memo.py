@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from ivm.system_memory import give_back
+
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 LIMIT: Final = 20_000
@@ -23,10 +25,11 @@ _KNOWN: Final[list[dict[int, Any]]] = []
 
 def forget_large(characters: int) -> None:
     """Drops all entries, which would keep the plan of a statement, if it has so many characters that it is large, or if
-    they are many together."""
+    they are many together. Gives back what is then free."""
     if characters >= LARGE or sum(map(len, _KNOWN)) > LIMIT:
         for known in _KNOWN:
             known.clear()
+        give_back()
 
 
 def entries() -> dict[int, Any]:

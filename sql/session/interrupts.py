@@ -48,8 +48,7 @@ class Interrupts:
     def interruptible(self) -> Iterator[None]:
         """In this context, ``interrupt`` ends the current ``await`` with its SqlError."""
         if self._error is not None:
-            error, self._error = self._error, None
-            raise error
+            raise self._taken()
         self._task = asyncio.current_task()
         try:
             yield
@@ -57,6 +56,13 @@ class Interrupts:
             raise self._interruption() from None
         finally:
             self._task = None
+
+    def _taken(self) -> SqlError:
+        """The interrupt, once. No variable of a frame that it passes holds it: it would refer to itself, and keep all
+        that the statement held."""
+        error, self._error = self._error, None
+        assert error is not None, "an interrupt"
+        return error
 
     def _interruption(self) -> BaseException:
         """The error that a CancelledError stands for: an interrupt, or the end of the connection's task."""
@@ -92,7 +98,7 @@ class Interrupts:
             self._timer = None
 
     def _timer_of(self, milliseconds: int) -> asyncio.TimerHandle:
-        # no variable holds the error: it would refer to itself through a frame, and keep all that the statement held
+        # no variable holds the error, as in _taken
         return asyncio.get_running_loop().call_later(
             milliseconds / 1000, self.interrupt, SqlError("57014", "canceling statement due to statement timeout")
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 import weakref
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from ivm.errors import SqlError
 from planner.expr.scalar import Literal
 from sql.coordination import sweeper
 from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.prepared import Prepared
 from sql.coordination.stalls import _shown
 from sql.session.information import SystemInformation
+from sql.session.interrupts import Interrupts
 from tests.support.bombs import ENDS, SMALL, bombs, outcome, resident, settled
 from tests.support.program import Program
 from tests.support.sessions import Client, Server
@@ -26,21 +29,32 @@ LONG = 300_000
 def held(size: int) -> list[object]:
     """Constants and statements of at least so many characters."""
     gc.collect()
-    found = [o for o in gc.get_objects() if isinstance(o, Literal) and isinstance(o.value, str) and len(o.value) > size]
-    return [*found, *(o for o in gc.get_objects() if isinstance(o, Prepared) and len(o.text) > size)]
+    every = gc.get_objects()
+    found = [o for o in every if isinstance(o, Literal) and isinstance(o.value, str) and len(o.value) > size]
+    return [*found, *(o for o in every if isinstance(o, Prepared) and len(o.text) > size)]
+
+
+def nothing_is_held(size: int) -> bool:
+    """Soon: a thread may still be about to end."""
+    until = time.monotonic() + 20
+    while held(size):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 @pytest.mark.parametrize("text", ["SELECT length('{}')", "SELECT g FROM generate_series(1, 2) g WHERE g::text < '{}'"])
 def test_nothing_is_kept_of_a_large_statement(client: Client, text: str) -> None:
     assert client.rows(text.format("x" * LONG))
     client.rows("SELECT 1")
-    assert not held(LONG // 2)
+    assert nothing_is_held(LONG // 2)
 
 
 def test_nothing_is_kept_of_a_large_statement_that_failed(client: Client) -> None:
     assert client.state(f"SELECT length('{'x' * LONG}') / 0") == "22012"
     client.rows("SELECT 1")
-    assert not held(LONG // 2)
+    assert nothing_is_held(LONG // 2)
 
 
 def test_a_large_statement_that_somebody_holds_is_not_bound_again(client: Client) -> None:
@@ -71,6 +85,29 @@ def test_what_a_statement_knows_goes_with_it(client: Client) -> None:
     try:
         del information
         assert gone() is None
+    finally:
+        gc.enable()
+
+
+class Large:
+    """What a statement holds."""
+
+
+def test_an_interrupt_that_came_early_does_not_keep_the_statement() -> None:
+    """As when the time limit passes while the event loop is busy. Without the collector of cycles."""
+
+    async def interrupted() -> weakref.ref[Large]:
+        interrupts, large = Interrupts(), Large()
+        interrupts.interrupt(SqlError("57014", "canceling statement due to statement timeout"))
+        try:
+            with interrupts.interruptible():
+                raise AssertionError("not reached")
+        except SqlError:
+            return weakref.ref(large)
+
+    gc.disable()
+    try:
+        assert asyncio.run(interrupted())() is None
     finally:
         gc.enable()
 
@@ -125,5 +162,5 @@ def test_what_a_process_holds_after_the_worst(tmp_path: Path) -> None:
             connection.execute("DROP TABLE IF EXISTS bomb")
             assert outcome(connection, text) in {"done", *ENDS}
         connection.execute("DROP TABLE IF EXISTS bomb")
-        assert settled(process, before + SLACK, 30) <= before + SLACK
+        assert settled(process, before + SLACK, 60) <= before + SLACK
     program.terminate()
