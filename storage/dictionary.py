@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import Bytes, Words
+from storage.long_values import LONG, copied, laid_out
 
 if TYPE_CHECKING:
     from ivm.arena import Arena, Generation
@@ -82,6 +83,8 @@ class Dictionary:
 
     def intern_one(self, value: bytes) -> int:
         """The id of one value."""
+        if len(value) > _RECENT_BYTES:  # looking it up in a dict would hash it, 50 ms for 100 MB
+            return int(self._intern([value])[0])
         ids = self._ids
         known = ids.get(value)
         if known is not None:
@@ -106,7 +109,7 @@ class Dictionary:
         known = values.get(ident)
         if known is not None:
             return known
-        value = self.arena.packed(np.array([ident], np.int64))[0].tobytes()
+        value = copied(self.arena.packed(np.array([ident], np.int64))[0])
         _remember(values, ident, value, len(value))
         return value
 
@@ -146,6 +149,8 @@ class Dictionary:
     def _intern(self, values: Sequence[bytes]) -> Words:
         offsets = np.zeros(len(values) + 1, np.int64)
         np.cumsum([len(v) for v in values], out=offsets[1:])
+        if offsets[-1] > LONG:
+            return self.arena.intern(laid_out(values), offsets)
         return self.arena.intern(np.frombuffer(bytearray(b"".join(values)), np.uint8), offsets)
 
 

@@ -24,6 +24,7 @@ from ivm.rows import Mask, Vector, Words
 from ivm.stops import poll, room
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
+from storage.long_values import LONG, decoded, encoded
 from storage.types.arrays import Row, array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
@@ -73,7 +74,7 @@ def to_bytes(type: SqlType, datum: Any) -> bytes:
     """Encodes a datum as bytes: what is interned or, for types that are not interned, its encoding inside an array."""
     match type.kind:
         case kind if kind in _TEXTS:
-            return datum.encode()  # type: ignore[no-any-return]
+            return datum.encode() if len(datum) <= LONG else encoded(datum)
         case Kind.BYTEA:
             return bytes(datum)
         case Kind.RECORD:
@@ -97,7 +98,7 @@ def from_bytes(type: SqlType, data: bytes) -> Any:
     """The inverse of ``to_bytes``."""
     match type.kind:
         case kind if kind in _TEXTS:
-            return data.decode()
+            return data.decode() if len(data) <= LONG else decoded(data)
         case Kind.BYTEA:
             return data
         case Kind.RECORD:
