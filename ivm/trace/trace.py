@@ -104,6 +104,7 @@ class Version:
         return desc
 
 
-_FEW: Final = 4
-"""The most rows of one key that ``lookup_one`` looks at, before they are accumulated."""
+_FEW: Final = 32
+"""The most rows of one key that ``lookup_one`` looks at before they are accumulated. A row that changes often has
+several."""
 _ZERO: Final = np.zeros(1, np.int64)

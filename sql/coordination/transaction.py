@@ -11,6 +11,7 @@ locked, and a statement that meets a lock waits, then runs again (``sql.coordina
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, TypeVar
@@ -78,6 +79,10 @@ class Transaction:
     _own: Published | None = None
     _number: int | None = None
     _reads: ReadSet = field(default_factory=ReadSet)
+    _met: BlockedError | None = None
+    """The lock that the running statement has met in ``here``, before it was begun once more."""
+    _met_before: BlockedError | None = None
+    """The same for the statement that is to begin."""
 
     @property
     def catalog(self) -> Catalog:
@@ -164,6 +169,7 @@ class Transaction:
 
     def begin_statement(self) -> None:
         """The next statement begins: unless the transaction reads one snapshot, it takes a new one."""
+        self._met, self._met_before = self._met_before, None
         if self.fresh:
             self._base = self._own = None
 
@@ -188,41 +194,59 @@ class Transaction:
             return False
         return True
 
-    async def write(self, work: Callable[[Writer], T], light: bool = False) -> T:
+    async def write(
+        self, work: Callable[[Writer], T], light: bool = False, quick: Callable[[Writer], T | None] | None = None
+    ) -> T:
         """Run a statement's changes on the engine thread, again after each lock that it has waited for. The caller
         rolls back after an error.
 
         ``light``: when the engine thread is idle, first try on the event loop's thread. Work that would take long
-        raises TooLongHereError there before it has changed anything.
+        raises TooLongHereError there before it has changed anything. ``quick``: does the same as ``here`` takes it, if
+        it can.
         """
         if self.extent is Extent.STATEMENT:
             here = (lambda: self._whole_here(work)) if light else None
             return await self.jobs.autocommit(lambda: self._whole(work), here, self.owner, self.patience())
         self._own = None
-        return await self._run(work, light)
+        return await self._run(work, light, quick)
 
-    async def _run(self, work: Callable[[Writer], T], light: bool = False) -> T:
+    async def _run(
+        self, work: Callable[[Writer], T], light: bool = False, quick: Callable[[Writer], T | None] | None = None
+    ) -> T:
         """Run work of a transaction of several statements on the engine thread."""
 
         async def run() -> T:
+            if (met := self._met) is not None:
+                self._met = None
+                raise met
+            if quick is not None:
+                with suppress(SqlError):  # the work raises it too
+                    found = self._borrowed(quick)
+                    if found is not None:
+                        return found
             if light and self.jobs.idle:
-                try:
+                with suppress(TooLongHereError):
                     return self._here(work)
-                except TooLongHereError:
-                    pass
-            return await self.jobs.submit(lambda: self._attempt(work))
+            return await self.jobs.submit(lambda: self._attempt(self._enter(), work))
 
         return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
     def here(self, work: Callable[[Writer], T | None]) -> T | None:
-        """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: ``write``
-        must run it, since it would wait or take long. After an error it is to run it, too."""
-        if not self.jobs.borrow():
-            return None
+        """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: it is to be
+        begun once more, and ``write`` must run it, since it would wait or take long; so too after an error."""
         self._own = None
         try:
+            return self._borrowed(work)
+        except BlockedError as blocked:
+            self._met_before = blocked.with_traceback(None)
+            return None
+
+    def _borrowed(self, work: Callable[[Writer], T | None]) -> T | None:
+        if not self.jobs.borrow():
+            return None
+        try:
             return self._here(work, again=True)
-        except (TooLongHereError, BlockedError):
+        except TooLongHereError:
             return None
         finally:
             self.jobs.give_back()
@@ -231,11 +255,10 @@ class Transaction:
         with self.jobs.engine.resting():
             writer = self._enter()
             with movable(HERE_SECONDS, unchanged(writer)):
-                return self._attempt(work, again)
+                return self._attempt(writer, work, again)
 
-    def _attempt(self, work: Callable[[Writer], T], again: bool = False) -> T:
+    def _attempt(self, writer: Writer, work: Callable[[Writer], T], again: bool = False) -> T:
         """``again``: if it fails it is run once more, to report that."""
-        writer = self._enter()
         mark, reads = writer.mark(), self._reads.copy() if self.checks_reads else self._reads
         try:
             return work(writer)
@@ -372,6 +395,7 @@ class Transaction:
     async def rollback_to(self, name: str) -> None:
         """Undo the changes made after the savepoint, which stays. 3B001: there is none of this name."""
         place = self._find(name)
+        self._met_before = None
         mark = self.savepoints[place][1]
         del self.savepoints[place + 1 :]
         if self.writer is None:

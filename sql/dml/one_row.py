@@ -202,12 +202,12 @@ class RowUpdate:
         holds = bool(old) and _holds(self.tests, old, self.schema, context)
         if not holds:
             return None if holds is None else 0
-        new = self._new(old, context)
-        if new is None:
-            return None
         if writer.locks_in(table):
             writer.use(table)
             writer.lock(table, [(table.id, self.name, _WORD.pack(word))], Strength.NO_KEY_UPDATE)
+        new = self._new(old, context)
+        if new is None:
+            return None
         writer.add(table.id, np.array([old, new], np.int64), _BOTH)
         return 1
 

@@ -59,9 +59,11 @@ class Writes:
         transaction = self._session.running
         if prepared.long and not (isinstance(statement, Insert) and _is_values(statement.source)):
             await self._plan_ahead(statement.source, prepared)
+        plain = not prepared.bound.interpreted
         changed = await transaction.write(
             lambda writer: self.apply(writer, statement, prepared, request),
-            light=self._is_light(statement, request) and not prepared.bound.interpreted,
+            light=self._is_light(statement, request) and plain,
+            quick=partial(self._row_changed, statement, prepared, request) if plain and request.parameters else None,
         )
         return self.changed(statement, changed, request)
 
@@ -159,6 +161,12 @@ class Writes:
                 return changer.delete(statement, source)
             case Merge():
                 return merge(changer, statement, source)
+
+    def _row_changed(
+        self, statement: DataChange, prepared: Prepared, request: Request, writer: Writer
+    ) -> Changed | None:
+        done = self.row_now(writer, statement, prepared, request)
+        return None if done is None else Changed(done)
 
     def row_now(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> int | None:
         """``apply``, if it changes one row at most: how many it has changed; None: it is not for this, and nothing has
