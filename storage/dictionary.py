@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import Bytes, Words
+from ivm.stops import may_move, move
 from storage.long_values import LONG, copied, laid_out
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ class Dictionary:
         known = values.get(ident)
         if known is not None:
             return known
-        value = copied(self.arena.packed(np.array([ident], np.int64))[0])
+        ids = np.array([ident], np.int64)
+        self._leave_if_long(ids)
+        value = copied(self.arena.packed(ids)[0])
         _remember(values, ident, value, len(value))
         return value
 
@@ -117,9 +120,15 @@ class Dictionary:
         """The value of each id. AssertionError for an id that was never assigned."""
         if len(ids) <= _FEW:
             return [self.lookup_one(i) for i in ids.tolist()]
+        self._leave_if_long(ids)
         data, offsets = self.arena.packed(ids)
         whole, bounds = data.tobytes(), offsets.tolist()
         return [whole[a:b] for a, b in pairwise(bounds)]
+
+    def _leave_if_long(self, ids: Words) -> None:
+        """Raises Stopped if the work is to go on elsewhere (``ivm.stops.movable``): fetching these takes long."""
+        if may_move() and self.arena.size(ids) > LONG:
+            move()
 
     def size(self, ids: Words) -> int:
         """The bytes of the values together."""

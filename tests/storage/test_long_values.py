@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ivm.stops import movable
 from ivm.words import BYTEA, TEXT
 from storage import long_values
-from storage.dictionary import Dictionary
+from storage.dictionary import LONG, Dictionary
 from storage.types.codec import decode_one, encode_one
 
 
@@ -59,3 +60,18 @@ def test_a_piece_is_no_longer_than_it_says(monkeypatch: pytest.MonkeyPatch) -> N
     word = encode_one(BYTEA, raw, dictionary)
     dictionary.forget_recent()
     assert decode_one(BYTEA, word, dictionary) == raw
+
+
+class ElsewhereError(Exception):
+    """The work goes on elsewhere."""
+
+
+def test_a_long_value_is_not_fetched_where_others_wait() -> None:
+    dictionary = Dictionary(bytes(16))
+    short, long = (dictionary.intern_one(bytes(size)) for size in (1000, 2 * LONG))
+    with movable(60, ElsewhereError):
+        assert dictionary.lookup_one(short) == bytes(1000)
+    with pytest.raises(ElsewhereError), movable(60, ElsewhereError):
+        dictionary.lookup_one(long)
+    with movable(60, lambda: None):  # it must go on here
+        assert len(dictionary.lookup_one(long)) == 2 * LONG
