@@ -21,6 +21,7 @@ from ivm.kernels import arena as kernels
 from ivm.kernels import interning
 from ivm.kernels.memory import address
 from ivm.rows import Words
+from ivm.system_memory import give_back
 
 SLICE: Final = 1 << 16
 """Words read, without a lock, in one kernel call."""
@@ -98,6 +99,7 @@ class Sweep:
     def forget(self) -> None:
         """Returns unreachable memory to the system. Cost: a tenth of a second for half a gigabyte."""
         self._leaving = []
+        give_back()
 
     @property
     def released(self) -> bool:
