@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Final, TypeVar
 
@@ -43,7 +43,7 @@ class Jobs:
         self._thread = EngineThread(
             self._loop, engine.flush, engine.dataflow.cancel, self._answered, engine.dataflow.budget
         )
-        engine.meanwhile = self._thread.meanwhile
+        engine.meanwhile = self._meanwhile
         engine.watch.others_wait = lambda: self._thread.waited_for
         self.merging = IdleMerging(self._thread, engine.dataflow)
         self.stalls = Stalls(engine, self._thread)
@@ -66,6 +66,15 @@ class Jobs:
         self.waits.look()
         self.merging.rest()
         self.moments.look()
+
+    @contextmanager
+    def _meanwhile(self) -> Iterator[None]:
+        """While a group becomes durable: those who wait for its locks go on, whose own commits come after it in the log
+        (early lock release: DeWitt and others, Implementation techniques for main memory database systems, 1984)."""
+        if self.engine.released:
+            self._loop.call_soon_threadsafe(self.waits.look)
+        with self._thread.meanwhile():
+            yield
 
     def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
         """Queue a job at once. Its result comes when the job's group is durable and published.

@@ -315,6 +315,7 @@ class Transaction:
         engine = self.jobs.engine
         if self.writer is None:
             self.writer = Writer.open(engine, self.owner)
+            self.writer.checks_reads = self.checks_reads
         else:
             self.writer.enter()
         if self.checks_reads:

@@ -249,9 +249,10 @@ class RowDelete:
         return 1
 
 
-def find_row(writer: Writer, table: Relation, word: int, restore: Gather) -> Row | None:
+def find_row(writer: Writer, table: Relation, word: int, restore: Gather, *, shown: bool) -> Row | None:
     """The row with this word as its primary key, as the writer sees it, [] if there is none. None: it takes a step to
-    tell, or a closer look. Cost: a seek, and the pending updates. ``restore``: from an arranged row to a table's."""
+    tell, or a closer look, or it is to be ``shown`` and not durable yet. Cost: a seek, and the pending updates.
+    ``restore``: from an arranged row to a table's."""
     engine = writer.engine
     writer.catch_up((table.id,))
     pending = writer.updates[writer.fed :]
@@ -261,8 +262,8 @@ def find_row(writer: Writer, table: Relation, word: int, restore: Gather) -> Row
     if found is None:
         return None
     durable = engine.published.ordinal
-    ahead = engine.rests and durable < engine.timeline.last
-    if ahead and _stored(engine, table, word, durable) != found:  # what is not durable yet is not shown
+    ahead = shown and engine.rests and durable < engine.timeline.last
+    if ahead and _stored(engine, table, word, durable) != found:
         return None
     row = (gathers.apply_to_one(restore, found) or []) if found else []
     place = table.primary_key[0]
@@ -302,7 +303,7 @@ def _find(
     if datum is None:
         return 0, []
     word = encode_one(key.type, datum, context.dictionary)
-    row = find_row(writer, table, word, restore)
+    row = find_row(writer, table, word, restore, shown=writer.checks_reads)
     return None if row is None else (word, row)
 
 

@@ -100,7 +100,7 @@ class PointRead:
         if table is None or self.arrange is None or restore is None:
             return None
         word = self._word(request, value)
-        found = transaction.here(lambda writer: find_row(writer, table, word, restore))
+        found = transaction.here(lambda writer: find_row(writer, table, word, restore, shown=True))
         if found is None:
             return None
         return [] if not found else gathers.apply_to_one(self.arrange, found)

@@ -4,6 +4,7 @@ not durable yet."""
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def test_blocks_go_on_while_a_commit_becomes_durable(wires: list[Wire], disk: Sl
     assert b"INSERT 0 1" in (two.at_once(bind("i", b"20", b"1")) or b"")
     assert b"\0\0\0\x018" in (two.at_once(bind("s", b"2")) or b""), "its own change"
     assert two.at_once(bind("s", b"1")) is None, "the commit's row is not durable"
-    assert two.at_once(bind("u", b"1", b"1")) is None
+    assert two.at_once(bind("u", b"1", b"1")) is None, "so what is read later could not be checked"
     assert not commit.done()
     disk.gate.set()
     commit.result(30)
@@ -77,6 +78,31 @@ def test_blocks_go_on_while_a_commit_becomes_durable(wires: list[Wire], disk: Sl
     two.run("COMMIT")
     rows = three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k")
     assert rows == [("1", "5"), ("2", "8"), ("20", "1")]
+
+
+def test_who_waits_for_a_row_goes_on_before_the_commit_is_durable(wires: list[Wire], disk: SlowDisk) -> None:
+    one, two, three = wires
+    server = one.client.server
+    server.run(_use(three))
+    one.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+    assert one.at_once(bind("u", b"5", b"1")) is not None
+    two.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+    waiting = server.start(_whole(two, bind("u", b"7", b"1")))
+    while not server.run(_waits(one)):
+        time.sleep(0.01)
+    disk.reached.clear()
+    disk.gate.clear()
+    commit = server.start(_simple(one, "COMMIT"))
+    assert disk.reached.wait(30)
+    assert b"UPDATE 1" in waiting.result(30)
+    assert not commit.done()
+    assert two.at_once(bind("s", b"1")) is None, "the value would show that of the commit"
+    assert three.client.rows("SELECT v FROM t WHERE k = 1") == [("0",)]
+    disk.gate.set()
+    commit.result(30)
+    assert b"\0\0\0\x0212" in two.all_ways(bind("s", b"1"))
+    two.run("COMMIT")
+    assert three.client.rows("SELECT v FROM t WHERE k = 1") == [("12",)]
 
 
 def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wire], disk: SlowDisk) -> None:
@@ -105,6 +131,18 @@ async def _use(wire: Wire) -> None:
     """Another session has run a statement just now, so that commits go to the engine's thread."""
     wire.client.session.state.coordinator.jobs.record_statement(-1, "")
     wire.client.session.state.coordinator.jobs._alone_from += 60
+
+
+async def _waits(wire: Wire) -> bool:
+    """Whether anybody waits for a lock."""
+    return bool(wire.client.session.state.coordinator.jobs.waits.waited_for())
+
+
+async def _whole(wire: Wire, data: bytes) -> bytes:
+    wire.written.clear()
+    wire.request = wire.conversation.request_in(data)
+    await wire.conversation.run()
+    return b"".join(wire.written)
 
 
 async def _simple(wire: Wire, text: str) -> None:
