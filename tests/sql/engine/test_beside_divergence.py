@@ -99,13 +99,12 @@ def test_others_go_on_beside_a_view_that_does_not_end(
     monkeypatch.setattr(refilling, "FIRST_SECONDS", 0.3)  # it begins anew several times
     client = server.client()
     whole = client.sorted("SELECT * FROM paths")
-    server.coordinator.engine.watch.seconds = 20.0
     others = Others(server)
     try:
         others.more(5)
         spent.clear()
         client.run("INSERT INTO e VALUES (3, 3, -20)")
-        others.more(100)
+        others.more(40)
         status = dict(client.rows("SELECT view, status FROM freshet.views"))
         assert {name for name, state in status.items() if state != "running"} == {"paths", "over"}
         client.run("SET statement_timeout = '100ms'")
