@@ -7,6 +7,7 @@ reach (``planner.distributed.layer_store``). One report for each step of a part 
 from __future__ import annotations
 
 import hashlib
+import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,7 +58,7 @@ class Spread:
     def of(cls, plan: Plan, parts: int) -> Spread:
         """Cuts a plan, with ``parts`` parts for each fragment. 0A000: it cannot be cut."""
         found = cut(plan)
-        return cls(plan, found, parts, hashlib.sha256(pickle.dumps((found, parts))).hexdigest())
+        return cls(plan, found, parts, _digest((found, parts)))
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -194,3 +195,13 @@ def read_output(folder: Path, spread: Spread, files: Iterable[str], dictionary: 
         for blocks, block in zip(found, read_blocks(folder / file, take), strict=True):
             blocks.append(block)
     return [joined(blocks) for blocks in found]
+
+
+def _digest(what: object) -> str:
+    """A digest of values. ``fast`` pickles what is shared as often as it occurs, so that it does not depend on which
+    equal parts are one object: that differs between a plan and the same one after a restart."""
+    out = io.BytesIO()
+    pickler = pickle.Pickler(out)
+    pickler.fast = True
+    pickler.dump(what)
+    return hashlib.sha256(out.getbuffer()).hexdigest()
