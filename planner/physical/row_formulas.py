@@ -61,13 +61,33 @@ def _copied(start: int, width: int) -> list[int]:
 
 def _map_filter(program: MapFilter, context: Context) -> Words:
     steps = Steps(program.schema, context)
-    keep = steps.always
-    for predicate in program.predicates:
-        keep = steps.formula.where(keep, steps.take(predicate, keep), TRUE)
+    keep = _kept(steps, program.predicates)
     if program.exprs is None:
         return steps.formula.made(keep, _copied(0, program.out_width))
     words, nulls = _row(steps, program.exprs, program.output, keep)
     return steps.formula.made(keep, words, nulls)
+
+
+def _kept(steps: Steps, predicates: Sequence[Scalar]) -> Register:
+    """Where all predicates are true, each taken where those before it are."""
+    keep = steps.always
+    for predicate in predicates:
+        keep = steps.formula.where(keep, steps.take(predicate, keep), TRUE)
+    return keep
+
+
+def row_formula(
+    schema: Schema, predicates: Sequence[Scalar], exprs: Sequence[Scalar], output: Schema, context: Context
+) -> Words | None:
+    """The formula from rows that meet the predicates to rows of the expressions, in the layout of ``output``; None if
+    there is none. It fails for NULL in a column that has none."""
+    try:
+        steps = Steps(schema, context)
+        keep = _kept(steps, predicates)
+        words, nulls = _row(steps, exprs, output, keep)
+        return steps.formula.made(keep, words, nulls)
+    except Beyond:
+        return None
 
 
 def _row(

@@ -25,6 +25,7 @@ from planner.logical.traversal import has_subquery
 from planner.peek.keyed import Keyed, keyed
 from planner.physical.key_checks import KeyName
 from planner.physical.nodes import Plan
+from planner.physical.one_row_formula import RowFormula, one_row_formula
 from planner.physical.row_programs import MapFilter, Stage
 from sql.bind.constraints import domain_columns
 from sql.bind.generation import generated_columns
@@ -60,7 +61,9 @@ class OneRow(Protocol):
         ...
 
 
-def one_row(statement: DataChange, plan: Plan | None, catalog: Catalog, keys: KeyIndex) -> OneRow | None:
+def one_row(
+    statement: DataChange, plan: Plan | None, catalog: Catalog, keys: KeyIndex, context: Context
+) -> OneRow | None:
     """The form that stands for a statement as long as the catalog is this one; None: there is none."""
     table, links = statement.table, keys.links(catalog)
     fires = table.id in links.triggers
@@ -72,7 +75,7 @@ def one_row(statement: DataChange, plan: Plan | None, catalog: Catalog, keys: Ke
         case Insert():
             return _insert(statement)
         case Update() | Delete() if plan is not None and not links.touch(table.id):
-            return _keyed_change(statement, plan, keys.rules(table))
+            return _keyed_change(statement, plan, keys.rules(table), context)
         case _:
             return None
 
@@ -92,7 +95,7 @@ def _insert(statement: Insert) -> OneRow | None:
     return RowInsert(table, table.row_schema, given, computed, tuple(i for i, g in enumerate(given) if g is None))
 
 
-def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules) -> OneRow | None:
+def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules, context: Context) -> OneRow | None:
     table, found = statement.table, keyed(plan)
     layers = isinstance(statement, Update) and statement.layers
     others = statement.branches or layers or statement.returning is not None
@@ -109,7 +112,7 @@ def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules) -> OneRo
         return None
     if isinstance(statement, Delete):
         return _delete(statement, plan, found, found.keys)
-    return _update(statement, found, found.keys, rules, primary.key_check.key)
+    return _update(statement, found, found.keys, rules, primary.key_check.key, context)
 
 
 def _delete(statement: Delete, plan: Plan, found: Keyed, key: Literal | Parameter) -> OneRow | None:
@@ -126,7 +129,9 @@ def _delete(statement: Delete, plan: Plan, found: Keyed, key: Literal | Paramete
     return RowDelete(table, schema, key, found.gather, tests)
 
 
-def _update(statement: Update, found: Keyed, key: Literal | Parameter, rules: Rules, name: KeyName) -> OneRow | None:
+def _update(
+    statement: Update, found: Keyed, key: Literal | Parameter, rules: Rules, name: KeyName, context: Context
+) -> OneRow | None:
     table, program = statement.table, found.program
     schema, width = table.schema, len(table.columns)
     if not isinstance(program, MapFilter) or program.exprs is None or program.schema != schema:
@@ -140,7 +145,8 @@ def _update(statement: Update, found: Keyed, key: Literal | Parameter, rules: Ru
     copied = tuple((i, e.index) for i in changed if isinstance(e := new[i], Column))
     places = tuple(i for i in changed if not isinstance(new[i], Column))
     computed = Stage.of(tuple(new[i] for i in places))
-    return RowUpdate(table, schema, key, found.gather, program.tests, name, computed, places, copied)
+    formula = one_row_formula(schema, program.predicates, new, context)
+    return RowUpdate(table, schema, key, found.gather, program.tests, name, formula, computed, places, copied)
 
 
 def _in_order(exprs: tuple[Scalar, ...], width: int) -> bool:
@@ -181,7 +187,7 @@ class RowInsert:
 class RowUpdate:
     """``key``: the primary key's value; ``restore``: from an arranged row to one of the table; ``tests``: what the row
     must meet besides; ``name``: of the primary key, which stays as it is, as do all unique keys. New values are
-    ``computed`` for the columns at ``places``, or ``copied`` (to, from)."""
+    ``computed`` for the columns at ``places``, or ``copied`` (to, from), unless the ``formula`` gives the whole row."""
 
     table: Relation
     schema: Schema
@@ -189,6 +195,7 @@ class RowUpdate:
     restore: Gather
     tests: tuple[Stage, ...]
     name: KeyName
+    formula: RowFormula | None
     computed: Stage
     places: tuple[int, ...]
     copied: tuple[tuple[int, int], ...]
@@ -199,13 +206,13 @@ class RowUpdate:
         if found is None:
             return None
         word, old = found
-        holds = bool(old) and _holds(self.tests, old, self.schema, context)
+        new = None if self.formula is None or not old else self.formula.run(old, context)
+        holds = bool(old) and (bool(new) if new is not None else _holds(self.tests, old, self.schema, context))
         if not holds:
             return None if holds is None else 0
-        if writer.locks_in(table):
-            writer.use(table)
-            writer.lock(table, [(table.id, self.name, _WORD.pack(word))], Strength.NO_KEY_UPDATE)
-        new = self._new(old, context)
+        writer.lock_row(table, (table.id, self.name, _WORD.pack(word)), Strength.NO_KEY_UPDATE)
+        if new is None:
+            new = self._new(old, context)
         if new is None:
             return None
         writer.add(table.id, np.array([old, new], np.int64), _BOTH)

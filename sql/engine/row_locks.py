@@ -149,6 +149,16 @@ class RowLocks:
             for target in wanted:
                 self._keep(owner, target, strength)
 
+    def take_row(self, owner: LockOwner, target: Target, strength: Strength, name: str, *, keep: bool) -> None:
+        """``take`` of one row whose table's definition is to stay as it is."""
+        table = target[0]
+        if self.wanted or self.others(owner, table):
+            self.take(owner, (use(table),), Strength.KEY_SHARE, name, keep=keep)
+            self.take(owner, (target,), strength, name, keep=keep)
+        elif keep:
+            self._keep(owner, use(table), Strength.KEY_SHARE)
+            self._keep(owner, target, strength)
+
     def take_whole(self, owner: LockOwner, table: int, name: str, *, keep: bool) -> None:
         """The same for a whole table."""
         if self.others(owner, table):

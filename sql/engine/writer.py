@@ -174,6 +174,10 @@ class Writer:
         """Lock rows of a table. Raises BlockedError."""
         self.engine.row_locks.take(self.owner_of_locks, targets, strength, table.name, keep=self.is_open)
 
+    def lock_row(self, table: Relation, target: Target, strength: Strength) -> None:
+        """Lock one row of a table, whose definition stays as it is. Raises BlockedError."""
+        self.engine.row_locks.take_row(self.owner_of_locks, target, strength, table.name, keep=self.is_open)
+
     def use(self, table: Relation) -> None:
         """Keep a table's definition as it is while its rows are changed. Raises BlockedError."""
         if self.locks_in(table):

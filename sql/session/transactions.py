@@ -33,7 +33,7 @@ async def run_transaction_control(session: SessionState, statement: Statement) -
         case Begin():
             return begin(session, statement)
         case Commit() | Rollback():
-            return await _end_explicit(session, statement)
+            return await end_explicit(session, statement)
         case PrepareTransaction():
             return await _refuse_prepared(session)
         case Savepoint():
@@ -54,7 +54,8 @@ def begin(session: SessionState, statement: Begin) -> CommandResult:
     return CommandResult(statement.tag)
 
 
-async def _end_explicit(session: SessionState, statement: Commit | Rollback) -> CommandResult:
+async def end_explicit(session: SessionState, statement: Commit | Rollback) -> CommandResult:
+    """Run COMMIT or ROLLBACK."""
     transaction, name = session.transaction, type(statement).__name__.upper()
     if transaction is None or not transaction.is_block:
         if statement.chain:
@@ -79,7 +80,7 @@ async def _end_explicit(session: SessionState, statement: Commit | Rollback) -> 
 async def _refuse_prepared(session: SessionState) -> CommandResult:
     """End the transaction. Raises 55000, unless it has failed before."""
     refused = session.transaction is not None and session.transaction.is_block and not session.failed
-    ended = await _end_explicit(session, Rollback())
+    ended = await end_explicit(session, Rollback())
     if refused:
         hint = "Set max_prepared_transactions to a nonzero value."
         raise SqlError("55000", "prepared transactions are disabled", hint=hint)

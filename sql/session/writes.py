@@ -185,7 +185,7 @@ class Writes:
         if not prepared.bound.parameters or (prepared.plan is None and not isinstance(statement, Insert)):
             return None
         if prepared.form is None or prepared.form[0] is not catalog:
-            prepared.form = catalog, one_row(statement, prepared.plan, catalog, changer.keys)
+            prepared.form = catalog, one_row(statement, prepared.plan, catalog, changer.keys, changer.context)
         form = prepared.form[1]
         done = None if form is None else form.run(changer)
         if done is not None and prepared.plan is not None:

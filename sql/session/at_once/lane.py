@@ -1,7 +1,7 @@
 """Prepared statements that are answered in one go, where their bytes arrive: no task, no messages.
 
-They are those that short transactions consist of: BEGIN, reads by key, changes of one row. What a statement's answer
-depends on besides its parameters is looked up once, and again when any of that has changed.
+They are those that short transactions consist of: BEGIN, reads by key, changes of one row, COMMIT. What a statement's
+answer depends on besides its parameters is looked up once, and again when any of that has changed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sql.engine.clock import timestamp_now
 from sql.pgwire.run_request import Begun, RunRequest
 from sql.session.at_once.beginning import Beginning
 from sql.session.at_once.changing import row_change
+from sql.session.at_once.ending import Ending
 from sql.session.at_once.form import Form
 from sql.session.at_once.reading import point_read
 from sql.session.portal import NamedStatement
@@ -23,7 +24,7 @@ from sql.session.reads import Reads
 from sql.session.state import SessionState
 from sql.session.writes import Writes
 from sql.statements.queries import Query
-from sql.statements.statements import Begin, Delete, Insert, Update
+from sql.statements.statements import Begin, Commit, Delete, Insert, Rollback, Update
 
 _KNOWN: Final = 256
 """How many statements a session remembers."""
@@ -97,6 +98,8 @@ class AtOnce:
         match prepared.bound.statement:
             case Begin() as statement:
                 return Beginning(self._state, statement)
+            case Commit() | Rollback() as statement:
+                return Ending(self._state, statement)
             case Query() if self._state.settings.get("client_encoding") == "UTF8":
                 return point_read(self._state, self._reads, prepared, request)
             case Insert() | Update() | Delete() if self._state.settings.get("client_encoding") == "UTF8":

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 import sql.coordination.thread
+from planner.expr.context import Context
+from sql.dml.one_row import RowUpdate, _holds
 from sql.pgwire import messages_frontend as front
 from tests.support.sessions import Server
 from tests.support.wires import Wire, bind
@@ -243,3 +245,44 @@ def test_a_portal_of_before_is_gone(pair: Pair) -> None:
     assert wire.at_once(bind("ut", b"1", b"x", b"1")) is not None
     assert b"34000" in wire.all_ways(front.Execute("", 0).encode() + front.Sync().encode())
     wire.run("ROLLBACK")
+
+
+@pytest.mark.parametrize("name", ["ut", "ut3", "same", "case"])
+def test_a_formula_gives_what_the_evaluator_gives(pair: Pair, name: str) -> None:
+    """On rows of extreme words, with every pattern of NULLs. What the formula does not cover it leaves."""
+    wire = pair.quick
+    wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1)")
+    if name not in STATEMENTS:
+        wire.parse(name, {"same": "UPDATE t SET b = $1, o = b > 5, n = NULL WHERE k = $2 AND (b <> $1 OR s = $3)",
+                          "case": "UPDATE t SET b = CASE WHEN o THEN -b WHEN b % 2 = 0 THEN $1 ELSE coalesce(b, $1) END"
+                                  " WHERE k = $2"}[name])  # fmt: skip
+    kinds = STATEMENTS[name][1] if name in STATEMENTS else {"same": "bks", "case": "bk"}[name]
+    for _ in range(2):
+        wire.run("BEGIN")
+        wire.all_ways(bind(name, *(b"1" if kind != "s" else b"a" for kind in kinds)))
+        wire.run("ROLLBACK")
+    prepared = wire.client.session.state.statements[name].prepared
+    assert prepared is not None
+    assert prepared.form is not None
+    form = prepared.form[1]
+    assert isinstance(form, RowUpdate)
+    assert form.formula is not None
+    rng, dictionary = random.Random(name), wire.client.session.state.coordinator.engine.dictionary
+    words = (0, 1, -1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 7, 100)
+    texts = [dictionary.intern_one(text) for text in (b"", b"a", b"b", "ü".encode())]
+    covered = 0
+    for _ in range(3000):
+        nulls = rng.randrange(64) & ~0b11
+        row = [*rng.choices(words, k=2), rng.choice(texts), 2 * rng.randrange(1000), texts[0], rng.randrange(2)]
+        row = [0 if nulls >> i & 1 else word for i, word in enumerate(row)] + [nulls]
+        given = tuple(rng.choice((None, 0, 1, -1, 2**63 - 1, -(2**63))) if kind != "s" else rng.choice((None, "", "a"))
+                      for kind in kinds)  # fmt: skip
+        context = Context(dictionary, given)
+        found = form.formula.run(row, context)
+        if found is None:
+            continue
+        covered += 1
+        holds = _holds(form.tests, row, form.schema, context)
+        assert bool(found) == holds
+        assert not found or found == form._new(row, context)
+    assert covered > 300
