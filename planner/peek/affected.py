@@ -23,6 +23,18 @@ Sought = dict[NodeId, frozenset[bytes] | None]
 
 
 @dataclass(frozen=True, slots=True)
+class AskedKey:
+    """A read of the row of a relation with a key of one word. ``place``: of the key's column."""
+
+    place: int
+    word: int
+
+    def may_read(self, relation: int, rows: Words) -> bool:
+        """As of ``Asked``."""
+        return bool((rows[:, self.place] == self.word).any())
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A query that has run. ``context`` makes one with its parameters; ``sought``: what is known of its keys, which
     stay the same."""

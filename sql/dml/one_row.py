@@ -15,13 +15,14 @@ import numpy as np
 
 from ivm.graph import Gather
 from ivm.rows import Vector
-from ivm.words import Schema, row_width
+from ivm.words import Schema, Storage, row_width
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.scalar import Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Values
 from planner.logical.traversal import has_subquery
+from planner.peek.affected import AskedKey
 from planner.peek.keyed import Keyed, keyed
 from planner.physical.key_checks import KeyName
 from planner.physical.nodes import Plan
@@ -34,6 +35,7 @@ from sql.dml.fast_insert import plain_cell
 from sql.dml.key_index import LATEST, KeyIndex, Rules
 from sql.dml.row_changes import RowChanger
 from sql.engine.engine import Engine
+from sql.engine.read_set import Reading
 from sql.engine.row_locks import Strength
 from sql.engine.writer import Writer
 from sql.statements.statements import DataChange, Delete, Insert, Update
@@ -58,6 +60,10 @@ class OneRow(Protocol):
 
         Raises BlockedError, and the errors of constraints.
         """
+        ...
+
+    def reading(self, context: Context) -> Reading | None:
+        """What it has read; None: what its plan reads."""
         ...
 
 
@@ -182,6 +188,9 @@ class RowInsert:
         changer.insert_plain(self.table, np.array([row], np.int64))
         return 1
 
+    def reading(self, context: Context) -> Reading | None:
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class RowUpdate:
@@ -217,6 +226,9 @@ class RowUpdate:
             return None
         writer.add(table.id, np.array([old, new], np.int64), _BOTH)
         return 1
+
+    def reading(self, context: Context) -> Reading | None:
+        return _reading(self.table, self.key, context)
 
     def _new(self, old: Row, context: Context) -> Row | None:
         """The new row; None if the general way must report an error."""
@@ -254,6 +266,9 @@ class RowDelete:
         rows = np.array([old], np.int64)
         changer.apply(table, rows, rows[:0])
         return 1
+
+    def reading(self, context: Context) -> Reading | None:
+        return _reading(self.table, self.key, context)
 
 
 def find_row(writer: Writer, table: Relation, word: int, restore: Gather, *, shown: bool) -> Row | None:
@@ -312,6 +327,14 @@ def _find(
     word = encode_one(key.type, datum, context.dictionary)
     row = find_row(writer, table, word, restore, shown=writer.checks_reads)
     return None if row is None else (word, row)
+
+
+def _reading(table: Relation, key: Literal | Parameter, context: Context) -> Reading | None:
+    datum = _datum(key, context)
+    if datum is None or key.type.storage is not Storage.DIRECT:
+        return None
+    asked = AskedKey(table.primary_key[0], encode_one(key.type, datum, context.dictionary))
+    return Reading(frozenset((table.id,)), asked)
 
 
 def _datum(cell: Literal | Parameter, context: Context) -> object:

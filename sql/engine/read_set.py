@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ivm.rows import Words
-from planner.peek.affected import Asked
+from planner.peek.affected import Asked, AskedKey
 from storage.stored import History
 
 GROUPS: Final = 4096
@@ -29,7 +29,7 @@ class Reading:
     """A statement over ``relations``; if what it ``asked`` is not known, all of them has been read."""
 
     relations: frozenset[int]
-    asked: Asked | None = None
+    asked: Asked | AskedKey | None = None
 
     def meets(self, relation: int, rows: Words | None) -> bool:
         """Whether it may have read one of these rows, or (None) any rows, of a relation."""

@@ -186,10 +186,14 @@ class Writes:
             return None
         if prepared.form is None or prepared.form[0] is not catalog:
             prepared.form = catalog, one_row(statement, prepared.plan, catalog, changer.keys, changer.context)
-        form = prepared.form[1]
+        form, transaction = prepared.form[1], self._session.running
         done = None if form is None else form.run(changer)
-        if done is not None and prepared.plan is not None:
-            self._reads.note(prepared.plan, prepared.inputs, changer.context)
+        if form is not None and done is not None and prepared.plan is not None and transaction.checks_reads:
+            reading = form.reading(changer.context)
+            if reading is None:
+                self._reads.note(prepared.plan, prepared.inputs, changer.context)
+            else:
+                transaction.note_reading(reading)
         return done
 
     def source(

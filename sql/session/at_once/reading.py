@@ -12,12 +12,14 @@ from ivm.graph import Gather
 from ivm.words import Kind, SqlType, Storage
 from planner import gathers
 from planner.expr.scalar import Parameter
+from planner.peek.affected import AskedKey
 from planner.peek.keyed import Keyed, keyed
 from planner.physical.layouts import StoredKey, table_layout
 from sql.catalog.catalog import Relation, RelationKind
 from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Transaction
 from sql.dml.one_row import find_row
+from sql.engine.read_set import Reading
 from sql.engine.snapshot import Published
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages_backend import BIND_COMPLETE, PORTAL_SUSPENDED, READY, CommandComplete
@@ -109,7 +111,12 @@ class PointRead:
         """What else the way of all queries does in a transaction."""
         self.state.portals.pop("", None)
         transaction.queried = True
-        if transaction.checks_reads:
+        if not transaction.checks_reads:
+            return
+        if self.table is not None and self.type.storage is Storage.DIRECT:
+            asked = AskedKey(self.table.primary_key[0], self._word(request, value))
+            transaction.note_reading(Reading(self.prepared.inputs, asked))
+        else:
             datum = decode_parameter(self.type, request.form(0), value, DEFAULT_STYLE)
             assert self.prepared.plan is not None
             self.reads.note_key(self.prepared.plan, self.prepared.inputs, Request((datum,)))
