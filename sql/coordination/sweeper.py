@@ -23,8 +23,8 @@ LEAST_BYTES: Final = 1 << 26
 LOOK_SECONDS: Final = 2.0
 AGAIN_SECONDS: Final = 0.02
 QUIET_BYTES: Final = 1 << 23
-"""A sweep is due, too, when so many bytes of values were added since the last one began and no more are added: what was
-stopped has left them behind."""
+"""A sweep is due, too, when so many bytes of values, and an eighth of those in use, were added since the last one began
+and no more are added: what was stopped has left them behind."""
 RELEASE_SECONDS: Final = 0.5
 """How long VACUUM waits for readers that hold dead values. The sweep is finished in the background afterwards."""
 
@@ -159,7 +159,8 @@ class Sweeper:
     def _left_behind(self) -> bool:
         """Whether many values have been added, but none since the last look."""
         looked, self._looked = self._looked, self._arena.filled
-        return self._pending is None and looked == self._looked > self._kept + QUIET_BYTES
+        least = self._kept + max(QUIET_BYTES, self._kept >> 3)  # a sweep costs what is kept
+        return self._pending is None and looked == self._looked > least
 
     async def _beside(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
