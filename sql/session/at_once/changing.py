@@ -83,6 +83,7 @@ class RowChange:
         return head + self.done[job.future.result()] + READY["I"]
 
     async def _durable(self, job: Job[int]) -> CommandResult:
+        self.state.interrupts.forget()
         with self.state.interrupts.interruptible():
             changed = await self.state.coordinator.jobs.wait(job)
         return CommandResult(self.tags[changed])
