@@ -203,7 +203,7 @@ class Statements:
             if key not in self._known:
                 self._characters += len(prepared.text)
             self._known[key] = prepared
-            while len(self._known) > CACHED or self._characters > CACHED_CHARACTERS:
+            while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
                 self._characters -= len(self._known.popitem(last=False)[1].text)
 
 

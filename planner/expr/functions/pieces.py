@@ -91,23 +91,30 @@ def found(value: AnyStr, wanted: AnyStr, start: int = 0) -> int:
     return -1
 
 
-def replaced(value: str, old: str, new: str) -> Iterator[str]:
-    """The parts of ``value.replace(old, new)``; ``old`` is not empty.
+def between(value: str, wanted: str, size: int = PIECE) -> Iterator[str]:
+    """The text in parts of some ``size`` that ``value.count(wanted)`` and ``value.replace(wanted, …)`` may take one by
+    one; ``wanted`` is not empty.
 
     A match that a part's end may cut is left to the next part: no match begins in what follows a part's last match but
-    in its last ``len(old) - 1`` characters.
+    in its last ``len(wanted) - 1`` characters.
     """
-    at, size = 0, PIECE + len(old)
+    at, size = 0, size + len(wanted)
     while at < len(value):
         poll()
         piece = value[at : at + size]
         at += size
-        if len(old) > 1 and at < len(value):
-            rest = piece.split(old)[-1]
-            kept = min(len(rest), len(old) - 1)
+        if len(wanted) > 1 and at < len(value):
+            rest = piece.split(wanted)[-1]
+            kept = min(len(rest), len(wanted) - 1)
             at -= kept
             piece = piece[: len(piece) - kept]
-        yield piece.replace(old, new)
+        yield piece
+
+
+def replaced(value: str, old: str, new: str) -> Iterator[str]:
+    """The parts of ``value.replace(old, new)``; ``old`` is not empty. None of them grows large."""
+    size = max(PIECE * len(old) // max(len(old), len(new)), 1)
+    return (piece.replace(old, new) for piece in between(value, old, size))
 
 
 def backwards(value: str) -> str:

@@ -13,6 +13,7 @@ from ivm.stops import polled
 from ivm.words import BOOL, BYTEA, INT4, INT8, TEXT, Kind, SqlType
 from planner.expr.functions.pieces import (
     backwards,
+    between,
     changed,
     found,
     is_long,
@@ -196,7 +197,8 @@ def replace(value: str, old: str, new: str) -> str:
     if not old:
         return value
     if len(new) > len(old):
-        joined(sum(map(len, replaced(value, old, new))))
+        count = sum(piece.count(old) for piece in between(value, old))
+        joined(len(value) + count * (len(new) - len(old)))
     return text_of(replaced(value, old, new)) if is_long(value) else value.replace(old, new)
 
 
