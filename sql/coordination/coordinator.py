@@ -98,6 +98,7 @@ class Coordinator:
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
         self.followers = Followers(engine, lambda: self.jobs.pending > 0)
+        self.jobs.telling = lambda: self.followers.telling
         self.spark = SharedSpark(engine, spark)
         self.hydrators = Hydrators(self.jobs)
         self.refills = Refills(self.jobs, self.hydrators, self.readers)

@@ -121,6 +121,11 @@ class Followers:
     def __len__(self) -> int:
         return len(self._followers)
 
+    @property
+    def telling(self) -> bool:
+        """Whether some have not been told yet of what has been published."""
+        return self._round is not None
+
     def add(self, follower: Follower) -> None:
         """Tell a follower of all groups after the published one. On the thread that owns the engine."""
         self._followers[follower] = _Told(self._engine.published)

@@ -51,6 +51,10 @@ class Jobs:
         self._latest = -1
         self._number = 0
         self._numbering = threading.Lock()
+        self.telling: Callable[[], bool] = lambda: False
+        """Whether the event loop is telling subscribers of changes."""
+        self._latest_at = 0.0
+        """When the latest session has run its last statement so far."""
         self._alone_from = 0.0
         self._wished: set[Wish] = set()
         self._thread.start()
@@ -124,17 +128,18 @@ class Jobs:
 
     @property
     def alone(self) -> bool:
-        """``idle``, and only one session has run statements lately.
-
-        No other commit could then join this one's group, and nobody waits while the event loop runs it.
+        """``idle``, and only one session has run statements lately: no other commit could then join this one's group,
+        and nobody waits while the event loop runs it. Or the event loop tells subscribers of changes, and the engine
+        thread would have to share the interpreter with that.
         """
-        return self._thread.idle and monotonic() > self._alone_from
+        return self._thread.idle and (monotonic() > self._alone_from or self.telling())
 
     def record_statement(self, backend: int, text: str) -> None:
         """Record that a session, given by its backend id, runs a statement."""
         RUNNING_STATEMENT.set(text[:SHOWN_CHARACTERS])
         if backend != self._latest:
-            self._latest, self._alone_from = backend, monotonic() + ALONE_SECONDS
+            self._latest, self._alone_from = backend, self._latest_at + ALONE_SECONDS
+        self._latest_at = monotonic()
 
     def begin(self, result: T, keep: bool = False) -> Job[T]:
         """End the group of a commit that the event loop itself made while the engine thread was ``idle``. The job is
