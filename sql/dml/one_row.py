@@ -78,8 +78,8 @@ def one_row(
     if generated_columns(table) or domain_columns(table) or table.empties:
         return None
     match statement:
-        case Insert():
-            return _insert(statement)
+        case Insert() if table.id not in links.outgoing and not keys.rules(table).exclusions:
+            return _insert(statement)  # what may take a step would draw numbers of sequences again
         case Update() | Delete() if plan is not None and not links.touch(table.id):
             return _keyed_change(statement, plan, keys.rules(table), context)
         case _:

@@ -122,7 +122,8 @@ class RowLocks:
 
     def holders(self, owner: LockOwner, target: Target, strength: Strength) -> list[LockOwner]:
         """The other transactions whose locks on the target conflict. May be called on any thread."""
-        return [o for o, s in self._held.get(target, {}).items() if o is not owner and s.conflicts(strength)]
+        held = list(self._held.get(target, {}).items())  # in one go: another thread may change it
+        return [o for o, s in held if o is not owner and s.conflicts(strength)]
 
     def is_free(self, owner: LockOwner, target: Target, strength: Strength) -> bool:
         """Whether a row could be locked."""

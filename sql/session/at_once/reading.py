@@ -115,7 +115,7 @@ class PointRead:
             return
         if self.table is not None and self.type.storage is Storage.DIRECT:
             asked = AskedKey(self.table.primary_key[0], self._word(request, value))
-            transaction.note_reading(Reading(self.prepared.inputs, asked))
+            transaction.note_reading(Reading(frozenset((self.relation,)), asked))
         else:
             datum = decode_parameter(self.type, request.form(0), value, DEFAULT_STYLE)
             assert self.prepared.plan is not None

@@ -237,6 +237,20 @@ def test_modes_and_rights_are_asked(pair: Pair) -> None:
     wire.run("ROLLBACK; RESET ROLE; DROP OWNED BY writer; DROP ROLE writer; DELETE FROM t")
 
 
+def test_a_row_that_needs_a_step_draws_one_number(pair: Pair) -> None:
+    wire = pair.quick
+    wire.run("CREATE TABLE owner (k int PRIMARY KEY); INSERT INTO owner VALUES (1)")
+    wire.run("CREATE TABLE owned (id serial PRIMARY KEY, k int REFERENCES owner)")
+    wire.parse("owned", "INSERT INTO owned (k) VALUES ($1)")
+    for block in (True, False):
+        wire.run("BEGIN" if block else "SELECT 1")
+        for _ in range(3):
+            assert b"INSERT 0 1" in wire.whole(bind("owned", b"1"))
+        wire.run("COMMIT" if block else "SELECT 1")
+    assert wire.client.rows("SELECT id FROM owned ORDER BY id") == [(str(i),) for i in range(1, 7)]
+    wire.run("DROP TABLE owned, owner")
+
+
 def test_a_portal_of_before_is_gone(pair: Pair) -> None:
     wire = pair.quick
     wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1); BEGIN")
