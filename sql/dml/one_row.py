@@ -79,7 +79,7 @@ def one_row(
         return None
     match statement:
         case Insert() if table.id not in links.outgoing and not keys.rules(table).exclusions:
-            return _insert(statement)  # what may take a step would draw numbers of sequences again
+            return _insert(statement)  # others may need a step when the row has been added already
         case Update() | Delete() if plan is not None and not links.touch(table.id):
             return _keyed_change(statement, plan, keys.rules(table), context)
         case _:
