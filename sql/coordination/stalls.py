@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
@@ -158,28 +159,48 @@ def _shown(statement: str | None) -> str | None:
     return statement if statement is None or secret is None else f"{statement[: secret.end()]} …"
 
 
+def _is_own(frame: FrameType) -> bool:
+    """Whether it runs the server's own code."""
+    path = frame.f_code.co_filename
+    return path.startswith(_ROOT) and "site-packages" not in path
+
+
+def _values(frame: FrameType, names: tuple[str, ...]) -> list[object]:
+    """Those of a frame's local variables of these names; None for one that it does not have.
+
+    Before Python 3.13 the frame keeps a snapshot of its variables from then on. A connection's coroutine never ends, so
+    that a long statement would stay for good: the snapshot is emptied.
+    """
+    if not _is_own(frame):
+        return []
+    variables = frame.f_locals
+    found = [variables.get(name) for name in names]
+    if isinstance(variables, dict) and frame.f_code.co_flags & CO_OPTIMIZED:
+        variables.clear()
+    return found
+
+
 def _named(frame: FrameType, names: tuple[str, ...], kind: type[T]) -> T | None:
     """The value of a local variable of one of these names, if it is of this type."""
-    if not frame.f_code.co_filename.startswith(_ROOT):
-        return None
-    return next((v for n in names if isinstance(v := frame.f_locals.get(n), kind)), None)
+    return next((v for v in _values(frame, names) if isinstance(v, kind)), None)
 
 
 def _place(frame: FrameType, within: tuple[str, ...] = ("",)) -> str | None:
     """The place of a frame of the server's own code: file, line and function."""
-    path = frame.f_code.co_filename
-    if not path.startswith(_ROOT) or "site-packages" in path:
-        return None
-    name = path[len(_ROOT) + 1 :]
-    return f"{name}:{frame.f_lineno} {frame.f_code.co_name}" if name.startswith(within) else None
+    name = frame.f_code.co_filename[len(_ROOT) + 1 :]
+    return f"{name}:{frame.f_lineno} {frame.f_code.co_name}" if _is_own(frame) and name.startswith(within) else None
 
 
 def _statement(frames: list[FrameType]) -> str | None:
     """The text of the statement that a stack of the event loop's thread runs."""
     for frame in frames:
-        for name, part in (("prepared", "text"), ("text", None), ("_session", "statement"), ("self", "statement")):
-            value = frame.f_locals.get(name) if frame.f_code.co_filename.startswith(_ROOT) else None
-            text = value if part is None else getattr(value, part, None)
-            if isinstance(text, str) and text and (part is not None or "sql/" in frame.f_code.co_filename):
-                return text
+        prepared, text, session, owner = _values(frame, ("prepared", "text", "_session", "self")) or (None,) * 4
+        for value in (
+            getattr(prepared, "text", None),
+            text if "sql/" in frame.f_code.co_filename else None,
+            getattr(session, "statement", None),
+            getattr(owner, "statement", None),
+        ):
+            if isinstance(value, str) and value:
+                return value
     return None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 
+from sql.coordination.stalls import _named, _statement
 from sql.session.session import Session
 from tests.support.sessions import Client, Server
 
@@ -81,3 +84,28 @@ def test_work_on_the_event_loop_is_named(server: Server, monkeypatch: pytest.Mon
         patch.setattr(Session, "_run", slow)
         client.run("SELECT 41 + 1")
     _stall(client, "listener", "SELECT 41 + 1", place="% slow")
+
+
+class Large:
+    """What a long statement holds. ``text``: as a prepared statement has it."""
+
+    text = "SELECT 1"
+
+
+def test_looking_at_a_stack_keeps_nothing() -> None:
+    """A connection's coroutine lasts as long as the connection."""
+
+    def lasting() -> Iterator[weakref.ref[Large]]:
+        prepared = Large()
+        gone = weakref.ref(prepared)
+        yield gone
+        del prepared
+        yield gone
+
+    running = lasting()
+    gone = next(running)
+    frame: FrameType = running.gi_frame  # type: ignore[attr-defined]
+    assert _statement([frame]) == "SELECT 1"
+    assert isinstance(_named(frame, ("prepared",), Large), Large)
+    next(running)
+    assert gone() is None
