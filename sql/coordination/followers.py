@@ -113,6 +113,7 @@ class Followers:
         self._loop = asyncio.get_running_loop()
         self._followers: dict[Follower, _Told] = {}
         self._groups: deque[tuple[Delta, Published]] = deque()
+        """Published, and not told of yet. The publishing thread adds to it."""
         self._round: _Round | None = None
         self._forms: dict[Hashable, int] = {}
         self._numbers = count()
@@ -124,7 +125,7 @@ class Followers:
     @property
     def telling(self) -> bool:
         """Whether some have not been told yet of what has been published."""
-        return self._round is not None
+        return self._round is not None or len(self._groups) > 0
 
     def add(self, follower: Follower) -> None:
         """Tell a follower of all groups after the published one. On the thread that owns the engine."""
@@ -151,10 +152,10 @@ class Followers:
 
     def _published(self, delta: Delta, published: Published) -> None:
         if self._followers:
-            self._loop.call_soon_threadsafe(self._arrived, delta, published)
+            self._groups.append((delta, published))
+            self._loop.call_soon_threadsafe(self._arrived)
 
-    def _arrived(self, delta: Delta, published: Published) -> None:
-        self._groups.append((delta, published))
+    def _arrived(self) -> None:
         if self._round is None:
             self._go_on()
 
@@ -169,8 +170,8 @@ class Followers:
         until = perf_counter() + SLICE_SECONDS
         while self._round is not None or self._groups:
             if self._round is None:
-                self._round = _Round(list(self._groups), iter(tuple(self._followers)))
-                self._groups.clear()
+                groups = [self._groups.popleft() for _ in range(len(self._groups))]
+                self._round = _Round(groups, iter(tuple(self._followers)))
             for follower in self._round.left:
                 try:
                     self._tell(follower, self._round)
@@ -178,7 +179,7 @@ class Followers:
                     log.exception("a follower of changes failed")
                 if perf_counter() > until:
                     self._left_off = perf_counter()
-                    self._loop.call_soon(self._resume)
+                    self._loop.call_later(0, self._resume)  # behind what has come meanwhile, as call_soon is not
                     return
             self._round = None
 

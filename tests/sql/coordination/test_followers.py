@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import time
 from collections import Counter
 from functools import partial
@@ -282,5 +283,62 @@ def test_other_clients_have_their_turn_in_a_round(monkeypatch: pytest.MonkeyPatc
             await asyncio.sleep(0)
             turns += 1
         assert turns >= 20
+
+    asyncio.run(run())
+
+
+def test_what_has_come_meanwhile_is_read_before_the_next_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followers, "SLICE_SECONDS", 0.0)  # each slice tells one follower
+
+    async def run() -> None:
+        engine = type("Engine", (), {"listeners": [], "published": _change(0)[1]})()
+        told = Followers(cast("Any", engine))
+        ours, theirs = socket.socketpair()
+        calls: list[int] = []
+        read: list[int] = []
+
+        def follow(number: int, delta: Delta, before: Any, published: Any) -> None:
+            calls.append(number)
+            if len(calls) % 10 == 5:
+                theirs.send(b"x")
+
+        def readable() -> None:
+            ours.recv(1)
+            read.append(len(calls))
+
+        asyncio.get_running_loop().add_reader(ours, readable)
+        for number in range(100):
+            told.add(partial(follow, number))
+        engine.listeners[0](*_change(1))
+        while told.telling:
+            await asyncio.sleep(0)
+        assert read == list(range(5, 100, 10))
+        asyncio.get_running_loop().remove_reader(ours)
+        ours.close()
+        theirs.close()
+
+    asyncio.run(run())
+
+
+def test_followers_are_to_be_told_from_the_moment_of_publication_on() -> None:
+    """The next commit, which may come first, knows that the event loop will be busy."""
+
+    async def run() -> None:
+        engine = type("Engine", (), {"listeners": [], "published": _change(0)[1]})()
+        told = Followers(cast("Any", engine))
+        calls: list[int] = []
+
+        def follow(delta: Delta, before: Any, published: Any) -> None:
+            calls.append(published.ordinal)
+
+        told.add(follow)
+        assert not told.telling
+        publish = engine.listeners[0]
+        await asyncio.to_thread(lambda: [publish(*_change(epoch)) for epoch in range(1, 500)])
+        publish(*_change(500))
+        assert told.telling
+        await asyncio.sleep(0.01)
+        assert not told.telling
+        assert calls[-1] == 500
 
     asyncio.run(run())
