@@ -48,9 +48,10 @@ T = TypeVar("T")
 READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """Python's thread switch interval while the engine waits for the interpreter: part of a commit's p99."""
-COLLECT: Final = (10_000, 20, 20)
-"""Thresholds of garbage collection (objects, then collections). With Python's defaults, collections take half of the
-time of parsing and binding a long list of VALUES."""
+COLLECT: Final = (1_000, 10, 400)
+"""Thresholds of garbage collection (objects, then collections). A collection of young objects is a tenth of a
+millisecond, of those that have survived a few. With Python's defaults, those of all objects take half of the time of
+parsing and binding a long list of VALUES."""
 DEFAULT_MEMORY: Final = 1 << 30
 _NUMBERS = itertools.count()
 

@@ -1,0 +1,31 @@
+"""Garbage collection stops everybody: it looks at few objects at a time."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from tests.support.sessions import Server
+
+MANY = 300_000
+
+
+def test_a_collection_looks_at_few_objects(server: Server) -> None:
+    """While many objects are made that stay."""
+    server.client().run("SELECT 1")
+    looked_at = [0, 0, 0]
+
+    def begins(phase: str, info: dict[str, Any]) -> None:
+        which = info["generation"]
+        if phase == "start" and which < 2:
+            seen = sum(len(gc.get_objects(generation)) for generation in range(which + 1))
+            looked_at[which] = max(looked_at[which], seen)
+
+    gc.callbacks.append(begins)
+    try:
+        kept = [[number] for number in range(MANY)]
+    finally:
+        gc.callbacks.remove(begins)
+    assert len(kept) == MANY
+    assert 0 < looked_at[0] < 2_000
+    assert 0 < looked_at[1] < 20_000
