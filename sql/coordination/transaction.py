@@ -79,10 +79,6 @@ class Transaction:
     _own: Published | None = None
     _number: int | None = None
     _reads: ReadSet = field(default_factory=ReadSet)
-    _met: BlockedError | None = None
-    """The lock that the running statement has met in ``here``, before it was begun once more."""
-    _met_before: BlockedError | None = None
-    """The same for the statement that is to begin."""
 
     @property
     def catalog(self) -> Catalog:
@@ -169,7 +165,6 @@ class Transaction:
 
     def begin_statement(self) -> None:
         """The next statement begins: unless the transaction reads one snapshot, it takes a new one."""
-        self._met, self._met_before = self._met_before, None
         if self.fresh:
             self._base = self._own = None
 
@@ -216,9 +211,6 @@ class Transaction:
         """Run work of a transaction of several statements on the engine thread."""
 
         async def run() -> T:
-            if (met := self._met) is not None:
-                self._met = None
-                raise met
             if quick is not None:
                 with suppress(SqlError):  # the work raises it too
                     found = self._borrowed(quick)
@@ -232,14 +224,26 @@ class Transaction:
         return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
     def here(self, work: Callable[[Writer], T | None]) -> T | None:
-        """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: it is to be
-        begun once more, and ``write`` must run it, since it would wait or take long; so too after an error."""
+        """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: ``write``
+        must run it, since it would take long; so too after an error. Raises BlockedError, with nothing changed."""
         self._own = None
-        try:
-            return self._borrowed(work)
-        except BlockedError as blocked:
-            self._met_before = blocked.with_traceback(None)
+        return self._borrowed(work)
+
+    async def after(self, blocked: BlockedError, work: Callable[[Writer], T | None]) -> T | None:
+        """``here``, once the lock that it has met is free. None, with nothing changed: ``write`` must run it. Raises
+        55P03, 40P01."""
+        met: BlockedError | None = blocked
+
+        async def run() -> T | None:
+            nonlocal met
+            if met is not None:
+                first, met = met, None
+                raise first
+            with suppress(SqlError):  # ``write`` raises it too
+                return self.here(work)
             return None
+
+        return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
     def _borrowed(self, work: Callable[[Writer], T | None]) -> T | None:
         if not self.jobs.borrow():
@@ -396,7 +400,6 @@ class Transaction:
     async def rollback_to(self, name: str) -> None:
         """Undo the changes made after the savepoint, which stays. 3B001: there is none of this name."""
         place = self._find(name)
-        self._met_before = None
         mark = self.savepoints[place][1]
         del self.savepoints[place + 1 :]
         if self.writer is None:

@@ -68,7 +68,7 @@ class Session:
         session."""
         self._executor = Executor(state)
         self._loop = asyncio.get_running_loop()
-        self._lane = AtOnce(state, self._executor.reads, self._executor.writes)
+        self._lane = AtOnce(state, self._executor.reads, self._executor.writes, self._executor.run)
         self._idle = IdleTimer(state)
         self._closed = False
         coordinator.sessions.add(self)
@@ -223,7 +223,9 @@ class Session:
         if self._idle.expired:
             return None
         answer = self._lane.answer(request)
-        if answer is not None and self.state.transaction is not None:
+        if isinstance(answer, Begun):
+            self._idle.stop()
+        elif answer is not None and self.state.transaction is not None:
             self._idle.start()
         return answer
 

@@ -3,12 +3,13 @@ work, so that the commit can be made at once too."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from sql.coordination.prepared import Prepared
 from sql.coordination.thread import Job
-from sql.coordination.transaction import Extent
+from sql.coordination.transaction import Extent, Transaction
 from sql.engine.row_locks import BlockedError
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
@@ -20,18 +21,21 @@ from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import ended
 from sql.session.writes import Writes
-from sql.statements.results import CommandResult
+from sql.statements.results import CommandResult, Result
 from sql.statements.statements import DataChange, Delete, Insert, Update
 from storage.types.text_style import TextStyle
+
+General = Callable[[Prepared, Request], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """``style``: of the parameters' texts; ``tags`` and ``done``: the command's tag and CommandComplete, by the number
-    of rows that have been changed."""
+    """``general``: runs it as any other; ``style``: of the parameters' texts; ``tags`` and ``done``: the command's tag
+    and CommandComplete, by the number of rows that have been changed."""
 
     state: SessionState
     writes: Writes
+    general: General
     prepared: Prepared
     statement: DataChange
     style: TextStyle
@@ -54,11 +58,32 @@ class RowChange:
             return None
         transaction.begin_statement()
         transaction.queried = True
-        changed = transaction.here(partial(self._run, datums))
+        work = partial(self._run, datums)
+        try:
+            changed = transaction.here(work)
+        except BlockedError as blocked:
+            state.portals.pop("", None)
+            return Begun(head, partial(self._after, blocked.with_traceback(None), transaction, work, datums))
         if changed is None:
             return None
         state.portals.pop("", None)
         return head + self.done[changed] + READY["T"]
+
+    async def _after(
+        self, blocked: BlockedError, transaction: Transaction, work: Callable[[Writer], int | None],
+        datums: tuple[object, ...],
+    ) -> CommandResult:  # fmt: skip
+        """The result after a lock has been waited for."""
+        interrupts = self.state.interrupts
+        interrupts.forget()
+        with interrupts.limited(self.state.settings.milliseconds("statement_timeout")), interrupts.interruptible():
+            changed = await transaction.after(blocked, work)
+            if changed is not None:
+                return CommandResult(self.tags[changed])
+            result = await self.general(self.prepared, Request(datums))
+        self.state.report_settings()
+        assert isinstance(result, CommandResult), "there is no RETURNING"
+        return result
 
     def _alone(self, head: bytes, datums: tuple[object, ...]) -> bytes | Begun | None:
         """The same where the statement commits by itself."""
@@ -98,7 +123,7 @@ class RowChange:
         return changed
 
 
-def row_change(state: SessionState, writes: Writes, prepared: Prepared) -> RowChange | None:
+def row_change(state: SessionState, writes: Writes, general: General, prepared: Prepared) -> RowChange | None:
     """A statement as the change of one row, if it may be one."""
     statement = prepared.bound.statement
     if not isinstance(statement, Insert | Update | Delete) or prepared.bound.interpreted:
@@ -109,4 +134,4 @@ def row_change(state: SessionState, writes: Writes, prepared: Prepared) -> RowCh
     tag = f"{name} 0" if name == "INSERT" else name
     tags = f"{tag} 0", f"{tag} 1"
     none, one = (CommandComplete(tag).encode() for tag in tags)
-    return RowChange(state, writes, prepared, statement, text_style(state), tags, (none, one))
+    return RowChange(state, writes, general, prepared, statement, text_style(state), tags, (none, one))

@@ -14,7 +14,7 @@ from sql.coordination.prepared import Prepared
 from sql.engine.clock import timestamp_now
 from sql.pgwire.run_request import Begun, RunRequest
 from sql.session.at_once.beginning import Beginning
-from sql.session.at_once.changing import row_change
+from sql.session.at_once.changing import General, row_change
 from sql.session.at_once.ending import Ending
 from sql.session.at_once.form import Form
 from sql.session.at_once.reading import point_read
@@ -44,10 +44,12 @@ class _Known:
 class AtOnce:
     """One session's."""
 
-    def __init__(self, state: SessionState, reads: Reads, writes: Writes) -> None:
+    def __init__(self, state: SessionState, reads: Reads, writes: Writes, general: General) -> None:
+        """``general``: runs a statement as any other."""
         self._state = state
         self._reads = reads
         self._writes = writes
+        self._general = general
         self._known: dict[tuple[str, bytes], _Known] = {}
 
     def answer(self, request: RunRequest) -> bytes | Begun | None:
@@ -103,6 +105,6 @@ class AtOnce:
             case Query() if self._state.settings.get("client_encoding") == "UTF8":
                 return point_read(self._state, self._reads, prepared, request)
             case Insert() | Update() | Delete() if self._state.settings.get("client_encoding") == "UTF8":
-                return row_change(self._state, self._writes, prepared)
+                return row_change(self._state, self._writes, self._general, prepared)
             case _:
                 return None

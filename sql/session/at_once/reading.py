@@ -20,6 +20,7 @@ from sql.coordination.prepared import Prepared
 from sql.coordination.transaction import Transaction
 from sql.dml.one_row import find_row
 from sql.engine.read_set import Reading
+from sql.engine.row_locks import BlockedError
 from sql.engine.snapshot import Published
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages_backend import BIND_COMPLETE, PORTAL_SUSPENDED, READY, CommandComplete
@@ -102,7 +103,10 @@ class PointRead:
         if table is None or self.arrange is None or restore is None:
             return None
         word = self._word(request, value)
-        found = transaction.here(lambda writer: find_row(writer, table, word, restore, shown=True))
+        try:
+            found = transaction.here(lambda writer: find_row(writer, table, word, restore, shown=True))
+        except BlockedError:
+            return None
         if found is None:
             return None
         return [] if not found else gathers.apply_to_one(self.arrange, found)

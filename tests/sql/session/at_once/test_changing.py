@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ import sql.coordination.thread
 from planner.expr.context import Context
 from sql.dml.one_row import RowUpdate, _holds
 from sql.pgwire import messages_frontend as front
+from sql.pgwire.run_request import Begun
 from tests.support.sessions import Server
 from tests.support.wires import Wire, bind
 
@@ -172,29 +174,89 @@ def test_a_commit_that_takes_long_is_waited_for(pair: Pair, monkeypatch: pytest.
     pair.same()
 
 
-def test_what_another_has_locked_is_waited_for(pair: Pair) -> None:
+def test_what_another_has_locked_is_waited_for_at_once(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that meets a lock runs twice: once up to the lock, once after it."""
     pair.run("DELETE FROM t; INSERT INTO t VALUES (1, 1), (2, 2)")
-    wire = pair.quick
+    wire, runs = pair.quick, []
     other = wire.client.server.client()
     pair.send("ut", bind("ut", b"1", b"x", b"2"))
     other.run("BEGIN; UPDATE t SET b = 7 WHERE k = 1")
     wire.all_ways(bind("BEGIN"))
     assert wire.at_once(bind("ut", b"1", b"x", b"2")) is not None
-    assert wire.at_once(bind("ut", b"1", b"x", b"1")) is None
-    waiting = wire.client.server.start(_all_ways(wire, bind("ut", b"1", b"x", b"1")))
+    row_changed = RowUpdate.run
+    monkeypatch.setattr(RowUpdate, "run", lambda *given: runs.append(None) or row_changed(*given))
+    waiting = wire.client.server.start(_answer(wire, bind("ut", b"1", b"x", b"1")))
+    _until_somebody_waits(wire)
     other.run("COMMIT")
     assert b"UPDATE 1" in waiting.result(30)
+    assert len(runs) == 2
     wire.all_ways(bind("COMMIT"))
     assert other.rows("SELECT k, b, s FROM t ORDER BY k") == [("1", "8", "x"), ("2", "4", "x")]
     other.close()
     pair.usual.run("UPDATE t SET b = 8, s = 'x' WHERE k = 1; UPDATE t SET b = 4, s = 'x' WHERE k = 2")
 
 
-async def _all_ways(wire: Wire, data: bytes) -> bytes:
+@pytest.mark.parametrize("level", ["read committed", "serializable"])
+@pytest.mark.parametrize(("setting", "meanwhile", "found"), [
+    ("", "COMMIT", b"UPDATE 1"),
+    ("", "ROLLBACK", b"UPDATE 1"),
+    ("", "DELETE FROM t WHERE k = 1; COMMIT", b"UPDATE 0"),
+    ("", "UPDATE t SET b = 9223372036854775807 WHERE k = 1; COMMIT", b"22003"),
+    ("", "ALTER TABLE t ADD CHECK (b < 0) NOT VALID; COMMIT", b"23514"),
+    ("", "", b"40P01"),
+    ("", "SELECT pg_cancel_backend({})", b"57014"),
+    ("lock_timeout = '50ms'", "", b"55P03"),
+    ("statement_timeout = '50ms'", "", b"57014"),
+    ("idle_in_transaction_session_timeout = '150ms'", "SELECT pg_sleep(0.4); COMMIT", b"UPDATE 1"),
+])  # fmt: skip
+def test_a_wait_ends_as_by_the_way_of_all(pair: Pair, level: str, setting: str, meanwhile: str, found: bytes) -> None:
+    answers = []
+    for wire in (pair.quick, pair.usual):
+        wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1), (2, 2)")
+        wire.all_ways(bind("ut", b"1", b"x", b"2"))
+        wire.run(f"SET {setting}" if setting else "RESET ALL", f"BEGIN ISOLATION LEVEL {level}")
+        wire.all_ways(bind("ut", b"1", b"x", b"2") if found == b"40P01" else bind("st", b"2"))
+        other = wire.client.server.client()
+        other.run("BEGIN; UPDATE t SET b = 7 WHERE k = 1")
+        server, change = wire.client.server, bind("ut", b"1", b"x", b"1", describe=True)
+        beside = server.start(other.work("UPDATE t SET b = 0 WHERE k = 2")) if found == b"40P01" else None
+        if beside is not None:
+            _until_somebody_waits(wire)
+        waiting = server.start(_answer(wire, change, wire is pair.quick))
+        if meanwhile:
+            _until_somebody_waits(wire)
+            for text in meanwhile.format(wire.client.session.backend_id).split("; "):
+                other.run(text)
+        answers.append(waiting.result(30))
+        wire.run("ROLLBACK", "RESET ALL")
+        if beside is not None:
+            beside.result(30)
+            other.run("ROLLBACK")
+        if found == b"23514":
+            wire.run("ALTER TABLE t DROP CONSTRAINT t_b_check")
+        other.close()
+    assert found in answers[0]
+    assert answers[0] == answers[1] or found == b"40P01", "which tells of the sessions' numbers"
+
+
+async def _answer(wire: Wire, data: bytes, quick: bool = True) -> bytes:
+    """What ``Wire.whole`` and ``Wire.all_ways`` do."""
     wire.written.clear()
-    wire.protocol.receive(data)
+    request = wire.conversation.request_in(data) if quick else None
+    wire.request = None if request is None else wire.conversation.answered_at_once(request)
+    assert wire.request is None or isinstance(wire.request, Begun)
+    if wire.request is None:
+        wire.protocol.receive(data)
     await wire.conversation.run()
     return b"".join(wire.written)
+
+
+def _until_somebody_waits(wire: Wire) -> None:
+    async def waits() -> bool:
+        return bool(wire.client.session.state.coordinator.jobs.waits.waited_for())
+
+    while not wire.client.server.run(waits()):
+        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("refusing", [
