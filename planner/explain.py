@@ -34,6 +34,7 @@ from planner.aggregates.row_reducers import FirstRow, NumberedRows, SetFold, Top
 from planner.expr.functions.python_calls import PYTHON_CALLS, traits
 from planner.expr.scalar import (
     Aggregate,
+    Alike,
     And,
     Call,
     Case,
@@ -52,7 +53,7 @@ from planner.expr.scalar import (
 )  # fmt: skip
 from planner.logical import nodes as rels
 from planner.logical.nodes import Rel
-from planner.logical.traversal import children, conjuncts, scalars, subqueries
+from planner.logical.traversal import children, conjuncts, scalars, subqueries, substitute
 from planner.lower.plan import lower
 from planner.lower.state import Indexes
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
@@ -205,6 +206,10 @@ def text(expr: Scalar) -> str:
             return f"coalesce({', '.join(text(a) for a in expr.args)})"
         case Checked():
             return f"checked({text(expr.value)})"
+        case Alike():
+            between = f" {expr.operator.upper()} "
+            first = () if expr.constants is None else expr.constants[0]
+            return f"({text(substitute(expr.body, (*expr.args, *first)))}{between}… {expr.count} alike)"
         case ScalarSubquery():
             return "(subquery)"
         case Exists():

@@ -14,6 +14,7 @@ from ivm.words import BOOL, SqlType
 from planner.expr.hashed import Hashed, hashed_once
 
 if TYPE_CHECKING:
+    from planner.expr.literal_rows import LiteralRows
     from planner.expr.python_function import PythonFunction
     from planner.expr.state_fold import StateFold
     from planner.logical.nodes import Rel
@@ -153,6 +154,25 @@ class Checked(Hashed):
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
+class Alike(Hashed):
+    """Many operands of one form joined by ``operator``: ``and``, ``or``, ``+`` of integers, ``||`` of texts.
+
+    Operand k is ``body``, over the values of ``args`` as its first columns, and row k of ``constants`` as the others;
+    there are ``count`` of them. The body has no subqueries, and its functions are immutable. As in a chain of AND or
+    OR, no operand after one that decides can fail.
+    """
+
+    operator: str
+    args: tuple[Scalar, ...]
+    body: Scalar
+    constants: LiteralRows | None
+    count: int
+    type: SqlType
+    nullable: bool = True
+
+
+@hashed_once
+@dataclass(frozen=True, slots=True)
 class ScalarSubquery(Hashed):
     """The one value of a one-column subquery; NULL when it is empty, error 21000 when it has several rows."""
 
@@ -188,14 +208,14 @@ class Quantified(Hashed):
 
 
 Scalar = (
-    Column | OuterColumn | Literal | Parameter | Call | And | Or | Case | Coalesce | Checked
+    Column | OuterColumn | Literal | Parameter | Call | And | Or | Case | Coalesce | Checked | Alike
     | ScalarSubquery | Exists | Quantified
 )  # fmt: skip
 
 
 LEAVES: Final = frozenset({Column, Literal, OuterColumn, Parameter})
 """What has neither arguments nor a plan. Asked for by ``type``, this and the next take a fraction of a ``match``."""
-_WITH_ARGS: Final = frozenset({Call, And, Or, Coalesce})
+_WITH_ARGS: Final = frozenset({Call, And, Or, Coalesce, Alike})
 
 
 def children(expr: Scalar) -> tuple[Scalar, ...]:
@@ -205,7 +225,7 @@ def children(expr: Scalar) -> tuple[Scalar, ...]:
     match expr:
         case Column() | Literal() | OuterColumn() | Parameter() | ScalarSubquery() | Exists() | Quantified():
             return ()
-        case Call() | And() | Or() | Coalesce():
+        case Call() | And() | Or() | Coalesce() | Alike():
             return expr.args
         case Case(arms=((condition, value),)):
             return (condition, value, expr.otherwise)
@@ -233,6 +253,8 @@ def with_children(expr: Scalar, new: tuple[Scalar, ...]) -> Scalar:
             return Case(arms, new[-1], expr.type, expr.nullable)
         case Checked():
             return replace(expr, value=new[0])
+        case Alike():
+            return replace(expr, args=new)
         case _:
             assert_never(expr)
 

@@ -6,7 +6,18 @@ from __future__ import annotations
 from ivm.words import INTERVAL, TIMESTAMPTZ, SqlType
 from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
 from planner.expr.functions.table import Function, Raises
-from planner.expr.scalar import LEAVES, Call, Checked, Exists, Literal, Quantified, Scalar, ScalarSubquery, children
+from planner.expr.scalar import (
+    LEAVES,
+    Alike,
+    Call,
+    Checked,
+    Exists,
+    Literal,
+    Quantified,
+    Scalar,
+    ScalarSubquery,
+    children,
+)
 from planner.logical.nodes import Rel
 from planner.logical.temporal import is_clock
 from planner.logical.traversal import children as inputs
@@ -26,6 +37,8 @@ def can_raise(expr: Scalar) -> bool:
             continue
         if isinstance(part, ScalarSubquery | Checked) or (isinstance(part, Call) and _raises(part) is not Raises.NEVER):
             return True
+        if isinstance(part, Alike) and (part.operator == "+" or can_raise(part.body)):
+            return True
         if isinstance(part, Exists | Quantified) and rel_can_raise(part.rel):
             return True
         todo += children(part)
@@ -36,7 +49,7 @@ def error_of(expr: Scalar) -> str | None:
     """The integer type whose overflow is the only error that the expression can raise, by name; None otherwise."""
     found: set[str] = set()
     for part in walk(expr):
-        if isinstance(part, Exists | Quantified | ScalarSubquery | Checked):
+        if isinstance(part, Exists | Quantified | ScalarSubquery | Checked | Alike):
             return None
         if not isinstance(part, Call) or (raises := _raises(part)) is Raises.NEVER:
             continue

@@ -25,6 +25,7 @@ from planner.logical.levels import lift
 from planner.logical.nodes import Project, Rel, TableFunction, Values, schema
 from planner.logical.traversal import conjunction
 from sql.bind import table_functions
+from sql.bind.alike import in_alike
 from sql.bind.coerce import cast, resolve_unknown, to_boolean, try_common_type, type_name
 from sql.bind.constant_lists import in_array, in_constants, in_items
 from sql.bind.environment import Binder
@@ -90,6 +91,10 @@ def in_list(b: Binder, node: nodes.InList) -> Scalar:
         found = in_constants(b.env, left, node.listed)
         if found is not None:
             return negate(found) if node.negated else found
+    alike = node.alike
+    found = None if alike is None else in_alike(b, left, alike, node.at)
+    if found is not None:
+        return negate(found) if node.negated else found
     written = node.items
     items = [b.bind(i) for i in written]
     common = try_common_type([left.type, *(i.type for i in items)])

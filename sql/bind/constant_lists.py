@@ -16,6 +16,7 @@ from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import is_volatile, overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from planner.logical.join_keys import as_type, common_type, is_constant
+from sql.bind.coerce import cast, try_common_type
 from sql.bind.environment import Environment
 from sql.bind.literals import typed_literal
 from sql.bind.operators import applied
@@ -52,17 +53,37 @@ def in_items(env: Environment, left: Scalar, items: Sequence[Scalar], at: int) -
         return None
     if not all(is_constant(i) and not is_volatile(i) for i in items):
         return None
-    found = applied(env, "=", [left, items[0]], at)
-    first = found.args[0], found.args[1]
-    element = None if found.own else common_type(first[0].type, first[1].type)
-    if element is None or element.kind not in _SEARCHED or any(a.type.domain is not None for a in (left, items[0])):
-        return None
-    if first[1] is not items[0] or as_type(items[0], element) is not items[0]:
+    shown = _searched(env, left, items[0], at)
+    if shown is None:
         return None
     values = [i.value for i in items if isinstance(i, Literal)]
     whole = array_of(items[0].type.plain)
     array: Scalar = Literal(tuple(values), whole) if len(values) == len(items) else Call(_ARRAY, tuple(items), whole)
-    return _member(as_type(first[0], element), array)
+    return _member(shown, array)
+
+
+def in_values(env: Environment, left: Scalar, values: Sequence[object], type_: SqlType, at: int) -> Scalar | None:
+    """``left`` equals one of the constants of one type. None: they must be bound one by one."""
+    common = try_common_type([left.type, type_])
+    if common is None or type_.domain is not None or left.type.domain is not None:
+        return None
+    if common != type_ and not (common.kind in _INTEGERS and type_.kind in _INTEGERS):
+        return None
+    left = cast(env, left, common, "implicit", at)
+    shown = _searched(env, left, Literal(values[0], common), at)
+    return None if shown is None else _member(shown, Literal(tuple(values), array_of(common.plain)))
+
+
+def _searched(env: Environment, left: Scalar, item: Scalar, at: int) -> Scalar | None:
+    """``left`` as it is looked for among items of one type, of which this is one; None: they are compared otherwise."""
+    found = applied(env, "=", [left, item], at)
+    first = found.args[0], found.args[1]
+    element = None if found.own else common_type(first[0].type, first[1].type)
+    if element is None or element.kind not in _SEARCHED or any(a.type.domain is not None for a in (left, item)):
+        return None
+    if first[1] is not item or as_type(item, element) is not item:
+        return None
+    return as_type(first[0], element)
 
 
 def in_array(env: Environment, left: Scalar, array: Scalar, at: int) -> Scalar | None:

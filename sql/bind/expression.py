@@ -11,6 +11,7 @@ from ivm.words import BOOL, UNKNOWN, Kind, SqlType
 from planner.expr.scalar import Aggregate, And, Coalesce, Column, Exists, Literal, Or, Scalar, ScalarSubquery
 from planner.logical.nodes import Reduce, schema
 from sql.bind import arrays, calls, comparisons, conditional, json_calls, routine_resolution, rows
+from sql.bind.alike import chain
 from sql.bind.arrival import ordered_aggregates
 from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
@@ -61,6 +62,11 @@ class ExpressionBinder:
                 return Literal(expr.value, BOOL)
             case nodes.Param():
                 return self.env.parameters.reference(expr.index, expr.at)
+            case nodes.Alike():
+                return chain(self, expr)
+            case nodes.Given():
+                assert isinstance(expr.value, Scalar)
+                return expr.value
             case nodes.Apply():
                 return calls.call(self, expr)
             case nodes.Cast():

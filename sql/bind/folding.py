@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from operator import add, mul, sub
 from typing import Any, Final
 
-from ivm.words import DATE, INT4, INT8, TEXT, Kind
+from ivm.words import DATE, INT4, INT8, TEXT, Kind, SqlType
 from planner.expr.functions.table import function_key
 from planner.expr.scalar import Call, Literal, Scalar
 
@@ -37,3 +38,24 @@ def folded(call: Call) -> Scalar:
         return call if len(text) > _LONGEST else Literal(text, call.type)
     number, limit = operation(left.value, right.value), _LIMITS[call.type.kind]
     return Literal(number, call.type) if -limit <= number < limit else call
+
+
+def folded_columns(call: Call, left: Sequence[Any], right: Sequence[Any]) -> list[object] | None:
+    """The values of a call for which ``folded`` would give a constant on each of these rows; None: not on all."""
+    operation = _INTEGERS.get(call.function)
+    if operation is None or None in left or None in right:
+        return None
+    numbers: list[object] = list(map(operation, left, right))
+    limit = _LIMITS[call.type.kind]
+    return numbers if -limit <= min(numbers) and max(numbers) < limit else None  # type: ignore[type-var, operator]
+
+
+def summed(type_: SqlType, numbers: Sequence[Any], count: int) -> Literal | None:
+    """The sum of that many constants of an integer type, which are these or all the same; None: one on the way to it
+    is out of range, or NULL."""
+    given = numbers if len(numbers) == count else [*numbers] * count
+    limit = _LIMITS.get(type_.kind)
+    if limit is None or None in given:
+        return None
+    sums = list(accumulate(given))
+    return Literal(sums[-1], type_) if -limit <= min(sums) and max(sums) < limit else None

@@ -14,6 +14,8 @@ def position(expr: nodes.Expr) -> int:
             return position(expr.args[0])
         case nodes.IsTest() | nodes.InList() | nodes.InQuery() | nodes.Between() | nodes.Quantifier():
             return position(expr.expr)
+        case nodes.Alike():
+            return position(expr.first)
         case _:
             return expr.at
 

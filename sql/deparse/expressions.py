@@ -104,6 +104,8 @@ class ExpressionReader:
                 return Word("DEFAULT")
             case nodes.Operator():
                 return operators.operator(self, node)
+            case nodes.Alike() | nodes.Given():
+                raise AssertionError("with notes it is bound as another")
             case nodes.Apply():
                 return calls.call(self, node, wanted)
             case nodes.Cast():

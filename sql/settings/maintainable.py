@@ -11,7 +11,7 @@ from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_
 from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.python_calls import PYTHON_CALLS, PYTHON_ROW, PYTHON_ROWS, traits
 from planner.expr.functions.table import Volatility
-from planner.expr.scalar import Aggregate, Call, Checked, Literal
+from planner.expr.scalar import Aggregate, Alike, Call, Checked, Literal
 from planner.expr.state_fold import StateFold
 from planner.logical.nodes import Filter, Get, Join, JoinKind, LetRec, Reduce, Rel, TableFunction
 from planner.logical.temporal import HINT, conditions, is_clock, reads_clock
@@ -55,8 +55,8 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
                     _check_clock(part, settings)
                 elif isinstance(part, Call):
                     _check_call(part, settings)
-                elif isinstance(part, Checked):
-                    for inner in walk(part.check):
+                elif isinstance(part, Checked | Alike):
+                    for inner in walk(part.body if isinstance(part, Alike) else part.check):
                         if isinstance(inner, Call):
                             _check_call(inner, settings)
         if isinstance(node, Reduce):

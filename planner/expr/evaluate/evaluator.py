@@ -20,6 +20,7 @@ from ivm.rows import Vector
 from ivm.stops import poll
 from ivm.words import BOOL, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.context import Context, SessionFunctions
+from planner.expr.evaluate.alike import run_alike
 from planner.expr.evaluate.array_casts import array_cast
 from planner.expr.evaluate.branches import run_and, run_case, run_coalesce, run_or, run_try
 from planner.expr.evaluate.calls import Run, call_runner
@@ -42,6 +43,7 @@ from planner.expr.functions.text.string import JOINED
 from planner.expr.rows import Failures, RowBatch, constant_vector
 from planner.expr.scalar import (
     LEAVES,
+    Alike,
     And,
     Call,
     Case,
@@ -186,6 +188,8 @@ class _Compiler:
                 return self._case(expr)
             case Checked():
                 return self._checked(expr)
+            case Alike():
+                return self._alike(expr)
             case OuterColumn() | ScalarSubquery() | Exists() | Quantified():
                 raise AssertionError(f"decorrelation has left {type(expr).__name__}")
             case _:
@@ -210,6 +214,13 @@ class _Compiler:
         check = _Compiler((expr.check,)).compile(expr.check)
         element = expr.type.element if expr.each else None
         return _finished(run_checked(value.run, check.run, element), [value], immutable=False, safe=False)
+
+    def _alike(self, chain: Alike) -> _Node:
+        args = [self.compile(a) for a in chain.args]
+        body = _Compiler((chain.body,)).compile(chain.body)
+        run = run_alike(chain, tuple(a.run for a in args), body.run)
+        safe = body.safe and chain.operator in ("and", "or") and all(a.safe for a in args)
+        return _finished(run, args, immutable=True, safe=safe)
 
     def _joined_texts(self, call: Call) -> Call:
         """``a || b || …`` as one call, unless a part is used elsewhere too: its parts take time in their square."""

@@ -34,6 +34,8 @@ class TokenCursor:
         self.select_into: Into | None = None
         """The target of SELECT INTO, once it has been read; only a whole statement ``takes_into``."""
         self.takes_into = False
+        self.unlike = 0
+        """No chain of operands that begins before this token is looked at as operands of one form."""
 
     @property
     def token(self) -> Token:

@@ -177,14 +177,14 @@ class OperandGrammar(CallGrammar):
         self.expect_symbol("]")
         return nodes.Subscript(expr, low, high, True, at, chained)
 
-    def parenthesised(self) -> nodes.Query | tuple[nodes.Expr, ...]:
+    def parenthesised(self, together: bool = False) -> nodes.Query | tuple[nodes.Expr, ...]:
         self.expect_symbol("(")
         start = self.token.start
         if self.is_one_of("select", "values", "with", "table"):
             found: nodes.Query | tuple[nodes.Expr, ...] = self.query()
         else:
             nested = self.is_symbol("(")
-            found = self.expressions()
+            found = self.expressions(together)
             if nested and len(found) == 1 and isinstance(found[0], nodes.Subquery):
                 found = self.whole_query(found[0].query, start, None)
         self.expect_symbol(")")

@@ -6,10 +6,12 @@ from abc import abstractmethod
 from typing import Final
 
 from ivm.errors import SqlError
+from sql.syntax.grammar.alike import alike, repeated, slots
 from sql.syntax.grammar.types import TypeGrammar
 from sql.syntax.lexing.keywords import NORMAL_FORMS
-from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.lexing.lexer import MANY, Token, TokenKind
 from sql.syntax.nodes import queries as nodes
+from sql.syntax.nodes.alike import Alike
 from sql.syntax.nodes.constant_items import ConstantItems
 
 OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
@@ -24,6 +26,8 @@ _SYMBOLS: Final = {
     "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "^": POWER,
 } | dict.fromkeys(("(", ")", "[", "]", ",", ";", ".", ":", "::", ":=", "..", "=>"), 0)  # fmt: skip
 """0: no operator. Every other symbol has the precedence OTHER."""
+_CHAINED: Final = {"and": AND, "or": OR, "+": SUM, "||": OTHER, ",": 0}
+"""What operands of one form are read together between, and its precedence."""
 _PATTERNS: Final = {"like": "~~", "ilike": "~~*", "similar": "similar to"}
 _FOLLOWS: Final = {"similar": ("to",), "at": ("time", "local"), "not": ("in", "like", "ilike", "between", "similar")}
 """Words that are operators only before one of these."""
@@ -41,8 +45,8 @@ class OperatorGrammar(TypeGrammar):
         """An operand with its casts, subscripts and fields."""
 
     @abstractmethod
-    def parenthesised(self) -> nodes.Query | tuple[nodes.Expr, ...]:
-        """``(query)`` or ``(expr, …)``."""
+    def parenthesised(self, together: bool = False) -> nodes.Query | tuple[nodes.Expr, ...]:
+        """``(query)`` or ``(expr, …)``; ``together``: as for ``expressions``."""
 
     def expression(self) -> nodes.Expr:
         """gram.y's a_expr."""
@@ -52,21 +56,27 @@ class OperatorGrammar(TypeGrammar):
         """gram.y's b_expr: without AND, OR, NOT, IN, LIKE, BETWEEN, and of IS only IS [NOT] DISTINCT FROM."""
         return self._climb(IS, restricted=True)
 
-    def expressions(self) -> tuple[nodes.Expr, ...]:
-        """One or more, separated by commas."""
+    def expressions(self, together: bool = False) -> tuple[nodes.Expr, ...]:
+        """One or more, separated by commas. ``together``: all of them as one ``Alike``, if they are."""
+        begin = self.index
         items = [self.expression()]
+        found = self._alike(begin, items[0]) if together else None
+        if found is not None:
+            items = [found] if not self.is_symbol(",") else list(found.operands())
         while self.accept_symbol(","):
             items.append(self.expression())
         return tuple(items)
 
     def _climb(self, least: int, restricted: bool = False) -> nodes.Expr:
         """An expression whose operators bind at least as tightly as ``least``."""
+        start = self.index
         left = self._prefix(restricted)
         while (precedence := self._precedence(restricted)) >= least:
             if self.tokens[self.index].kind is TokenKind.SYMBOL:
-                left = self._binary(left, precedence, restricted)
+                chain = None if restricted else self._alike(start, left)
+                left = chain or self._binary(left, precedence, restricted)
             else:
-                left = self._infix(left, precedence, restricted)
+                left = self._infix(start, left, precedence, restricted)
             while self.is_symbol("::"):  # after what ends without an operand, as IS NULL does
                 at = self.advance().start
                 left = nodes.Cast(left, self.type_name(), at)
@@ -107,12 +117,51 @@ class OperatorGrammar(TypeGrammar):
                 return nodes.Operator(symbol, (self._climb(OTHER + 1, restricted),), token.start, schema)
         return self.operand()
 
-    def _infix(self, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
+    def _alike(self, start: int, operand: nodes.Expr) -> Alike | None:
+        """The operand from token ``start`` on, and those after it that are like it; None: they are few."""
+        token, between = self.tokens[self.index], self.index
+        precedence = _CHAINED.get(token.value)
+        if precedence is None or start < self.unlike or len(self.tokens) - start < MANY:
+            return None
+        count = repeated(self.tokens, start, between)
+        if not count:
+            return None
+        period = between - start + 1
+        last = start + count * period
+        end = last - 1
+        if alike(self.tokens, start, last, period - 1) and self._is_operand(last, last + period - 1, precedence):
+            end = last + period - 1
+        tokens = self.tokens[start:end]
+        second = self._is_operand(start + period, start + 2 * period - 1, precedence)
+        found = slots(operand, tokens, period) if second else None
+        if found is None:
+            self.unlike = last
+            return None
+        self.index = end
+        return Alike(token.value, operand, tokens, period, found, self.tokens[start].start)
+
+    def _is_operand(self, start: int, end: int, precedence: int) -> bool:
+        """Whether these tokens are the whole of an operand of an operator of this precedence."""
+        mark = self.mark()
+        self.index = start
+        try:
+            self._climb(precedence + 1)
+            return self.index == end
+        except SqlError:
+            return False  # it is raised again where the operand is read
+        finally:
+            self.retreat(mark)
+
+    def _infix(self, start: int, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         token = self.token
         if precedence in (OR, AND):
-            operands = [left]
+            operands = [self._alike(start, left) or left]
             while self.accept(token.value):
-                operands.append(self._climb(precedence + 1))
+                begin = self.index
+                operand = self._climb(precedence + 1)
+                operands.append(self._alike(begin, operand) or operand)
+            if len(operands) == 1:
+                return operands[0]
             return (nodes.OrExpr if precedence == OR else nodes.AndExpr)(tuple(operands), token.start)
         if precedence == IS:
             return self._is_test(left, restricted)
@@ -227,7 +276,7 @@ class OperatorGrammar(TypeGrammar):
             if self.token.kind is TokenKind.LIST:
                 listed = self.advance()
                 return nodes.InList(left, ConstantItems(listed.value, listed.start), negated, at)
-            items = self.parenthesised()
+            items = self.parenthesised(together=True)
             if isinstance(items, tuple):
                 return nodes.InList(left, items, negated, at)
             return nodes.InQuery(left, items, negated, at)

@@ -1,13 +1,13 @@
 """The syntax tree of expressions, queries, INSERT, UPDATE, DELETE and MERGE, before names and types are resolved.
 
 ``at`` is the 0-based character offset in the statement's text that an error about the node points to. These classes
-refer to each other (an expression may hold a query), so they share a module.
-"""
+refer to each other (an expression may hold a query), so they share a module."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sql.syntax.nodes.alike import Alike, Given
 from sql.syntax.nodes.constant_items import ConstantItems, ConstantRows
 from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
 from sql.syntax.nodes.frames import FrameBound, FrameClause
@@ -15,8 +15,8 @@ from sql.syntax.nodes.json_calls import JsonCall, JsonTable
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
 __all__ = [
-    "Bits", "Boolean", "Default", "FrameBound", "FrameClause", "JsonCall", "JsonTable", "Null", "Number", "Param",
-    "String", "TypeName",
+    "Alike", "Bits", "Boolean", "Default", "FrameBound", "FrameClause", "Given", "JsonCall", "JsonTable", "Null",
+    "Number", "Param", "String", "TypeName",
 ]  # fmt: skip
 
 
@@ -139,7 +139,14 @@ class InList:
 
     @property
     def items(self) -> tuple[Expr, ...]:
-        return self.listed.expressions() if isinstance(self.listed, ConstantItems) else self.listed
+        found = self.listed if self.alike is None else self.alike.operands()
+        return found if isinstance(found, tuple) else found.expressions()
+
+    @property
+    def alike(self) -> Alike | None:
+        """The items, if all have one form."""
+        found = self.listed[0] if isinstance(self.listed, tuple) else None
+        return found if isinstance(found, Alike) and found.symbol == "," else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +257,7 @@ class Collate:
 Expr = (
     Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
     | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
-    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall
+    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall | Alike | Given
 )  # fmt: skip
 
 
