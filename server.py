@@ -71,7 +71,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     from sql.pgwire.listener import serve
     from sql.session.door import admit, open_gate
     from sql.session.sources import Sources
-    from sql.session.warm import warm
+    from sql.session.warm import load, warm
     from storage.outbound import Outbound
 
     gc.enable()
@@ -99,6 +99,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     gc.collect()
     gc.freeze()  # exclude the objects that exist now from garbage collection
     say(f"ready on {options.host}:{server.port}")
+    threading.Thread(target=load, name="load", daemon=True).start()
     await ended.wait()
     force = threading.Timer(END_SECONDS, lambda: os._exit(0))
     force.daemon = True

@@ -2,7 +2,7 @@
 others by statements on a temporary database.
 
 Compiled kernels are cached (``ivm.kernels.cache``). A marker file beside them, named by a hash of all kernel sources,
-records that nothing is left to compile.
+records that nothing is left to compile. Later starts load them when the server listens (``load``).
 """
 
 from __future__ import annotations
@@ -68,6 +68,19 @@ async def warm(say: Callable[[str], None]) -> None:
     await _compile(say)
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
+
+
+def load() -> None:
+    """Load every kernel, beside everything else: the first statement that uses one would wait for it, as would all
+    others. Cost: half a second of one core, in which Python's lock is held for a few milliseconds at most; 60 MB."""
+    from ivm.kernels import arena, interning
+    from ivm.kernels.warm import load_cached
+    from ivm.kernels.warm import warm as load_engine
+    from sql.pgwire import copy_kernels, kernels
+
+    load_engine(lambda *_: None)
+    for module in (arena, interning, kernels, copy_kernels):
+        load_cached(f for name, f in vars(module).items() if hasattr(f, "py_func") and not name.startswith("_"))
 
 
 async def _compile(say: Callable[[str], None]) -> None:

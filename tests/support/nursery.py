@@ -1,7 +1,8 @@
 """Servers as processes of their own whose modules are imported already: they are forked from one that has done it.
 
-Importing is most of a start, and the tests start dozens. A forked server is given what a started one is: flags,
-environment and a pipe for its standard error; then ``main`` of ``server`` or of another module runs.
+Importing is most of a start, loading kernels comes next, and the tests start dozens. A forked server is given what a
+started one is: flags, environment and a pipe for its standard error; then ``main`` of ``server`` or of another module
+runs.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def _serve(requests: socket.socket) -> None:
     """Fork a server for each request; tell of each end."""
     for module in _IMPORTED:
         importlib.import_module(module)
+    importlib.import_module("sql.session.warm").load()
     gc.freeze()
     ended, told = os.pipe()
     os.set_blocking(told, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,69 @@ def test_every_kernel_counts() -> None:
     compiled = {path for path in packages if "import numba" in (text := path.read_text()) or "from numba" in text}
     assert compiled
     assert set(sources()) >= compiled | set((ROOT / "ivm" / "kernels").glob("*.py"))
+
+
+_FIRST_USE = """
+import asyncio, os, tempfile
+from pathlib import Path
+from numba.core.dispatcher import Dispatcher
+from sql.admission.admission import OWN
+from sql.coordination.coordinator import Coordinator
+from sql.pgwire.copy_out import frame_copy
+from sql.pgwire.values import encode_rows
+from sql.session.session import Session
+from sql.session.warm import load
+from sql.statements.results import CopyOutResult, RowsResult
+
+loaded, compile_ = [], Dispatcher.compile
+
+def noted(self, types):
+    loaded.append(self.py_func.__name__)
+    return compile_(self, types)
+
+async def main(folder):
+    coordinator = await Coordinator.open(Path(folder) / "data")
+    load()
+    Dispatcher.compile = noted
+    session = Session(coordinator, "freshet", "first", {}, OWN)
+    for text in (
+        "CREATE TABLE t (id int PRIMARY KEY, g text, n int)",
+        "CREATE MATERIALIZED VIEW v AS SELECT g, count(*), sum(n), max(n) FROM t GROUP BY g",
+        "CREATE MATERIALIZED VIEW j AS SELECT t.id, u.g FROM t JOIN t u ON t.n = u.id",
+        *(f"INSERT INTO t VALUES ({i}, 'g', {i % 7})" for i in range(600)),
+        "UPDATE t SET n = n + 1 WHERE id = 5",
+        "DELETE FROM t WHERE id = 6",
+        "SELECT * FROM v",
+        "SELECT n FROM t WHERE id = 7",
+        "COPY (SELECT * FROM j) TO STDOUT",
+    ):
+        async for result in session.simple(text):
+            if isinstance(result, RowsResult):
+                encode_rows(result.rows, (), result.dictionary)
+            elif isinstance(result, CopyOutResult):
+                async for chunk in result.data:
+                    frame_copy(chunk)
+    print(len(loaded), *loaded, flush=True)
+    os._exit(0)
+
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(main(folder))
+"""
+
+
+def test_no_statement_waits_for_a_kernel_that_is_used_first() -> None:
+    done = subprocess.run([sys.executable, "-c", _FIRST_USE], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "0\n", done.stdout + done.stderr
+
+
+def test_a_server_loads_kernels_when_it_listens(tmp_path: Path) -> None:
+    program = "import os, server; from sql.session import warm; warm.load = lambda: os._exit(7); server.main()"
+    flags = ["--port", "0", "--data", str(tmp_path / "data")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *flags], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 7
+    assert "ready on" in done.stderr
 
 
 @pytest.mark.parametrize(
