@@ -6,7 +6,6 @@ The long form, behind FRESHET_BOMBS=1, runs more of them.
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
+from tests.support.readers import until_idle
 from tests.support.sessions import Client, Server
 
 TIMEOUT = 0.2
@@ -161,24 +161,9 @@ def test_a_query_in_a_dataflow_ends_too(tmp_path: Path) -> None:
     client.run(f"SET statement_timeout = '{TIMEOUT * 1000:.0f}ms'")
     with pytest.raises(SqlError):
         client.rows("SELECT count(DISTINCT repeat('x', 100000) || g) FROM generate_series(1, 100000) g")
-    deadline = time.monotonic() + 5
-    while any(map(reader_is_busy, set(threading.enumerate()) - others)):
-        assert time.monotonic() < deadline, "a reader goes on with a query that was cancelled"
-        time.sleep(0.05)
+    until_idle(others)
     client.close()
     server.close()
-
-
-def reader_is_busy(thread: threading.Thread) -> bool:
-    """Whether a reader's thread runs a query."""
-    if not thread.name.startswith("reader"):
-        return False
-    frame = sys._current_frames().get(thread.ident or 0)
-    while frame is not None:
-        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("sql/session/query.py"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def resident() -> int:

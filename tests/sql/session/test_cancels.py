@@ -14,6 +14,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from sql.engine.failing import Failing
 from sql.engine.sweeping import Sweeping
+from tests.support.readers import until_idle
 from tests.support.sessions import Client, Server
 
 ROWS = 200_000
@@ -79,7 +80,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Server]:
+def others() -> frozenset[threading.Thread]:
+    """Threads of the servers of other modules."""
+    return frozenset(threading.enumerate())
+
+
+@pytest.fixture(scope="module")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, folder: Path, others: frozenset[threading.Thread]
+) -> Iterator[Server]:
     data = tmp_path_factory.mktemp("cancels")
     server = Server(data, files=(folder,), places=(str(folder),), memory=1 << 30)
     client = server.client()
@@ -134,10 +143,12 @@ def cancelled(client: Client, text: str, by_timeout: bool, copied: bytes | None 
 
 @pytest.mark.parametrize("by_timeout", [False, True], ids=["cancel", "timeout"])
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_ends(client: Client, name: str, by_timeout: bool) -> None:
+def test_a_query_ends(client: Client, others: frozenset[threading.Thread], name: str, by_timeout: bool) -> None:
+    """Its work too, not only its answer."""
     state, after = cancelled(client, QUERIES[name], by_timeout)
     assert state in ("57014", "53200"), state
     assert after < SOON
+    until_idle(others)
     assert client.rows("SELECT 1") == [("1",)]
 
 

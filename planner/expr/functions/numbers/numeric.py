@@ -13,6 +13,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words
+from ivm.stops import poll
 from ivm.words import INT4, NUMERIC
 from planner.expr.functions.numbers import numeric_math as maths
 from planner.expr.functions.numbers.float import check_buckets
@@ -42,6 +43,7 @@ def by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left:
     for row, a, b in zip(rows.tolist(), left[rows].tolist(), right[rows].tolist(), strict=True):
         found = known.get((a, b))
         if found is None:
+            poll()  # numbers may be long
             try:
                 value = operation(decode_numeric(a, dictionary), decode_numeric(b, dictionary))
                 found = encode_numeric(maths.checked(value), dictionary)
