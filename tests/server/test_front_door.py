@@ -260,9 +260,12 @@ def test_failed_logins_get_slower(door: Door) -> None:
         door.refusal("slow", "x", **PLAIN)
         took.append(time.monotonic() - start)
     assert took[4] > 0.7  # 0.1 × 2³
-    start = time.monotonic()
-    assert door.enters("ann", "ann's")
-    assert time.monotonic() - start < 0.7
+    others = []
+    for _ in range(3):  # the machine may pause once
+        start = time.monotonic()
+        assert door.enters("ann", "ann's")
+        others.append(time.monotonic() - start)
+    assert min(others) < 0.7
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="no psql")

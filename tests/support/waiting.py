@@ -1,4 +1,4 @@
-"""Several sessions of one server, of which some wait for others."""
+"""Several sessions of one server, of which some wait for others, or for Spark."""
 
 from __future__ import annotations
 
@@ -15,10 +15,25 @@ LONG: Final = 20.0
 
 
 def waits(client: Client, text: str) -> Future[Any]:
-    """Start a statement that is to wait for a lock."""
+    """Start a statement that is to wait for a lock, and wait until it does."""
     found: Future[Any] = client.server.start(client.work(text))
-    time.sleep(0.1)
-    assert not found.done(), text
+    backend, waiting = client.session.state.backend_id, client.server.coordinator.jobs.waits
+    until = time.monotonic() + LONG
+    while all(owner.backend != backend for owner, _, _ in waiting.waited_for()):
+        assert not found.done(), text
+        assert time.monotonic() < until, f"it does not wait for a lock: {text}"
+        time.sleep(0.002)
+    return found
+
+
+def waits_for_spark(client: Client, text: str) -> Future[Any]:
+    """Start a statement that is to wait for a job of Spark's, and wait until it does."""
+    found: Future[Any] = client.server.start(client.work(text))
+    until = time.monotonic() + LONG
+    while not client.server.coordinator.scattered._waiters:
+        assert not found.done(), text
+        assert time.monotonic() < until, f"it does not wait for a job: {text}"
+        time.sleep(0.002)
     return found
 
 

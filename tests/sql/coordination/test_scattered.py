@@ -13,6 +13,7 @@ from sql.coordination import scattered_changes
 from storage.spark.session import SparkSession
 from tests.support.sessions import Client, Server
 from tests.support.spark_fake import Frames
+from tests.support.waiting import waits_for_spark
 
 TABLES = """
     CREATE TABLE people (id int PRIMARY KEY, city text, age int);
@@ -85,9 +86,7 @@ def test_commits_while_a_job_runs_are_one_next_job(client: Client, frames: type[
     for i in range(5):
         client.run(f"INSERT INTO orders VALUES ({1000 + i}, 1, 1)")
     assert client.rows("SELECT count(*) FROM orders") == [("205",)]
-    reading = client.server.start(client.work("SELECT sum(n) FROM v"))
-    time.sleep(0.2)
-    assert not reading.done()
+    reading = waits_for_spark(client, "SELECT sum(n) FROM v")
     frames.gate.set()
     reading.result(30)
     assert same(client)
@@ -107,9 +106,7 @@ def test_a_reader_may_ask_for_what_is_stale(client: Client, frames: type[Frames]
     assert client.rows(both) == [("200", "200")]
     client.run("SET max_staleness = '50 ms'")
     time.sleep(0.1)
-    reading = client.server.start(client.work("SELECT sum(n) FROM v"))
-    time.sleep(0.2)
-    assert not reading.done()
+    reading = waits_for_spark(client, "SELECT sum(n) FROM v")
     frames.gate.set()
     reading.result(30)
     client.run("SET max_staleness = 0")
@@ -173,8 +170,7 @@ def test_a_job_that_fails_is_told_and_tried_again(client: Client, frames: type[F
     frames.gate.clear()
     frames.fails = 1
     client.run("INSERT INTO orders VALUES (1000, 1, 1)")
-    reading = client.server.start(client.work("SELECT * FROM v"))
-    time.sleep(0.1)
+    reading = waits_for_spark(client, "SELECT * FROM v")
     frames.gate.set()
     with pytest.raises(Exception, match="materialized view v is behind: Spark failed") as failed:
         reading.result(30)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,6 +12,7 @@ from ivm.errors import SqlError
 from storage.spark.session import SparkSession
 from tests.support.sessions import Client, Server
 from tests.support.spark_fake import Frames
+from tests.support.waiting import waits_for_spark
 
 SETUP = """
     CREATE TABLE edges (a int, b int, cost int);
@@ -68,8 +68,7 @@ def fail_once(client: Client, frames: type[Frames], name: str) -> None:
     frames.gate.clear()
     frames.fails = 1
     client.run("INSERT INTO edges VALUES (7, 8, 1), (8, 9, 1)")
-    reading = client.server.start(client.work(f"SELECT * FROM {name}"))
-    time.sleep(0.1)
+    reading = waits_for_spark(client, f"SELECT * FROM {name}")
     frames.gate.set()
     with pytest.raises(SqlError, match="is behind: Spark failed"):
         reading.result(30)

@@ -22,8 +22,10 @@ PATHS = """WITH MUTUALLY RECURSIVE p (a int, b int, d bigint) AS (
   SELECT a, b, d FROM p"""
 NODES = 60
 CLIENTS = 3
-MOST_SECONDS = 0.045
-"""The most CPU time of the engine's thread between two answers."""
+MOST_SECONDS = 0.03
+"""The most CPU time of the engine's thread between two answers: ten times what it takes."""
+PARKED_SECONDS = 0.1
+"""The same where a view is parked, at most 15 ms after it began. Without that it is two minutes."""
 
 
 @pytest.fixture
@@ -117,7 +119,9 @@ def test_others_go_on_beside_a_view_that_does_not_end(
         others.more(5)
     finally:
         others.stop()
-    assert max(spent) < MOST_SECONDS, sorted(spent)[-5:]
+    *others_spent, most = sorted(spent)
+    assert others_spent[-1] < MOST_SECONDS, sorted(spent)[-5:]
+    assert most < PARKED_SECONDS, sorted(spent)[-5:]
     for i, done in enumerate(others.done):
         assert client.rows(f"SELECT sum(count), max(max) FROM v{i}") == [(str(done + 1), str(done - 1))]
     for view in ("paths", "over", "costs", *(f"v{i}" for i in range(CLIENTS))):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 import sql.coordination.jobs
 import sql.coordination.thread
 from tests.support.sessions import Client, Server
+from tests.support.waiting import LONG, waits
 
 
 @pytest.fixture(
@@ -149,18 +149,15 @@ def test_a_writer_waits_for_the_one_before(pair: tuple[Client, Client]) -> None:
     a, b = pair
     a.run("BEGIN")
     a.run("INSERT INTO t VALUES (3, 30)")
-    waiting = b.server.start(b.work("INSERT INTO t VALUES (3, 31)"))
-    time.sleep(0.1)
-    assert not waiting.done()
+    waiting = waits(b, "INSERT INTO t VALUES (3, 31)")
     a.run("COMMIT")
     with pytest.raises(Exception, match="duplicate key"):
-        waiting.result(5)
+        waiting.result(LONG)
     a.run("BEGIN")
     a.run("INSERT INTO t VALUES (4, 40)")
-    waiting = b.server.start(b.work("INSERT INTO t VALUES (4, 41)"))
-    time.sleep(0.05)
+    waiting = waits(b, "INSERT INTO t VALUES (4, 41)")
     a.run("ROLLBACK")
-    waiting.result(5)
+    waiting.result(LONG)
     assert a.rows("SELECT x FROM t WHERE id = 4") == [("41",)]
 
 
@@ -177,8 +174,7 @@ def test_a_waiting_writer_can_be_cancelled(pair: tuple[Client, Client]) -> None:
 def test_an_idle_holder_loses_its_locks(pair: tuple[Client, Client]) -> None:
     a, b = pair
     a.run("SET idle_in_transaction_session_timeout = '100ms'")
-    a.run("BEGIN")
-    a.run("INSERT INTO t VALUES (3, 30)")
+    a.run("BEGIN; INSERT INTO t VALUES (3, 30)")
     assert b.run("INSERT INTO t VALUES (3, 31)") == "INSERT 0 1"
     assert a.state("SELECT 1") == "25P03"
 
@@ -331,22 +327,23 @@ def test_subscribe_as_of_and_up_to(pair: tuple[Client, Client]) -> None:
 def test_a_copied_subscription_ends_by_cancel(pair: tuple[Client, Client]) -> None:
     a, b = pair
     lines: list[str] = []
-    got = threading.Event()
+    begun, got = threading.Event(), threading.Event()
 
     async def follow() -> None:
         async for result in a.session.simple("COPY (SUBSCRIBE v) TO STDOUT"):
             async for chunk in result.data:  # type: ignore[union-attr]
                 lines.extend(bytes(chunk).decode().splitlines())
+                begun.set()
                 if len(lines) >= 3:
                     got.set()
 
     following = a.server.start(follow())
-    time.sleep(0.1)
+    assert begun.wait(LONG)
     b.run("INSERT INTO t VALUES (3, 1)")
-    assert got.wait(5)
+    assert got.wait(LONG)
     a.server.run(a.session.cancel())
     with pytest.raises(Exception, match="user request"):
-        following.result(5)
+        following.result(LONG)
     assert sorted(line.split("\t")[1] for line in lines) == ["-1", "1", "1"]
 
 

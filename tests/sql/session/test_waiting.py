@@ -30,7 +30,9 @@ def test_a_wait_takes_its_time_and_holds_nothing(server: Server) -> None:
 
 def test_what_a_statement_changed_stands_when_its_wait_is_cut(server: Server) -> None:
     client = server.client()
-    client.run("CREATE TABLE cut (a int); SET statement_timeout = 60")
+    client.run("CREATE TABLE cut (a int)")
+    client.run("INSERT INTO cut SELECT 0 FROM (SELECT pg_sleep(0)) s")  # what it needs is compiled
+    client.run("DELETE FROM cut; SET statement_timeout = '500ms'")  # far more than the INSERT takes
     client.run("INSERT INTO cut SELECT 1 FROM (SELECT pg_sleep(20)) s")
     assert client.rows("SELECT * FROM cut") == [("1",)]
 
