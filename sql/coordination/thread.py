@@ -260,8 +260,8 @@ class EngineThread:
             self._earlier = len(group)
             self._work(job)
             group.append(job)
-            if len(group) >= GROUP_LIMIT or self._jobs.empty():
-                break
+            if job.begun or len(group) >= GROUP_LIMIT or self._jobs.empty():
+                break  # what was begun is durable, and need not wait for another group
             job = self._jobs.get()
         self._earlier = 0
         with self._guard:
