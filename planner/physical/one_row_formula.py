@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from planner.expr.context import Context
 from planner.expr.scalar import Column, Parameter, Scalar
 from planner.logical.traversal import rewrite, walk
 from planner.physical.row_formulas import row_formula
-from storage.types.codec import encode_one
+from storage.dictionary import Dictionary
+from storage.types.codec import encoder_of
 
 MOST_COLUMNS: Final = 64
 """Columns and parameters have their null bits in one word."""
@@ -22,24 +24,25 @@ MOST_COLUMNS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class RowFormula:
-    """``given``: the parameters that it reads, which come after the row's ``width`` columns."""
+    """``given``: the places of the parameters that it reads, which come after the row's ``width`` columns, and what
+    encodes each."""
 
     formula: Words
-    given: tuple[Parameter, ...]
+    given: tuple[tuple[int, Callable[[Any, Dictionary], int]], ...]
     width: int
     out_width: int
 
-    def run(self, row: list[int], context: Context) -> list[int] | None:
+    def run(self, row: list[int], parameters: tuple[object, ...], dictionary: Dictionary) -> list[int] | None:
         """The new row in the same layout, [] if a condition is not met; None: the formula does not cover this."""
         words, width = row[: self.width], self.width
         nulls = row[width] if len(row) > width else 0
-        for i, parameter in enumerate(self.given):
-            datum = context.parameters[parameter.index - 1]
+        for i, (place, encode) in enumerate(self.given):
+            datum = parameters[place]
             if datum is None:
                 nulls |= 1 << (width + i)
                 words.append(0)
             else:
-                words.append(encode_one(parameter.type, datum, context.dictionary))
+                words.append(encode(datum, dictionary))
         words.append(nulls)
         out = np.empty(self.out_width, np.int64)
         kept = apply_to_row(self.formula, np.array(words, np.int64), out)
@@ -63,4 +66,6 @@ def one_row_formula(
     whole = (*schema, *(ColumnType(p.type, True) for p in given))
     tests, new = (tuple(rewrite(e, as_column) for e in each) for each in (predicates, exprs))
     formula = row_formula(whole, tests, new, schema, context)
-    return None if formula is None else RowFormula(formula, given, width, row_width(schema))
+    if formula is None:
+        return None
+    return RowFormula(formula, tuple((p.index - 1, encoder_of(p.type)) for p in given), width, row_width(schema))

@@ -226,7 +226,6 @@ class Transaction:
     def here(self, work: Callable[[Writer], T | None]) -> T | None:
         """Run a short statement of a block at once, on the event loop's thread. None, with nothing changed: ``write``
         must run it, since it would take long; so too after an error. Raises BlockedError, with nothing changed."""
-        self._own = None
         return self._borrowed(work)
 
     async def after(self, blocked: BlockedError, work: Callable[[Writer], T | None]) -> T | None:
@@ -246,20 +245,26 @@ class Transaction:
         return await self.jobs.waits.attempt(run, self.owner, self.patience())
 
     def _borrowed(self, work: Callable[[Writer], T | None]) -> T | None:
-        if not self.jobs.borrow():
+        self._own = None
+        jobs = self.jobs
+        if not jobs.borrow():
             return None
+        jobs.engine.rests = True
         try:
-            return self._here(work, again=True)
+            writer = self._enter()
+            with movable(HERE_SECONDS, unchanged(writer)):
+                return self._attempt(writer, work, again=True)
         except TooLongHereError:
             return None
         finally:
-            self.jobs.give_back()
+            jobs.engine.rests = False
+            jobs.give_back()
 
-    def _here(self, work: Callable[[Writer], T], again: bool = False) -> T:
+    def _here(self, work: Callable[[Writer], T]) -> T:
         with self.jobs.engine.resting():
             writer = self._enter()
             with movable(HERE_SECONDS, unchanged(writer)):
-                return self._attempt(writer, work, again)
+                return self._attempt(writer, work)
 
     def _attempt(self, writer: Writer, work: Callable[[Writer], T], again: bool = False) -> T:
         """``again``: if it fails it is run once more, to report that."""

@@ -7,15 +7,16 @@ general way (``sql.dml.changes``) can do or report.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from ivm.graph import Gather
 from ivm.rows import Vector
-from ivm.words import Schema, Storage, row_width
+from ivm.words import Schema, SqlType, Storage, row_width
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
@@ -32,6 +33,7 @@ from sql.bind.constraints import domain_columns
 from sql.bind.generation import generated_columns
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.dml.fast_insert import plain_cell
+from sql.dml.instants import Instant, instant_of
 from sql.dml.key_index import LATEST, KeyIndex, Rules
 from sql.dml.row_changes import RowChanger
 from sql.engine.engine import Engine
@@ -39,30 +41,59 @@ from sql.engine.read_set import Reading
 from sql.engine.row_locks import Strength
 from sql.engine.writer import Writer
 from sql.statements.statements import DataChange, Delete, Insert, Update
-from storage.types.codec import encode_one
+from storage.dictionary import Dictionary
+from storage.types.codec import encoder_of
+from storage.types.zones import to_local
 
 FEW: Final = 64
 """The most pending updates that are looked through for a row."""
 _WORD: Final = Struct("=q")
 _BOTH: Final = np.array([-1, 1], np.int64)
 _BOTH.flags.writeable = False
+_ONE: Final = np.ones(1, np.int64)
+_ONE.flags.writeable = False
 _NOTHING: Final = Vector(np.zeros(0, np.int64))
 _NULL: Final = np.ones(1, np.bool_)
+Encoder = Callable[[Any, Dictionary], int]
+Key = tuple[Literal | Parameter, Encoder]
+"""A key's value, and what encodes it."""
 Row = list[int]
 """The words of a row in its table's layout."""
+
+
+@dataclass(slots=True)
+class Given:
+    """What one run of a statement is given. ``times``: now() and the session's time zone; ``general``: makes what the
+    general way takes, for what needs it."""
+
+    writer: Writer
+    parameters: tuple[object, ...]
+    times: Callable[[], tuple[int, str]]
+    general: Callable[[], RowChanger]
+    _changer: RowChanger | None = None
+
+    @property
+    def changer(self) -> RowChanger:
+        if self._changer is None:
+            self._changer = self.general()
+        return self._changer
+
+    @property
+    def context(self) -> Context:
+        return self.changer.context
 
 
 class OneRow(Protocol):
     """A statement that changes one row at most."""
 
-    def run(self, changer: RowChanger) -> int | None:
+    def run(self, given: Given) -> int | None:
         """The number of rows that it has changed, 0 or 1; None: it has done nothing, and the general way must.
 
         Raises BlockedError, and the errors of constraints.
         """
         ...
 
-    def reading(self, context: Context) -> Reading | None:
+    def reading(self, given: Given) -> Reading | None:
         """What it has read; None: what its plan reads."""
         ...
 
@@ -79,14 +110,17 @@ def one_row(
         return None
     match statement:
         case Insert() if table.id not in links.outgoing and not keys.rules(table).exclusions:
-            return _insert(statement)  # others may need a step when the row has been added already
+            bare = not (keys.rules(table).tracked or keys.rules(table).conditions or keys.rules(table).computed)
+            return _insert(
+                statement, bare=bare and not links.touch(table.id)
+            )  # others may need a step when the row has been added already
         case Update() | Delete() if plan is not None and not links.touch(table.id):
             return _keyed_change(statement, plan, keys.rules(table), context)
         case _:
             return None
 
 
-def _insert(statement: Insert) -> OneRow | None:
+def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
     source, table = statement.source, statement.table
     whole = statement.conflict is None and statement.finishing is None and not statement.layers
     if not whole or statement.returning is not None or not isinstance(source, Values) or len(source.rows) != 1:
@@ -96,9 +130,19 @@ def _insert(statement: Insert) -> OneRow | None:
         not isinstance(c, Literal | Parameter) and has_subquery(c) for c in cells
     ):
         return None
-    given = tuple(plain_cell(cell, column.type) for cell, column in zip(cells, table.columns, strict=True))
-    computed = Stage.of(tuple(cell for cell, plain in zip(cells, given, strict=True) if plain is None))
-    return RowInsert(table, table.row_schema, given, computed, tuple(i for i, g in enumerate(given) if g is None))
+    kept = [_kept(cell, column.type) for cell, column in zip(cells, table.columns, strict=True)]
+    plain = tuple(
+        (i, cell, encoder_of(cell.type)) for i, cell in enumerate(kept) if isinstance(cell, Literal | Parameter)
+    )
+    instants = tuple((i, cell) for i, cell in enumerate(kept) if isinstance(cell, Instant))
+    places = tuple(i for i, cell in enumerate(kept) if cell is None)
+    computed = Stage.of(tuple(cells[i] for i in places))
+    return RowInsert(table, table.row_schema, plain, instants, computed, places, bare)
+
+
+def _kept(cell: Scalar, type_: SqlType) -> Literal | Parameter | Instant | None:
+    """What a cell of a column's type is, if it need not be evaluated."""
+    return plain_cell(cell, type_) or (instant_of(cell) if cell.type == type_ else None)
 
 
 def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules, context: Context) -> OneRow | None:
@@ -117,11 +161,11 @@ def _keyed_change(statement: Update | Delete, plan: Plan, rules: Rules, context:
     if found.keys.type != table.columns[table.primary_key[0]].type:
         return None
     if isinstance(statement, Delete):
-        return _delete(statement, plan, found, found.keys)
-    return _update(statement, found, found.keys, rules, primary.key_check.key, context)
+        return _delete(statement, plan, found, (found.keys, encoder_of(found.keys.type)))
+    return _update(statement, found, (found.keys, encoder_of(found.keys.type)), rules, primary.key_check.key, context)
 
 
-def _delete(statement: Delete, plan: Plan, found: Keyed, key: Literal | Parameter) -> OneRow | None:
+def _delete(statement: Delete, plan: Plan, found: Keyed, key: Key) -> OneRow | None:
     table, program, schema = statement.table, found.program, statement.table.schema
     tests: tuple[Stage, ...] = ()
     if program is None and plan.schema != schema:
@@ -135,9 +179,7 @@ def _delete(statement: Delete, plan: Plan, found: Keyed, key: Literal | Paramete
     return RowDelete(table, schema, key, found.gather, tests)
 
 
-def _update(
-    statement: Update, found: Keyed, key: Literal | Parameter, rules: Rules, name: KeyName, context: Context
-) -> OneRow | None:
+def _update(statement: Update, found: Keyed, key: Key, rules: Rules, name: KeyName, context: Context) -> OneRow | None:
     table, program = statement.table, found.program
     schema, width = table.schema, len(table.columns)
     if not isinstance(program, MapFilter) or program.exprs is None or program.schema != schema:
@@ -161,46 +203,57 @@ def _in_order(exprs: tuple[Scalar, ...], width: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RowInsert:
-    """``given``: the constant or parameter of each column, None for those that are ``computed`` for ``places``."""
+    """``plain``: for columns, by their places, the constant or parameter and what encodes it; ``instants``: for others
+    the moment that they are; the rest are ``computed`` for ``places``. ``bare``: nothing is asked of the table's rows,
+    and nothing refers to them."""
 
     table: Relation
     schema: Schema
-    given: tuple[Literal | Parameter | None, ...]
+    plain: tuple[tuple[int, Literal | Parameter, Encoder], ...]
+    instants: tuple[tuple[int, Instant], ...]
     computed: Stage
     places: tuple[int, ...]
+    bare: bool
 
-    def run(self, changer: RowChanger) -> int | None:
-        context, schema = changer.context, self.schema
+    def run(self, given: Given) -> int | None:
+        schema, dictionary = self.schema, given.writer.engine.dictionary
         row, fits = [0] * row_width(schema), True
-        for i, cell in enumerate(self.given):
-            if cell is not None:
-                datum = _datum(cell, context)
-                word = 0 if datum is None else encode_one(schema[i].type, datum, context.dictionary)
-                fits &= _put(row, schema, i, word, datum is None)
+        for i, cell, encode in self.plain:
+            datum = _datum(cell, given.parameters)
+            fits &= _put(row, schema, i, 0 if datum is None else encode(datum, dictionary), datum is None)
+        if self.instants:
+            now, zone = given.times()
+            for i, instant in self.instants:
+                row[i] = to_local(now, zone) if instant is Instant.LOCAL else now
         if fits and self.places:
-            vectors, failures = evaluate(self.computed.exprs, (), 1, context)
+            vectors, failures = evaluate(self.computed.exprs, (), 1, given.context)
             if failures is not None:
                 raise failures.errors[0]
             for i, vector in zip(self.places, vectors, strict=True):
                 fits &= _put(row, schema, i, int(vector.words[0]), _is_null(vector))
         if not fits:  # the general way says which column
             return None
-        changer.insert_plain(self.table, np.array([row], np.int64))
+        rows = np.array([row], np.int64)
+        if self.bare:
+            given.writer.use(self.table)
+            given.writer.add(self.table.id, rows, _ONE)
+        else:
+            given.changer.insert_plain(self.table, rows)
         return 1
 
-    def reading(self, context: Context) -> Reading | None:
+    def reading(self, given: Given) -> Reading | None:
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class RowUpdate:
-    """``key``: the primary key's value; ``restore``: from an arranged row to one of the table; ``tests``: what the row
-    must meet besides; ``name``: of the primary key, which stays as it is, as do all unique keys. New values are
-    ``computed`` for the columns at ``places``, or ``copied`` (to, from), unless the ``formula`` gives the whole row."""
+    """``key``: the primary key; ``restore``: from an arranged row to one of the table; ``tests``: what the row must
+    meet besides; ``name``: of the primary key, which stays as it is, as do all unique keys. New values are ``computed``
+    for the columns at ``places``, or ``copied`` (to, from), unless the ``formula`` gives the whole row."""
 
     table: Relation
     schema: Schema
-    key: Literal | Parameter
+    key: Key
     restore: Gather
     tests: tuple[Stage, ...]
     name: KeyName
@@ -209,26 +262,26 @@ class RowUpdate:
     places: tuple[int, ...]
     copied: tuple[tuple[int, int], ...]
 
-    def run(self, changer: RowChanger) -> int | None:
-        writer, context, table = changer.writer, changer.context, self.table
-        found = _find(writer, table, self.key, self.restore, context)
+    def run(self, given: Given) -> int | None:
+        writer, table, formula = given.writer, self.table, self.formula
+        found = _find(given, table, self.key, self.restore)
         if found is None:
             return None
         word, old = found
-        new = None if self.formula is None or not old else self.formula.run(old, context)
-        holds = bool(old) and (bool(new) if new is not None else _holds(self.tests, old, self.schema, context))
+        new = None if formula is None or not old else formula.run(old, given.parameters, writer.engine.dictionary)
+        holds = bool(old) and (bool(new) if new is not None else _holds(self.tests, old, self.schema, given.context))
         if not holds:
             return None if holds is None else 0
         writer.lock_row(table, (table.id, self.name, _WORD.pack(word)), Strength.NO_KEY_UPDATE)
         if new is None:
-            new = self._new(old, context)
+            new = self._new(old, given.context)
         if new is None:
             return None
         writer.add(table.id, np.array([old, new], np.int64), _BOTH)
         return 1
 
-    def reading(self, context: Context) -> Reading | None:
-        return _reading(self.table, self.key, context)
+    def reading(self, given: Given) -> Reading | None:
+        return _reading(self.table, self.key, given)
 
     def _new(self, old: Row, context: Context) -> Row | None:
         """The new row; None if the general way must report an error."""
@@ -250,25 +303,25 @@ class RowDelete:
 
     table: Relation
     schema: Schema
-    key: Literal | Parameter
+    key: Key
     restore: Gather
     tests: tuple[Stage, ...]
 
-    def run(self, changer: RowChanger) -> int | None:
-        table, context = self.table, changer.context
-        found = _find(changer.writer, table, self.key, self.restore, context)
+    def run(self, given: Given) -> int | None:
+        table = self.table
+        found = _find(given, table, self.key, self.restore)
         if found is None:
             return None
         old = found[1]
-        holds = bool(old) and _holds(self.tests, old, self.schema, context)
+        holds = bool(old) and (not self.tests or _holds(self.tests, old, self.schema, given.context))
         if not holds:
             return None if holds is None else 0
         rows = np.array([old], np.int64)
-        changer.apply(table, rows, rows[:0])
+        given.changer.apply(table, rows, rows[:0])
         return 1
 
-    def reading(self, context: Context) -> Reading | None:
-        return _reading(self.table, self.key, context)
+    def reading(self, given: Given) -> Reading | None:
+        return _reading(self.table, self.key, given)
 
 
 def find_row(writer: Writer, table: Relation, word: int, restore: Gather, *, shown: bool) -> Row | None:
@@ -317,28 +370,28 @@ def _stored(engine: Engine, table: Relation, word: int, at: int) -> Row | None:
     return rows[0].tolist() if len(rows) else []
 
 
-def _find(
-    writer: Writer, table: Relation, key: Literal | Parameter, restore: Gather, context: Context
-) -> tuple[int, Row] | None:
+def _find(given: Given, table: Relation, key: Key, restore: Gather) -> tuple[int, Row] | None:
     """(the key's word, the row with it, [] if there is none); None as of ``find_row``."""
-    datum = _datum(key, context)
+    writer, (cell, encode) = given.writer, key
+    datum = _datum(cell, given.parameters)
     if datum is None:
         return 0, []
-    word = encode_one(key.type, datum, context.dictionary)
+    word = encode(datum, writer.engine.dictionary)
     row = find_row(writer, table, word, restore, shown=writer.checks_reads)
     return None if row is None else (word, row)
 
 
-def _reading(table: Relation, key: Literal | Parameter, context: Context) -> Reading | None:
-    datum = _datum(key, context)
-    if datum is None or key.type.storage is not Storage.DIRECT:
+def _reading(table: Relation, key: Key, given: Given) -> Reading | None:
+    cell, encode = key
+    datum = _datum(cell, given.parameters)
+    if datum is None or cell.type.storage is not Storage.DIRECT:
         return None
-    asked = AskedKey(table.primary_key[0], encode_one(key.type, datum, context.dictionary))
+    asked = AskedKey(table.primary_key[0], encode(datum, given.writer.engine.dictionary))
     return Reading(frozenset((table.id,)), asked)
 
 
-def _datum(cell: Literal | Parameter, context: Context) -> object:
-    return cell.value if isinstance(cell, Literal) else context.parameters[cell.index - 1]
+def _datum(cell: Literal | Parameter, parameters: tuple[object, ...]) -> object:
+    return cell.value if isinstance(cell, Literal) else parameters[cell.index - 1]
 
 
 def _columns(row: Row, schema: Schema, stage: Stage) -> list[Vector]:

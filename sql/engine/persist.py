@@ -153,6 +153,8 @@ class Persistence:
     def check_room(self, nbytes: int = 0) -> None:
         """Raise ``refusal``, if it is set. 53100, as ``check_disk``."""
         self.check_disk(nbytes)
+        if self.refusal is None:
+            return
         with self._guard:
             if self.refusal is not None and self._applier is not None and self._applier.waiting:
                 raise self.refusal

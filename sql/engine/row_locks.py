@@ -122,8 +122,11 @@ class RowLocks:
 
     def holders(self, owner: LockOwner, target: Target, strength: Strength) -> list[LockOwner]:
         """The other transactions whose locks on the target conflict. May be called on any thread."""
-        held = list(self._held.get(target, {}).items())  # in one go: another thread may change it
-        return [o for o, s in held if o is not owner and s.conflicts(strength)]
+        found = self._held.get(target)
+        if found is None:
+            return []
+        held, least = list(found.items()), Strength.UPDATE - strength  # in one go: another thread may change it
+        return [o for o, s in held if s >= least and o is not owner]
 
     def is_free(self, owner: LockOwner, target: Target, strength: Strength) -> bool:
         """Whether a row could be locked."""
@@ -153,7 +156,8 @@ class RowLocks:
     def take_row(self, owner: LockOwner, target: Target, strength: Strength, name: str, *, keep: bool) -> None:
         """``take`` of one row whose table's definition is to stay as it is."""
         table = target[0]
-        if self.wanted or self.others(owner, table):
+        whole_held, row_held = self._held.get(whole(table)), self._held.get(target)
+        if self.wanted or whole_held is not None or (row_held is not None and row_held.keys() != {owner}):
             self.take(owner, (use(table),), Strength.KEY_SHARE, name, keep=keep)
             self.take(owner, (target,), strength, name, keep=keep)
         elif keep:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sql.pgwire.messages import INT32, UINT16
 from sql.pgwire.messages_frontend import Describe, Execute, Sync
@@ -23,8 +23,7 @@ MOST_PARAMETERS: Final = 64
 """More are left to the protocol: the statement takes longer than its messages then."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(NamedTuple):  # made in a third of a frozen dataclass's time
     """``statement``: its name; ``forms`` and ``values``: of its parameters, as in Bind; ``formats``: the end of Bind,
     with the formats of the result; ``described``: with Describe of the portal; ``max_rows``: of Execute."""
 

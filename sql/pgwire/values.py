@@ -23,6 +23,8 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
 TEXT_FORMAT: Final = 0
 BINARY_FORMAT: Final = 1
+DIGITS: Final = {Kind.INT2: 4, Kind.INT4: 9, Kind.INT8: 18}
+"""So many digits are never out of range."""
 
 _SMALL: Final = 20
 _LENGTH: Final = struct.Struct("!i")

@@ -57,6 +57,11 @@ class Reads:
         hold = dictionary.generation
         return Context(dictionary, request.parameters, started, now, zone, epoch, information, settings.formats, hold)
 
+    def times(self) -> tuple[int, str]:
+        """now() and the time zone."""
+        session = self._session
+        return session.running.started, session.settings.get("timezone")
+
     def writing(self, writer: Writer, request: Request) -> tuple[Context, SystemInformation]:
         """The same for a statement that writes, as of the newest commit."""
         information = SystemInformation(self._session, writer.catalog, writer)

@@ -20,7 +20,8 @@ from sql.dml.compound import CompoundRun
 from sql.dml.deferring import set_constraints
 from sql.dml.fast_insert import constant_source
 from sql.dml.merging import merge
-from sql.dml.one_row import one_row
+from sql.dml.one_row import Given, one_row
+from sql.dml.row_changes import RowChanger
 from sql.dml.triggers import check_unchanged
 from sql.engine.overlay import OverlaidSnapshot
 from sql.engine.read_set import Reading as ReadingNote
@@ -142,7 +143,8 @@ class Writes:
         changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
         if not isinstance(statement, Delete):
             engine.check_room()
-        done = self._one_row(changer, statement, prepared)
+        given = Given(writer, request.parameters, self._reads.times, lambda: changer)
+        done = self._one_row(given, statement, prepared)
         if done is not None:
             return Changed(done)
         source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
@@ -165,33 +167,40 @@ class Writes:
     def _row_changed(
         self, statement: DataChange, prepared: Prepared, request: Request, writer: Writer
     ) -> Changed | None:
-        done = self.row_now(writer, statement, prepared, request)
+        done = self.row_now(writer, statement, prepared, request.parameters)
         return None if done is None else Changed(done)
 
-    def row_now(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> int | None:
+    def row_now(
+        self, writer: Writer, statement: DataChange, prepared: Prepared, parameters: tuple[object, ...]
+    ) -> int | None:
         """``apply``, if it changes one row at most: how many it has changed; None: it is not for this, and nothing has
         been done."""
-        prepared.check_current(writer.catalog)
+
+        def general() -> RowChanger:
+            context, _ = self._reads.writing(writer, Request(parameters))
+            return Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
+
+        if prepared.form is None or prepared.form[0] is not writer.catalog:
+            prepared.check_current(writer.catalog)  # as it was when the form was made, otherwise
         if not isinstance(statement, Delete):
             writer.engine.check_room()
-        context, _ = self._reads.writing(writer, request)
-        changer = Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
-        return self._one_row(changer, statement, prepared)
+        return self._one_row(Given(writer, parameters, self._reads.times, general), statement, prepared)
 
-    def _one_row(self, changer: Changer, statement: DataChange, prepared: Prepared) -> int | None:
+    def _one_row(self, given: Given, statement: DataChange, prepared: Prepared) -> int | None:
         """The number of rows that a statement has changed by its form of one row; None: it has none, or this is not for
         it."""
-        catalog = changer.writer.catalog
+        catalog = given.writer.catalog
         if not prepared.bound.parameters or (prepared.plan is None and not isinstance(statement, Insert)):
             return None
         if prepared.form is None or prepared.form[0] is not catalog:
-            prepared.form = catalog, one_row(statement, prepared.plan, catalog, changer.keys, changer.context)
+            made = one_row(statement, prepared.plan, catalog, given.changer.keys, given.context)
+            prepared.form = catalog, made
         form, transaction = prepared.form[1], self._session.running
-        done = None if form is None else form.run(changer)
+        done = None if form is None else form.run(given)
         if form is not None and done is not None and prepared.plan is not None and transaction.checks_reads:
-            reading = form.reading(changer.context)
+            reading = form.reading(given)
             if reading is None:
-                self._reads.note(prepared.plan, prepared.inputs, changer.context)
+                self._reads.note(prepared.plan, prepared.inputs, given.context)
             else:
                 transaction.note_reading(reading)
         return done

@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -150,6 +151,14 @@ def encode_one(type: SqlType, datum: object, dictionary: Dictionary) -> int:
             return encode_numeric(datum, dictionary)  # type: ignore[arg-type]
         case _:
             return _direct_encoder(type)(datum)
+
+
+def encoder_of(type: SqlType) -> Callable[[Any, Dictionary], int]:
+    """``encode_one`` for many datums of one type."""
+    if type.storage is not Storage.DIRECT:
+        return partial(encode_one, type)
+    direct = _direct_encoder(type)
+    return lambda datum, _: direct(datum)
 
 
 def encode_one_direct(type: SqlType, datum: Any) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+from ivm.words import SqlType
 from sql.coordination.prepared import Prepared
 from sql.coordination.thread import Job
 from sql.coordination.transaction import Extent, Transaction
@@ -15,7 +16,7 @@ from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.pgwire.messages_backend import BIND_COMPLETE, NO_DATA, READY, CommandComplete
 from sql.pgwire.run_request import Begun, RunRequest
-from sql.pgwire.values import decode_parameter
+from sql.pgwire.values import DIGITS, TEXT_FORMAT, decode_parameter
 from sql.session.information import text_style
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -30,7 +31,8 @@ General = Callable[[Prepared, Request], Awaitable[Result]]
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """``general``: runs it as any other; ``style``: of the parameters' texts; ``tags`` and ``done``: the command's tag
+    """``general``: runs it as any other; ``types``: of the parameters, each with the length of texts that are in its
+    range if they are digits; ``style``: of the parameters' texts; ``tags`` and ``done``: the command's tag
     and CommandComplete, by the number of rows that have been changed."""
 
     state: SessionState
@@ -38,18 +40,16 @@ class RowChange:
     general: General
     prepared: Prepared
     statement: DataChange
+    types: tuple[tuple[SqlType, int], ...]
     style: TextStyle
     tags: tuple[str, str]
     done: tuple[bytes, bytes]
 
     def answer(self, request: RunRequest) -> bytes | Begun | None:
-        state, types = self.state, self.prepared.bound.parameters
-        if len(types) != len(request.values):
+        state = self.state
+        if len(self.types) != len(request.values):
             return None
-        datums = tuple(
-            None if value is None else decode_parameter(type_, request.form(i), value, self.style)
-            for i, (type_, value) in enumerate(zip(types, request.values, strict=True))
-        )
+        datums = self._datums(request)
         head = BIND_COMPLETE + NO_DATA if request.described else BIND_COMPLETE
         if state.transaction is None:
             return self._alone(head, datums)
@@ -68,6 +68,18 @@ class RowChange:
             return None
         state.portals.pop("", None)
         return head + self.done[changed] + READY["T"]
+
+    def _datums(self, request: RunRequest) -> tuple[object, ...]:
+        datums: list[object] = []
+        for i, (type_, digits) in enumerate(self.types):
+            value = request.values[i]
+            if value is None:
+                datums.append(None)
+            elif len(value) <= digits and request.form(i) == TEXT_FORMAT and value.removeprefix(b"-").isdigit():
+                datums.append(int(value))
+            else:
+                datums.append(decode_parameter(type_, request.form(i), value, self.style))
+        return tuple(datums)
 
     async def _after(
         self, blocked: BlockedError, transaction: Transaction, work: Callable[[Writer], int | None],
@@ -114,7 +126,7 @@ class RowChange:
         return CommandResult(self.tags[changed])
 
     def _run(self, datums: tuple[object, ...], writer: Writer) -> int | None:
-        return self.writes.row_now(writer, self.statement, self.prepared, Request(datums))
+        return self.writes.row_now(writer, self.statement, self.prepared, datums)
 
     def _run_or_leave(self, datums: tuple[object, ...], writer: Writer) -> int:
         changed = self._run(datums, writer)
@@ -134,4 +146,5 @@ def row_change(state: SessionState, writes: Writes, general: General, prepared: 
     tag = f"{name} 0" if name == "INSERT" else name
     tags = f"{tag} 0", f"{tag} 1"
     none, one = (CommandComplete(tag).encode() for tag in tags)
-    return RowChange(state, writes, general, prepared, statement, text_style(state), tags, (none, one))
+    types = tuple((type_, DIGITS.get(type_.kind, 0)) for type_ in prepared.bound.parameters)
+    return RowChange(state, writes, general, prepared, statement, types, text_style(state), tags, (none, one))

@@ -25,7 +25,7 @@ from sql.engine.snapshot import Published
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages_backend import BIND_COMPLETE, PORTAL_SUSPENDED, READY, CommandComplete
 from sql.pgwire.run_request import RunRequest
-from sql.pgwire.values import TEXT_FORMAT, Writer, column_formats, decode_parameter, encode_row, row_writers
+from sql.pgwire.values import DIGITS, TEXT_FORMAT, Writer, column_formats, decode_parameter, encode_row, row_writers
 from sql.session.information import output_style
 from sql.session.reads import Reads, is_plain
 from sql.session.request import Request
@@ -37,8 +37,6 @@ from storage.types.text_style import DEFAULT_STYLE
 
 _KINDS: Final = frozenset({Kind.INT2, Kind.INT4, Kind.INT8, Kind.UUID, *TEXT_KINDS})
 """The types of keys, all of them independent of the session's settings."""
-_DIGITS: Final = {Kind.INT2: 4, Kind.INT4: 9, Kind.INT8: 18}
-"""So many digits are never out of range."""
 _NO_ROW: Final = {status: CommandComplete("SELECT 0").encode() + ready for status, ready in READY.items()}
 _ONE_ROW: Final = {status: CommandComplete("SELECT 1").encode() + ready for status, ready in READY.items()}
 _FIRST_ROW: Final = {status: PORTAL_SUSPENDED + ready for status, ready in READY.items()}
@@ -127,7 +125,7 @@ class PointRead:
 
     def _word(self, request: RunRequest, value: bytes) -> int:
         type_, form = self.type, request.form(0)
-        if form == TEXT_FORMAT and value.isdigit() and len(value) <= _DIGITS.get(type_.kind, 0):
+        if form == TEXT_FORMAT and value.isdigit() and len(value) <= DIGITS.get(type_.kind, 0):
             return int(value)
         datum = decode_parameter(type_, form, value, DEFAULT_STYLE)
         dictionary = self.state.coordinator.engine.dictionary

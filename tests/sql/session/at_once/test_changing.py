@@ -14,6 +14,7 @@ from planner.expr.context import Context
 from sql.dml.one_row import RowUpdate, _holds
 from sql.pgwire import messages_frontend as front
 from sql.pgwire.run_request import Begun
+from sql.session.reads import Reads
 from tests.support.sessions import Server
 from tests.support.wires import Wire, bind
 
@@ -354,7 +355,7 @@ def test_a_formula_gives_what_the_evaluator_gives(pair: Pair, name: str) -> None
         given = tuple(rng.choice((None, 0, 1, -1, 2**63 - 1, -(2**63))) if kind != "s" else rng.choice((None, "", "a"))
                       for kind in kinds)  # fmt: skip
         context = Context(dictionary, given)
-        found = form.formula.run(row, context)
+        found = form.formula.run(row, given, dictionary)
         if found is None:
             continue
         covered += 1
@@ -362,3 +363,50 @@ def test_a_formula_gives_what_the_evaluator_gives(pair: Pair, name: str) -> None
         assert bool(found) == holds
         assert not found or found == form._new(row, context)
     assert covered > 300
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata", "<+3>-3"])
+def test_a_row_has_the_time_of_its_transaction(pair: Pair, zone: str) -> None:
+    wire = pair.quick
+    wire.run(
+        "CREATE TABLE times (k int, a timestamptz, l timestamp, s timestamp(0), d date)", f"SET timezone = '{zone}'"
+    )
+    wire.parse("times", "INSERT INTO times VALUES ($1, now(), CURRENT_TIMESTAMP, now(), now())")
+    wire.run("BEGIN")
+    wire.all_ways(bind("times", b"1"))
+    assert wire.at_once(bind("times", b"2")) is not None
+    wire.run("COMMIT", "BEGIN")
+    assert wire.at_once(bind("times", b"3")) is not None
+    same = "a = now() AND l = now()::timestamp AND s = now()::timestamp(0) AND d = current_date"
+    assert wire.client.rows(f"SELECT k FROM times WHERE {same}") == [("3",)]
+    wire.run("ROLLBACK")
+    assert wire.client.rows("SELECT count(DISTINCT (a, l, s, d)), count(*) FROM times") == [("1", "2")]
+    wire.run("DROP TABLE times", "RESET timezone", "DEALLOCATE times")
+
+
+def test_short_changes_need_no_context(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = pair.quick
+    wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1); CREATE TABLE log (k int, d bigint, m timestamp)")
+    wire.parse("log", "INSERT INTO log VALUES ($1, $2, CURRENT_TIMESTAMP)")
+    changes = (bind("ut", b"-1", b"x", b"1"), bind("log", b"1", b"-1"), bind("st", b"1"))
+    wire.run("BEGIN")
+    for change in changes:
+        wire.all_ways(change)
+        wire.whole(change)
+    monkeypatch.setattr(Reads, "context", None)
+    for change in changes:
+        assert wire.at_once(change) is not None
+    monkeypatch.undo()
+    wire.run("ROLLBACK", "DROP TABLE log", "DEALLOCATE log")
+
+
+@pytest.mark.parametrize("value", [b"7", b"-7", b"007", b" 7 ", b"+7", b"--7", b"7-", b"-", b"", b"1e1", "７".encode(),
+                                   b"2147483647", b"2147483648", b"-2147483648", b"999999999", b"9" * 30])  # fmt: skip
+def test_an_integer_is_what_it_is_by_the_way_of_all(pair: Pair, value: bytes) -> None:
+    pair.run("DELETE FROM t; INSERT INTO t VALUES (7, 1), (-7, 1), (2147483647, 1), (999999999, 1)")
+    for change in (bind("ut", value, b"x", b"7"), bind("ut", b"1", b"x", value)):
+        pair.send("ut", change)
+        pair.run("BEGIN")
+        pair.send("ut", change)
+        pair.run("ROLLBACK")
+    pair.same()
