@@ -36,6 +36,7 @@ _ENTRIES_FLAG, _CATALOG_FLAG, _LOAD_FLAG, _SEQUENCES_FLAG, _FILES_FLAG = 1, 2, 4
 _DIFFS_DIFFER: Final = 0
 """In place of the diff that all rows share (which is never 0)."""
 _PIECE: Final = 1 << 18
+_FEW: Final = 64
 
 
 class Entries(NamedTuple):
@@ -118,6 +119,8 @@ def encode_record(record: CommitRecord) -> bytes:
         )
     head = (_MAGIC, VERSION, flags, record.epoch, len(inline))
     checksum = zlib.crc32(_HEAD.pack(*head, 0))
+    if len(parts) <= _FEW:  # at most some pieces, and a copy costs less than the calls
+        parts = [b"".join(parts)] if sum(map(len, parts)) <= _PIECE else parts
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     return b"".join((_HEAD.pack(*head, checksum), *parts))
@@ -162,15 +165,23 @@ def pieces(data: NDArray[np.uint8]) -> list[bytes]:
 
 
 def _raw(words: Words) -> list[bytes]:
+    if words.nbytes <= _PIECE:
+        return [words.astype("<i8", copy=False).tobytes()]
     return pieces(np.ascontiguousarray(words, "<i8").reshape(-1).view(np.uint8))
 
 
 def _encode_update(update: RelationUpdate) -> tuple[bytes, ...]:
     rows, diffs = update.rows, update.diffs
     assert rows.shape == (len(diffs), rows.shape[1]), "one diff for each row"
-    constant = int(diffs[0]) if len(diffs) and (len(diffs) == 1 or (diffs == diffs[0]).all()) else _DIFFS_DIFFER
+    constant = int(diffs[0]) if len(diffs) and _is_constant(diffs) else _DIFFS_DIFFER
     head = _UPDATE.pack(update.relation, rows.shape[1], len(rows), constant)
     return (head, *_raw(rows)) if constant != _DIFFS_DIFFER else (head, *_raw(rows), *_raw(diffs))
+
+
+def _is_constant(diffs: Words) -> bool:
+    if len(diffs) <= _FEW:
+        return len(set(diffs.tolist())) == 1
+    return bool((diffs == diffs[0]).all())
 
 
 def _decode_update(reader: _Reader) -> RelationUpdate:

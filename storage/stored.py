@@ -30,11 +30,13 @@ def history_of(parts: Sequence[tuple[int, RelationUpdate]]) -> History:
     """One relation's updates, each with its epoch."""
     rows = np.concatenate([u.rows for _, u in parts]) if len(parts) > 1 else parts[0][1].rows
     diffs = np.concatenate([u.diffs for _, u in parts]) if len(parts) > 1 else parts[0][1].diffs
-    counts = [len(u.rows) for _, u in parts]
     if len(parts) == 1:  # without a copy: a load may be large
-        few, epoch = len(rows) <= FEW, np.int64(parts[0][0])
-        return History(rows, np.full(len(rows), epoch) if few else np.broadcast_to(epoch, len(rows)), diffs)
-    return History(rows, np.repeat(np.array([epoch for epoch, _ in parts], np.int64), counts), diffs)
+        epoch, count = parts[0][0], len(rows)
+        few = count <= FEW
+        epochs = np.array([epoch] * count, np.int64) if few else np.broadcast_to(np.int64(epoch), count)
+        return History(rows, epochs, diffs)
+    epochs = np.array([epoch for epoch, _ in parts], np.int64)
+    return History(rows, epochs.repeat([len(u.rows) for _, u in parts]), diffs)
 
 
 NO_WORDS: Final = np.zeros(0, np.int64)

@@ -18,6 +18,8 @@ from planner.memo import by_identity
 from planner.physical.nodes import Constants, Map, Node, Plan, Table, reached
 from planner.render.dataflow import constant_rows
 
+_FEW = 16
+"""Rows of which numpy takes longer than Python."""
 Sought = dict[NodeId, frozenset[bytes] | None]
 """The keys that a query looks up in an arrangement, by the node that does; None: they are not known."""
 
@@ -31,7 +33,8 @@ class AskedKey:
 
     def may_read(self, relation: int, rows: Words) -> bool:
         """As of ``Asked``."""
-        return bool((rows[:, self.place] == self.word).any())
+        words = rows[:, self.place]
+        return self.word in words.tolist() if len(words) <= _FEW else bool((words == self.word).any())
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,19 +268,19 @@ class Transaction:
 
     def _attempt(self, writer: Writer, work: Callable[[Writer], T], again: bool = False) -> T:
         """``again``: if it fails it is run once more, to report that."""
-        mark, reads = writer.mark(), self._reads.copy() if self.checks_reads else self._reads
+        mark, reads = writer.mark(), self._reads.mark()
         try:
             return work(writer)
         except BlockedError as blocked:
             if writer.has_ended_one:
                 raise _cannot_wait(blocked) from None
             writer.rollback_to(mark)
-            self._reads = reads
+            self._reads.return_to(reads)
             raise
         except SqlError:
             if again:
                 writer.rollback_to(mark)
-                self._reads = reads
+                self._reads.return_to(reads)
             raise
 
     def _whole(self, work: Callable[[Writer], T]) -> T:

@@ -74,7 +74,9 @@ class Waits:
         if not self._queues:
             released.clear()
         while released:
-            self._wake(released.popleft())
+            target = released.popleft()
+            if target in self._queues:
+                self._wake(target)
 
     def blocking(self, backend: int) -> list[int]:
         """The sessions that the one with this number waits for. May be called on any thread."""

@@ -43,7 +43,7 @@ class Counts:
     def add(self, changes: dict[int, History], ordinal: int) -> None:
         """Count the changes of a group that ends at ``ordinal``. Call it before the group's root is published."""
         for relation, history in changes.items():
-            self.add_one(relation, int(history.diffs.sum()), ordinal)
+            self.add_one(relation, int(np.add.reduce(history.diffs)), ordinal)
 
     def add_one(self, relation: int, change: int, ordinal: int) -> None:
         """Count one relation's change."""

@@ -96,8 +96,9 @@ class Engine(EngineState):
 
         ``dropped``: relations whose dataflow is freed when the group is published. ``loads``: part of the commit.
         """
-        kept = tuple(u for u in updates if u.relation in catalog.relations)
-        size = sum(u.rows.nbytes for u in kept if u.file is None)
+        known = catalog.relations
+        kept = tuple([u for u in updates if u.relation in known])
+        size = sum([u.rows.nbytes for u in kept if u.file is None])
         if size > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         if self.persistence is not None:
@@ -105,7 +106,8 @@ class Engine(EngineState):
         epoch = self.clock.advance(self.dataflow.moment)
         change = catalog_to_json(catalog) if catalog is not self.catalog else None
         self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
-        self.loads.commit(loads, epoch)
+        if loads:
+            self.loads.commit(loads, epoch)
         if change is not None:
             self.loads.keep({relation.oid for relation in catalog.relations.values()})
         return epoch
@@ -143,6 +145,7 @@ class Engine(EngineState):
             group.before = self.catalog
         self.catalog = catalog
         group.records.append(record)
+        group.nbytes += sum([u.rows.nbytes for u in record.updates])
         group.dropped += dropped
 
     def flush(self, until: float = math.inf) -> bool:

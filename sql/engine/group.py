@@ -32,11 +32,8 @@ class CommitGroup:
     before: Catalog | None = None
     """The catalog before the first record that changes it."""
     dropped: list[int] = field(default_factory=list)
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of its updates' rows."""
-        return sum(u.rows.nbytes for r in self.records for u in r.updates)
+    nbytes: int = 0
+    """The bytes of its updates' rows."""
 
 
 def preceded(changes: dict[int, History], contents: dict[int, History]) -> dict[int, History]:

@@ -205,7 +205,9 @@ class Loads:
         return sorted(found.values(), key=lambda load: (load.started, load.id))
 
 
-def loads_text(loads: Iterable[Load]) -> str | None:
+def loads_text(loads: Sequence[Load]) -> str | None:
     """The loads' text in a commit's record; None if there are none."""
+    if not loads:
+        return None
     found = [load.to_json() for load in loads]
     return json.dumps(found, ensure_ascii=False) if found else None

@@ -43,16 +43,22 @@ class ReadSet:
     """What a transaction has read. ``whole``: relations of which everything is taken for read."""
 
     readings: list[Reading] = field(default_factory=list)
-    whole: set[int] = field(default_factory=set)
+    whole: frozenset[int] = frozenset()
 
-    def copy(self) -> ReadSet:
-        return ReadSet(list(self.readings), set(self.whole))
+    def mark(self) -> tuple[int, frozenset[int]]:
+        """What it has, for ``return_to``."""
+        return len(self.readings), self.whole
+
+    def return_to(self, mark: tuple[int, frozenset[int]]) -> None:
+        """Forget what has been read since."""
+        del self.readings[mark[0] :]
+        self.whole = mark[1]
 
     def __bool__(self) -> bool:
         return bool(self.readings or self.whole)
 
     @property
-    def relations(self) -> set[int]:
+    def relations(self) -> frozenset[int]:
         return self.whole.union(*(r.relations for r in self.readings))
 
     def add(self, reading: Reading) -> None:
@@ -90,14 +96,16 @@ class RecentCommits:
         """Whether a commit after an ordinal has changed what was read; true if that is no longer known."""
         if since < self._forgotten:
             return True
-        wanted = reads.relations
+        wanted: frozenset[int] | None = None
         for ordinal, changes in reversed(self._groups):
             if ordinal <= since:
                 break
+            if wanted is None:
+                wanted = reads.relations
             if any(reads.meets(relation, rows) for relation, rows in changes.items() if relation in wanted):
                 return True
         return False
 
 
 def _words(changes: Mapping[int, Words | None]) -> int:
-    return sum(rows.size for rows in changes.values() if rows is not None)
+    return sum([rows.size for rows in changes.values() if rows is not None])

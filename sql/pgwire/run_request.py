@@ -76,13 +76,18 @@ def run_request(data: bytes) -> RunRequest | None:
             return None
         place += 2
         values: list[bytes | None] = []
+        length_at = INT32.unpack_from
         for _ in range(number):
-            (length,) = INT32.unpack_from(data, place)
-            place += 4
-            if length < -1:
-                return None
-            values.append(None if length < 0 else data[place : place + length])
-            place += max(length, 0)
+            length = length_at(data, place)[0]
+            start = place + 4
+            if length < 0:
+                if length < -1:
+                    return None
+                values.append(None)
+                place = start
+            else:
+                place = start + length
+                values.append(data[start:place])
         statement = data[6:at].decode()
     except (struct.error, UnicodeDecodeError):
         return None

@@ -44,7 +44,7 @@ UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
 
 
-_WHOLE: Final = Query | Insert | Update | Delete | Merge | Begin | Commit | Rollback | Savepoint
+_WHOLE: Final = (Query, Insert, Update, Delete, Merge, Begin, Commit, Rollback, Savepoint)
 """The statements that the wire may run without looking at its messages one by one."""
 
 

@@ -64,7 +64,7 @@ async def end_explicit(session: SessionState, statement: Commit | Rollback) -> C
     if transaction is None:
         return CommandResult(name)
     commit = isinstance(statement, Commit) and not session.failed
-    modes = {mode: session.settings.get(mode) for mode in MODES}
+    modes = {mode: session.settings.get(mode) for mode in MODES} if statement.chain else None
     session.transaction, session.failed = None, False
     try:
         await (_commit(session, transaction) if commit else transaction.rollback())

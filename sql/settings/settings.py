@@ -311,8 +311,9 @@ class Settings:
         return [(name, self.get(name)) for name in REPORTED]
 
     def _return_to(self, values: dict[str, str]) -> None:
-        for key in set(self.values) | set(values):
-            self._put(key, values.get(key), local=True)
+        for key in self.values.keys() | values.keys():
+            if self.values.get(key) != values.get(key):
+                self._put(key, values.get(key), local=True)
 
     def _put(self, key: str, value: str | None, local: bool) -> None:
         old = self.values.get(key)
