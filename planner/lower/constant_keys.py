@@ -49,7 +49,11 @@ def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> FixedK
 def best_key(indexes: Indexes, rel: Get, predicates: tuple[Scalar, ...]) -> FixedKey | None:
     """The same for any plan."""
     fixed: dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]] = {}
+    part_of_keys = {column for key in indexes.keys(rel.relation) for column in key}
+    by_parts = bool(indexes.key_checks(rel.relation))
     for predicate in predicates:
+        if not by_parts and _is_member_of(predicate) not in (None, *part_of_keys):
+            continue  # its thousands of constants would be made for nothing
         found = points(predicate)
         if found is not None:
             fixed.setdefault(_named(found[0]), (predicate, found[1]))
@@ -60,6 +64,14 @@ def best_key(indexes: Indexes, rel: Get, predicates: tuple[Scalar, ...]) -> Fixe
         return candidates[0]
     candidates += _by_parts(indexes, rel, fixed, predicates)
     return max(candidates, key=lambda c: c.weight, default=None)
+
+
+def _is_member_of(predicate: Scalar) -> int | None:
+    """The column that the predicate looks for in an array."""
+    if not isinstance(predicate, Call) or predicate.function != MEMBER:
+        return None
+    expr = predicate.args[0]
+    return expr.index if isinstance(expr, Column) else None
 
 
 _Fixed = dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]]

@@ -9,6 +9,7 @@ from planner.expr.scalar import Column
 from planner.logical.nodes import Project, Rel, schema
 from planner.logical.traversal import own_columns
 from planner.transform.apart import apart
+from planner.transform.branches import together
 from planner.transform.decorrelate.subqueries import decorrelate
 from planner.transform.demand.recursion import demand
 from planner.transform.dense_rank import by_groups
@@ -19,8 +20,8 @@ from planner.transform.pushdown import push_down
 from planner.transform.temporal import separated
 
 Transforms = tuple[Callable[[Rel], Rel], ...]
-TRANSFORMS: Final[Transforms] = (apart, decorrelate, fold, push_down, fold, demand, fold, prune, fold)
-MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[2:], by_groups)
+TRANSFORMS: Final[Transforms] = (together, apart, decorrelate, fold, push_down, fold, demand, fold, prune, fold)
+MAINTAINED: Final[Transforms] = (decorrelate, spell, *TRANSFORMS[3:], by_groups)
 
 
 def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFORMS) -> Rel:

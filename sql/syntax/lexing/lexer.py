@@ -102,14 +102,14 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     plain = _PLAIN.scanner(text, at, stop).match  # type: ignore[attr-defined]
     while True:
         found = plain()
-        if found is not None and (end := found.end()) < stop:
+        if found is not None and found.end() < stop:
             group = found.lastindex
-            value = found[group]
-            at = found.start(group)
+            at, end = found.span(group)
+            value = text[at:end]
             if group == _WORD_GROUP:
                 value = value.lower()
             elif group == _STRING_GROUP:
-                at -= 1
+                at, end = at - 1, end + 1
             token = make(Token, (kinds[group], value, at, end))
             long = _long(text, at, stop, tokens[-1]) if value == "(" and tokens else None
             if long is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sql.syntax.lexing.lexer import Token
 from sql.syntax.nodes.constants import Number, String
@@ -100,13 +99,13 @@ def parts(node: Any) -> Iterator[Any]:
 
 def _fields(node: Any) -> tuple[str, ...]:
     """The names of a node's fields; none if it is no node."""
-    kind: Any = type(node)
-    return _fields_of(kind) if is_dataclass(kind) else ()
+    found = _FIELDS.get(type(node))
+    if found is None:
+        found = _FIELDS[type(node)] = tuple(f.name for f in fields(node)) if is_dataclass(node) else ()
+    return found
 
 
-@cache
-def _fields_of(node: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(node))
+_FIELDS: Final[dict[type, tuple[str, ...]]] = {}
 
 
 def _exchanged(node: Any, given: Mapping[int, Any]) -> Any:

@@ -40,6 +40,10 @@ STATEMENTS = {
     "IN of dates": ("SELECT count(*) FROM t WHERE date '2024-01-01' + b IN ({})", listed("date '2024-01-01' + {i}")),
     "UNION ALL": ("SELECT * FROM ({}) u", listed("SELECT {i} AS x", " UNION ALL ")),
     "UNION ALL of tables": ("SELECT * FROM ({}) u", listed("SELECT a + {i} AS x FROM t", " UNION ALL ")),
+    "UNION ALL of reads by key": (
+        "SELECT * FROM ({}) u",
+        listed("SELECT a + {i} AS x FROM t WHERE a = {i}", " UNION ALL "),
+    ),
     "columns": ("SELECT {} FROM t", listed("a + {i} AS c{i}")),
     "aggregates": ("SELECT {} FROM t", listed("sum(a + {i})")),
     "CASE": ("SELECT CASE {} END FROM t", listed("WHEN a = {i} THEN b + {i}", " ")),
@@ -110,7 +114,8 @@ FEW = {
     "a sum of several forms": (*STATEMENTS["a sum of several forms"], 600),
     "AND of several forms": (*STATEMENTS["AND of several forms"], 1300),
     "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 840),
-    "UNION ALL": ("SELECT * FROM ({}) u", listed("SELECT {i} AS x", " UNION ALL "), 1100),
+    "UNION ALL": (*STATEMENTS["UNION ALL"], 450),
+    "UNION ALL of reads by key": (*STATEMENTS["UNION ALL of reads by key"], 900),
 }
 
 
