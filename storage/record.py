@@ -11,6 +11,7 @@ the file's name, the name), whose diffs are 1.
 from __future__ import annotations
 
 import struct
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,23 +166,25 @@ def pieces(data: NDArray[np.uint8]) -> list[bytes]:
 
 
 def _raw(words: Words) -> list[bytes]:
-    if words.nbytes <= _PIECE:
-        return [words.astype("<i8", copy=False).tobytes()]
+    if words.nbytes <= _PIECE and sys.byteorder == "little":
+        return [words.tobytes()]
     return pieces(np.ascontiguousarray(words, "<i8").reshape(-1).view(np.uint8))
 
 
 def _encode_update(update: RelationUpdate) -> tuple[bytes, ...]:
     rows, diffs = update.rows, update.diffs
     assert rows.shape == (len(diffs), rows.shape[1]), "one diff for each row"
-    constant = int(diffs[0]) if len(diffs) and _is_constant(diffs) else _DIFFS_DIFFER
+    constant = _constant(diffs)
     head = _UPDATE.pack(update.relation, rows.shape[1], len(rows), constant)
     return (head, *_raw(rows)) if constant != _DIFFS_DIFFER else (head, *_raw(rows), *_raw(diffs))
 
 
-def _is_constant(diffs: Words) -> bool:
-    if len(diffs) <= _FEW:
-        return len(set(diffs.tolist())) == 1
-    return bool((diffs == diffs[0]).all())
+def _constant(diffs: Words) -> int:
+    """The diff that all rows share, if they share one."""
+    if len(diffs) > _FEW:
+        return int(diffs[0]) if (diffs == diffs[0]).all() else _DIFFS_DIFFER
+    found = set(diffs.tolist())
+    return found.pop() if len(found) == 1 else _DIFFS_DIFFER
 
 
 def _decode_update(reader: _Reader) -> RelationUpdate:

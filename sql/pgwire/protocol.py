@@ -71,8 +71,9 @@ class ServerProtocol:
     @property
     def idle(self) -> bool:
         """Whether every message has been answered, so that the next one begins a query or a pipeline."""
-        answered = not self._extended and not self._skip_to_sync
-        return answered and self.phase is Phase.QUERIES and not self.pending
+        if self._extended or self._skip_to_sync or self.phase is not Phase.QUERIES:
+            return False
+        return self._at == len(self._buffer) and not self._total
 
     def receive(self, data: bytes) -> None:
         """Takes bytes from the client. Cost: linear in ``data``; a long message is joined once, when it is complete."""

@@ -19,6 +19,8 @@ _EXECUTE: Final = Execute("", 0).encode()[:-4]
 """Without the number of rows that are wanted, its end."""
 _RUN: Final = len(_EXECUTE) + 4 + len(_SYNC)
 _DESCRIBE: Final = Describe("P", "").encode()
+_USUAL: Final = {b"\0\0": (), b"\0\1\0\0": (0,), b"\0\1\0\1": (1,)}
+"""Formats of results that drivers send most, and what they mean."""
 MOST_PARAMETERS: Final = 64
 """More are left to the protocol: the statement takes longer than its messages then."""
 
@@ -37,6 +39,8 @@ class RunRequest(NamedTuple):  # made in a third of a frozen dataclass's time
     @property
     def result_formats(self) -> tuple[int, ...] | None:
         """The result's formats; None: the bytes are wrong."""
+        if self.formats in _USUAL:
+            return _USUAL[self.formats]
         count = UINT16.unpack_from(self.formats)[0]
         if len(self.formats) != 2 + 2 * count:
             return None

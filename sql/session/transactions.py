@@ -13,7 +13,7 @@ from sql.session.settling import settle, share
 from sql.session.state import SessionState
 from sql.settings.settings import MODES
 from sql.statements.results import CommandResult
-from sql.statements.statements import Begin, Commit, PrepareTransaction, Rollback, Savepoint, Statement
+from sql.statements.statements import NO_MODES, Begin, Commit, PrepareTransaction, Rollback, Savepoint, Statement
 
 
 def ends_failed_block(statement: object) -> bool:
@@ -49,7 +49,8 @@ def begin(session: SessionState, statement: Begin) -> CommandResult:
         session.new_transaction(Extent.BLOCK)
     elif transaction.is_block:
         session.notice("there is already a transaction in progress", "WARNING", "25001")
-    set_modes(session, statement.modes)
+    if statement.modes != NO_MODES:
+        set_modes(session, statement.modes)
     session.running.extent = Extent.BLOCK
     return CommandResult(statement.tag)
 

@@ -256,8 +256,11 @@ class Settings:
         """Begins a transaction. ``modes``: those of the transaction that it follows (AND CHAIN), to which its failure
         returns too; None: the session's defaults."""
         self._kept = dict(self.values)
-        for key in MODES:
-            value = self.get(f"default_{key}") if modes is None else modes[key]
+        if modes is None:
+            modes = self._derived.get("modes")
+            if modes is None:
+                modes = self._derived["modes"] = {key: self.get(f"default_{key}") for key in MODES}
+        for key, value in modes.items():
             if value != _BY_NAME[key].default:
                 self.values[key] = value
         self.savepoint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import JSON, TEXT, SqlType
@@ -317,9 +318,12 @@ class Modes:
         return found if self.isolation is None else {"isolation": self.isolation, **found}
 
 
+NO_MODES: Final = Modes()
+
+
 @dataclass(frozen=True, slots=True)
 class Begin:
-    modes: Modes = Modes()
+    modes: Modes = NO_MODES
     tag: str = "BEGIN"
 
 

@@ -17,10 +17,15 @@ class Beginning:
 
     state: SessionState
     statement: Begin
+    done: bytes
+    """What ends the answer."""
+
+    @classmethod
+    def of(cls, state: SessionState, statement: Begin) -> Beginning:
+        return cls(state, statement, CommandComplete(statement.tag).encode() + READY["T"])
 
     def answer(self, request: RunRequest) -> bytes | None:
         if self.state.transaction is not None or request.values:
             return None
-        result = begin(self.state, self.statement)
-        head = BIND_COMPLETE + NO_DATA if request.described else BIND_COMPLETE
-        return head + CommandComplete(result.tag).encode() + READY["T"]
+        begin(self.state, self.statement)
+        return (BIND_COMPLETE + NO_DATA if request.described else BIND_COMPLETE) + self.done

@@ -99,7 +99,7 @@ class AtOnce:
         prepared.check_allowed()
         match prepared.bound.statement:
             case Begin() as statement:
-                return Beginning(self._state, statement)
+                return Beginning.of(self._state, statement)
             case Commit() | Rollback() as statement:
                 return Ending(self._state, statement)
             case Query() if self._state.settings.get("client_encoding") == "UTF8":
