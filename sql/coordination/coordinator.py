@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import itertools
 import os
 import sys
@@ -18,6 +17,7 @@ from ivm.budget import NO_BUDGET, Budget
 from ivm.errors import SqlError
 from sql.admission.gate import Gate
 from sql.coordination.advisory import AdvisoryLocks
+from sql.coordination.collecting import bound_collections
 from sql.coordination.databases import Databases
 from sql.coordination.depth import allow_depth
 from sql.coordination.followers import Followers
@@ -48,10 +48,6 @@ T = TypeVar("T")
 READERS: Final = 8
 SWITCH_SECONDS: Final = 0.0005
 """Python's thread switch interval while the engine waits for the interpreter: part of a commit's p99."""
-COLLECT: Final = (1_000, 10, 400)
-"""Thresholds of garbage collection (objects, then collections). A collection of young objects is a tenth of a
-millisecond, of those that have survived a few. With Python's defaults, those of all objects take half of the time of
-parsing and binding a long list of VALUES."""
 DEFAULT_MEMORY: Final = 1 << 30
 _NUMBERS = itertools.count()
 
@@ -139,7 +135,7 @@ class Coordinator:
         """
         sys.setswitchinterval(SWITCH_SECONDS)
         allow_depth()
-        gc.set_threshold(*COLLECT)
+        bound_collections()
         persistence = Persistence.open(folder, memory or DEFAULT_MEMORY, tuning)
         clock = EpochClock(folder / "lease")
         budget = budget or Budget(memory or _half_of_memory())

@@ -1,4 +1,4 @@
-"""Background merging while the engine thread is idle.
+"""Background merging while the engine thread is idle. Garbage is collected first.
 
 Each step gives the merges of spines a bounded amount of fuel; the rest of a merge waits for later updates. When no job
 has come for ``REST_SECONDS``, the event loop continues these merges a slice at a time, so that later steps search fewer
@@ -13,6 +13,7 @@ from typing import Final
 
 from ivm.dataflow import Dataflow
 from ivm.trace.spine import Spine, lend
+from sql.coordination.collecting import collect_young
 from sql.coordination.thread import EngineThread
 
 REST_SECONDS: Final = 0.005
@@ -56,6 +57,7 @@ class IdleMerging:
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
             return
+        collect_young()
         self._open = self._dataflow.merging()
         self._slice(self._since)
 
