@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, Kind, SqlType
+from planner.aggregates.table import aggregate_overloads
 from planner.expr.functions.internal.membership import MEMBER
-from planner.expr.functions.library import called_function
+from planner.expr.functions.library import called_function, overloads
 from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import LEAVES, And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children, with_children
 from planner.expr.scalar import Alike as Chain
@@ -23,13 +24,14 @@ from planner.logical.join_keys import as_type, comparable
 from planner.logical.traversal import columns_of, has_subquery, rewrite, walk
 from sql.bind.coerce import to_boolean
 from sql.bind.constant_lists import in_values
-from sql.bind.environment import Binder
+from sql.bind.environment import Binder, Environment
 from sql.bind.folding import folded_columns, summed
 from sql.bind.literals import typed_literal
 from sql.bind.positions import position
+from sql.bind.routine_resolution import routine_overloads
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
-from sql.syntax.nodes.alike import Alike, Slot
+from sql.syntax.nodes.alike import Alike, Slot, parts
 
 _FIRST: Final = 1 << 40
 """The constants' columns count from here while the form is bound."""
@@ -161,6 +163,8 @@ def _reads_constants(expr: Scalar) -> bool:
 
 def _form(b: Binder, node: Alike) -> _Form | None:
     """The form of the operands; None: their constants have several types, or are computed before they are read."""
+    if not all(_is_scalar(b.env, n) for n in parts(node.first) if isinstance(n, nodes.Apply)):
+        return None
     columns: list[tuple[object, ...]] = []
     types: list[SqlType] = []
     given: dict[int, nodes.Given | nodes.String] = {}
@@ -190,6 +194,13 @@ def _form(b: Binder, node: Alike) -> _Form | None:
     if not _is_plain(expr):
         return None
     return _Form(expr, tuple(columns), tuple(types))
+
+
+def _is_scalar(env: Environment, node: nodes.Apply) -> bool:
+    """Whether a call can only be one of a built-in function of its row: binding it leaves no other trace."""
+    if len(node.name) != 1 or node.name[0] == "current_user" or routine_overloads(env, node.name):
+        return False
+    return bool(overloads(node.name[0])) and not aggregate_overloads(node.name[0])
 
 
 def _operand(b: Binder, node: Alike, given: dict[int, nodes.Given | nodes.String]) -> Scalar:

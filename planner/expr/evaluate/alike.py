@@ -14,16 +14,18 @@ import numpy as np
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import Taking, poll
-from ivm.words import TEXT, Kind
+from ivm.words import TEXT, Kind, Storage
 from planner.expr.evaluate.calls import Run
 from planner.expr.functions.text.string import all_together
 from planner.expr.rows import RowBatch, nulls_of, some, take
-from planner.expr.scalar import Alike
+from planner.expr.scalar import Alike, Column, Literal, Scalar, children
 from storage.types.codec import decode, encode
 from storage.types.type_names import format_type
 
 _BLOCK: Final = 1 << 16
 """Values that are computed together."""
+_SMALL: Final = 1 << 12
+"""The same where the form makes texts or other large values on its way."""
 _BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}
 
 
@@ -35,6 +37,7 @@ class _Operands:
         self._args = args
         self._body = body
         self._known: tuple[int, list[Words]] = (0, [])
+        self._size = _SMALL if _makes_large(chain.body) else _BLOCK
 
     def blocks(self, batch: RowBatch) -> Iterator[_Block]:
         """The next operands on those rows that are still asked for (``_Block.rest``), until none are."""
@@ -44,7 +47,7 @@ class _Operands:
         at, count = 0, self.chain.count
         while at < count and len(rows):
             poll()
-            many = min(max(_BLOCK // len(rows), 1), count - at)
+            many = min(max(self._size // len(rows), 1), count - at)
             own = columns if len(rows) == batch.count else [take(c, rows) for c in columns]
             block = self._block(batch, own, [c[at : at + many] for c in constants], rows, many)
             yield block
@@ -72,6 +75,11 @@ class _Operands:
         found = self._body(inner)
         shape = (len(rows), many)
         return _Block(rows, found.words.reshape(shape), nulls_of(found).reshape(shape), inner.failed, many)
+
+
+def _makes_large(body: Scalar) -> bool:
+    large = body.type.storage is not Storage.DIRECT and not isinstance(body, Column | Literal)
+    return large or any(map(_makes_large, children(body)))
 
 
 class _Block:

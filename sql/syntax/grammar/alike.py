@@ -15,6 +15,7 @@ _CONSTANTS: Final = (TokenKind.NUMBER, TokenKind.STRING)
 _PLAIN: Final = (
     nodes.Name, nodes.Number, nodes.String, nodes.Boolean, nodes.Null, nodes.Operator, nodes.Cast, nodes.TypeName,
     nodes.AndExpr, nodes.OrExpr, nodes.NotExpr, nodes.IsTest, nodes.DistinctTest, nodes.Between, nodes.CaseExpr,
+    nodes.Apply,
 )  # fmt: skip
 """Nodes that mean the same wherever they stand, whatever the constants in them."""
 
@@ -60,6 +61,8 @@ def slots(first: nodes.Expr, tokens: Sequence[Token], period: int) -> tuple[Slot
     starts = {t.start: i for i, t in enumerate(tokens[: period - 1])}
     if not all(isinstance(n, _PLAIN) and n.at in starts for n in found):
         return None
+    if any(n != nodes.Apply(n.name, n.args, n.at) for n in found if isinstance(n, nodes.Apply)):
+        return None  # it has clauses of an aggregate, or names its arguments
     constants = {starts[n.at]: n for n in found if isinstance(n, nodes.Number | nodes.String)}
     made: list[Slot] = []
     for place, token in enumerate(tokens[: period - 1]):

@@ -32,6 +32,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     client = server.client()
     client.run(f"CREATE TABLE t ({TABLE})")
     client.run(f"INSERT INTO t VALUES {ROWS}")
+    client.run("CREATE FUNCTION twice(x int) RETURNS int LANGUAGE sql IMMUTABLE RETURN x * 2")
     client.run("CREATE TABLE k (x int, y text, PRIMARY KEY (x, y))")
     client.run("INSERT INTO k SELECT i, 'y' || i FROM generate_series(1, 100) i")
     yield client
@@ -65,7 +66,14 @@ CONDITIONS = [
     "'{i}' = s", "a > '{i}'", "a > '{i}x'", "a = '{i}'::int", "true", "{i}", "s = {i}", "missing = {i}", "t.a = {i}",
     "a = {i}.0", "a::text = '{i}'", "a::numeric(3,{i}) > 1", "interval '{i} days' > interval '3 days'",
     "(a, b) = ({i}, 1)",
-    "abs(a) = {i}", "a IN ({i}, 3)", "d > current_date - {i}",
+    "abs(a) = {i}", "lower(s) = 'x{i}'", "abs(a) + {i} > round(n, {i})", "coalesce(a, {i}) = nullif(b, {i})",
+    "greatest(a, {i}) = 7", "length(repeat(s, {i})) = 4", "random() * {i} >= 0", "count(*) > {i}",
+    "sum(a) OVER () > {i}",
+    "generate_series(1, {i}) > 1", "upper(v) = 'X{i}' AND ok", "substr(s, {i}, 1) = '2'", "sqrt(a - {i}) > 1",
+    "to_char(d, 'DD') = '{i:02}'", "date_trunc('month', d) > '2024-01-{i:02}'", "extract(day from d) = {i}",
+    "current_user = 'u{i}'", "missing(a) = {i}", "abs(s) = {i}", "power(a, {i}) > 3", "concat(s, '{i}') = 'x11'",
+    "twice(a) = {i}",
+    "a IN ({i}, 3)", "d > current_date - {i}",
 ]  # fmt: skip
 VALUES = [
     "a", "b", "i", "n", "f", "s", "d", "{i}", "{q}", "{i}.5", "'{i}'", "b::text", "a * {i}", "a + {i}", "a % 7 * {i}",

@@ -108,6 +108,7 @@ FEW = {
     "constant text": ("SELECT {}", listed("'x{i}'", " || "), 20),
     "AND": ("SELECT count(*) FROM t WHERE {}", listed("a + {i} <> 5", " AND "), 60),
     "OR": (*STATEMENTS["OR"], 120),
+    "OR of calls": (*STATEMENTS["OR of calls"], 100),
     "text": (*STATEMENTS["text"], 55),
     "IN of sums": (*STATEMENTS["IN of sums"], 40),
     "IN of dates": (*STATEMENTS["IN of dates"], 50),
