@@ -237,14 +237,14 @@ def test_who_finds_the_workers_busy_works_alone() -> None:
 
 
 def test_ended_workers_leave_no_threads() -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     present = Workers(4, 1)
     present.run([failing(None)] * 4)
     present.end()
-    for thread in threading.enumerate():
+    for thread in set(threading.enumerate()) - before:
         if thread.name == "worker":
             thread.join(30)
-    assert threading.active_count() <= before
+    assert [t for t in set(threading.enumerate()) - before if t.name == "worker"] == []
     assert (
         sort_into(Block.of(np.zeros((1, 1), np.int64), np.zeros(1, np.int64), np.ones(1, np.int64)), Block(1), 0) == 1
     )

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
-from tests.support.readers import until_idle
+from tests.support.readers import PATIENCE, until_idle
 from tests.support.sessions import Client, Server
 
 TIMEOUT = 0.2
-SLACK = 2.0
+SLACK = 5.0
 """Seconds after its timeout in which a statement ends, and that another session waits at most. The machine is shared:
 what holds the interpreter's lock takes ten times as long."""
 BOMBS = [
@@ -186,5 +186,8 @@ def test_what_was_stopped_takes_no_more_memory(client: Client, name: str) -> Non
     client.run("SET statement_timeout = '500ms'")
     before = resident()
     assert client.state(GREEDY[name]) in {"57014", "54000", "53200"}
-    time.sleep(2)
-    assert resident() < before + 400
+    until_idle()
+    until = time.monotonic() + PATIENCE
+    while resident() >= before + 400:  # it is given back soon
+        assert time.monotonic() < until
+        time.sleep(0.1)
