@@ -18,6 +18,7 @@ from tests.support.statements import FORMS, Statements
 NEVER_DRAWN = {
     "CreateFromStatement",  # reads files
     "SubscribeStatement",  # does not end
+    "Given",  # the binder's own
     "Param",  # simple queries have none but in PREPARE's text
 }
 
