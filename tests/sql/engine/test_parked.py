@@ -192,6 +192,7 @@ def test_a_function_that_takes_long(server: Server, monkeypatch: pytest.MonkeyPa
             if not others:
                 _wait_until(lambda: server.coordinator.jobs.pending > 1)  # or there is nobody to be kept waiting
                 others.append(True)
+                _wait_until(server.coordinator.engine.watch.overdue.is_set)
             time.sleep(0.02)
         poll()
 
