@@ -20,9 +20,10 @@ from ivm.words import Schema, SqlType, Storage, row_width
 from planner import gathers
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
+from planner.expr.functions.library import called_function
 from planner.expr.scalar import Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Values
-from planner.logical.traversal import has_subquery
+from planner.logical.traversal import has_subquery, walk
 from planner.peek.affected import AskedKey
 from planner.peek.keyed import Keyed, keyed
 from planner.physical.key_checks import KeyName
@@ -47,6 +48,11 @@ from storage.types.zones import to_local
 
 FEW: Final = 64
 """The most pending updates that are looked through for a row."""
+_VALUES_ONLY: Final = frozenset({
+    "nextval", "identity_nextval", "currval", "lastval", "random", "random_normal", "gen_random_uuid",
+    "clock_timestamp", "timeofday",
+})  # fmt: skip
+"""The volatile functions that do nothing else."""
 _WORD: Final = Struct("=q")
 _BOTH: Final = np.array([-1, 1], np.int64)
 _BOTH.flags.writeable = False
@@ -127,7 +133,7 @@ def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
         return None
     cells = source.rows[0]
     if len(cells) != len(table.columns) or any(
-        not isinstance(c, Literal | Parameter) and has_subquery(c) for c in cells
+        not isinstance(c, Literal | Parameter) and (has_subquery(c) or _has_effects(c)) for c in cells
     ):
         return None
     kept = [_kept(cell, column.type) for cell, column in zip(cells, table.columns, strict=True)]
@@ -138,6 +144,12 @@ def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
     places = tuple(i for i, cell in enumerate(kept) if cell is None)
     computed = Stage.of(tuple(cells[i] for i in places))
     return RowInsert(table, table.row_schema, plain, instants, computed, places, bare)
+
+
+def _has_effects(cell: Scalar) -> bool:
+    """Whether it may do more than give a value: wait, lock, notify, set."""
+    called = [f for part in walk(cell) if (f := called_function(part)) is not None]
+    return any(f.volatility == "volatile" and f.name not in _VALUES_ONLY for f in called)
 
 
 def _kept(cell: Scalar, type_: SqlType) -> Literal | Parameter | Instant | None:

@@ -410,3 +410,26 @@ def test_an_integer_is_what_it_is_by_the_way_of_all(pair: Pair, value: bytes) ->
         pair.send("ut", change)
         pair.run("ROLLBACK")
     pair.same()
+
+
+@pytest.mark.parametrize("effect", [
+    "pg_sleep(0.01)", "pg_notify('c', 'x')", "set_config('a.b', 'c', false)", "pg_advisory_xact_lock(1)",
+    "setval('drawn', 7)", "nextval('drawn')", "random()",
+])  # fmt: skip
+def test_what_does_more_than_give_a_value_takes_the_way_of_all(pair: Pair, effect: str) -> None:
+    wire = pair.quick
+    wire.run("DELETE FROM t; INSERT INTO t VALUES (1, 1); CREATE SEQUENCE IF NOT EXISTS drawn")
+    statements = {
+        "add": (f"INSERT INTO t (b, k, s) VALUES (1, $1, {effect}::text)", b"2"),
+        "change": (f"UPDATE t SET s = {effect}::text WHERE k = $1", b"1"),
+        "read": (f"SELECT {effect}::text FROM t WHERE k = $1", b"1"),
+    }
+    wire.all_ways(bind("BEGIN"))
+    at_once = []
+    for name, (text, key) in statements.items():
+        wire.parse(name, text)
+        wire.all_ways(bind(name, b"99"))
+        at_once += [name] if wire.at_once(bind(name, key)) is not None else []
+        wire.run(f"DEALLOCATE {name}")
+    wire.run("ROLLBACK")
+    assert at_once == (["add"] if effect in {"nextval('drawn')", "random()"} else [])
