@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from ivm.words import INT4
 from planner.expr.literal_rows import LiteralRows
-from planner.expr.scalar import Column, Scalar
+from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.apart import expands_each, own_number, read_twice, sets_apart
 from planner.logical.nodes import (
@@ -85,7 +86,9 @@ class _Prune:
                 return self._asof(rel, needed)
             case Reduce():
                 return self._reduce(rel, needed)
-            case SetOperation() if rel.kind is SetKind.UNION and rel.all and needed:
+            case SetOperation() if _is_union_all(rel):
+                if not needed:
+                    return _kept(self._counted(rel), needed)
                 return replace(rel, left=self.pruned(rel.left, needed), right=self.pruned(rel.right, needed))
             case TableFunction() if not self._whole(rel):
                 return self._table_function(rel, needed)
@@ -98,6 +101,12 @@ class _Prune:
         """An input with the needed columns and those that the expressions read, and the new position of each."""
         used = tuple(sorted(set(needed).union(*(columns_of(e) for e in exprs))))
         return self.pruned(rel, used), {old: new for new, old in enumerate(used)}
+
+    def _counted(self, rel: Rel) -> Rel:
+        """As many rows, of a constant: a union has a column."""
+        if isinstance(rel, SetOperation) and _is_union_all(rel):
+            return replace(rel, left=self._counted(rel.left), right=self._counted(rel.right))
+        return Project(self.pruned(rel, ()), (Literal(0, INT4),))
 
     def _filter(self, rel: Filter, needed: Needed) -> Rel:
         below, place = self._under(rel.input, (rel.predicate,), needed)
@@ -167,6 +176,10 @@ class _Prune:
         new = replace(rel, input=below, args=tuple(renumber(a, place.__getitem__) for a in rel.args))
         place |= {i: i - count + width for i in range(count, total)}
         return _kept(new, tuple(place[i] for i in needed))
+
+
+def _is_union_all(rel: SetOperation) -> bool:
+    return rel.kind is SetKind.UNION and rel.all
 
 
 def _kept(rel: Rel, needed: Needed) -> Rel:
