@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import CO_OPTIMIZED
 from pathlib import Path
@@ -23,6 +22,7 @@ from types import FrameType
 from typing import Final, TypeVar
 
 from ivm.runtime.operator import Operator, Scope
+from ivm.stacks import stack_of
 from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.thread import EngineThread
 from sql.engine.clock import timestamp_now
@@ -109,7 +109,7 @@ class Stalls:
         if known is not None:
             self._open[thread] = replace(known, seconds=seconds)
             return
-        stall = self._describe(thread, seconds, statement, sys._current_frames().get(ident or 0))
+        stall = self._describe(thread, seconds, statement, stack_of(ident))
         self._open[thread] = stall
         log.warning(
             "the %s's thread has been busy for %.0f ms: statement %s, view %s, operator %s, function %s, at %s",
@@ -117,8 +117,7 @@ class Stalls:
             stall.operator or "none", stall.function or "none", stall.place or "unknown",
         )  # fmt: skip
 
-    def _describe(self, thread: str, seconds: float, statement: str | None, frame: FrameType | None) -> Stall:
-        frames = list(_frames(frame))
+    def _describe(self, thread: str, seconds: float, statement: str | None, frames: list[FrameType]) -> Stall:
         operator = _found(frames, lambda f: _named(f, ("member", "item", "operator"), Operator))
         running = self._engine.dataflow.running
         loop = running if thread == "engine" and isinstance(running, Scope) else None
@@ -138,13 +137,6 @@ class Stalls:
         stored = dict(self._engine.renderer.stored)
         names = [known[i].name for i, s in stored.items() if i in known and not nodes.isdisjoint(s.nodes)]
         return ", ".join(sorted(names)) or None
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """A stack, the innermost frame first."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _found(frames: list[FrameType], what: Callable[[FrameType], T | None]) -> T | None:

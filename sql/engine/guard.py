@@ -9,7 +9,6 @@ its time limit, and is then taken down with an error
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from enum import Enum
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stacks import stack_of
 
 STEP_SECONDS: Final = 120.0
 POLL_SECONDS: Final = 0.25
@@ -190,10 +190,7 @@ class Watch:
     def _evaluates_long(self, now: float) -> bool:
         """Whether one operator has been evaluating expressions for ``EVALUATE_SECONDS``."""
         calls = self.calls()
-        frame = sys._current_frames().get(self._thread)
-        while frame is not None and _EVALUATOR not in frame.f_code.co_filename:
-            frame = frame.f_back
-        if frame is None:
+        if not any(_EVALUATOR in frame.f_code.co_filename for frame in stack_of(self._thread)):
             self._evaluates = None
             return False
         if self._evaluates is None or self._evaluates[0] != calls:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterable
 from typing import Final
+
+from ivm.stacks import stack_of
 
 PATIENCE: Final = 20.0
 """Seconds. On a machine of one's own it is 0.1."""
@@ -23,9 +24,5 @@ def until_idle(others: Iterable[threading.Thread] = ()) -> None:
 def _is_busy(thread: threading.Thread) -> bool:
     if not thread.name.startswith("reader"):
         return False
-    frame = sys._current_frames().get(thread.ident or 0)
-    while frame is not None:
-        if frame.f_code.co_name == "run" and frame.f_code.co_filename.endswith("sql/session/query.py"):
-            return True
-        frame = frame.f_back
-    return False
+    frames = [frame.f_code for frame in stack_of(thread.ident)]
+    return any(code.co_name == "run" and code.co_filename.endswith("sql/session/query.py") for code in frames)
