@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final
 
 from ivm.words import Kind
+from planner.expr.functions.datetime.clock import now
+from planner.expr.functions.library import RAISING_CASTS, called_function
 from planner.expr.scalar import Call, Scalar
-
-_NOW: Final = frozenset({"current_timestamp()", "now()", "transaction_timestamp()"})
-_CASTS: Final = frozenset({"cast", "assignment_cast"})
 
 
 class Instant(Enum):
@@ -23,7 +21,8 @@ def instant_of(cell: Scalar) -> Instant | None:
     """Which instant a cell is; None: it is something else."""
     if not isinstance(cell, Call) or cell.type.precision is not None:
         return None
-    if cell.function in _NOW and cell.type.kind is Kind.TIMESTAMPTZ:
+    called = called_function(cell)
+    if called is not None and called.implementation is now and not cell.args:
         return Instant.NOW
-    whole = cell.function in _CASTS and cell.type.kind is Kind.TIMESTAMP and len(cell.args) == 1
+    whole = cell.function in RAISING_CASTS and cell.type.kind is Kind.TIMESTAMP and len(cell.args) == 1
     return Instant.LOCAL if whole and instant_of(cell.args[0]) is Instant.NOW else None

@@ -48,11 +48,6 @@ from storage.types.zones import to_local
 
 FEW: Final = 64
 """The most pending updates that are looked through for a row."""
-_VALUES_ONLY: Final = frozenset({
-    "nextval", "identity_nextval", "currval", "lastval", "random", "random_normal", "gen_random_uuid",
-    "clock_timestamp", "timeofday",
-})  # fmt: skip
-"""The volatile functions that do nothing else."""
 _WORD: Final = Struct("=q")
 _BOTH: Final = np.array([-1, 1], np.int64)
 _BOTH.flags.writeable = False
@@ -149,7 +144,7 @@ def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
 def _has_effects(cell: Scalar) -> bool:
     """Whether it may do more than give a value: wait, lock, notify, set."""
     called = [f for part in walk(cell) if (f := called_function(part)) is not None]
-    return any(f.volatility == "volatile" and f.name not in _VALUES_ONLY for f in called)
+    return any(f.volatility == "volatile" and not f.only_draws for f in called)
 
 
 def _kept(cell: Scalar, type_: SqlType) -> Literal | Parameter | Instant | None:

@@ -190,6 +190,8 @@ class Function:
     (): not known."""
     clock: bool = False
     """It says what time it is."""
+    only_draws: bool = False
+    """Volatile: it does no more than draw a value, or tell one: it does not wait, lock, notify or set anything."""
     makes_row: bool = False
     """Its result is a row of the first argument's type that it has made, and not one of the arguments."""
     formula: FormulaRule | None = None
@@ -214,6 +216,7 @@ class Facts(TypedDict, total=False):
     commutative: bool
     follows: tuple[int, ...]
     clock: bool
+    only_draws: bool
     makes_row: bool
     formula: FormulaRule | None
 

@@ -10,7 +10,7 @@ from planner.expr.functions.table import per_value
 from storage.types.calendar import DAY, days_from_civil
 
 
-@per_value("gen_random_uuid", (), UUID_TYPE, volatility="volatile")
+@per_value("gen_random_uuid", (), UUID_TYPE, volatility="volatile", only_draws=True)
 def gen_random_uuid() -> bytes:
     return uuid.uuid4().bytes
 

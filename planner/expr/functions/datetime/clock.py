@@ -59,12 +59,12 @@ def mz_now(site: CallSite) -> int:
     return site.context.epoch
 
 
-@per_value("clock_timestamp", (), TIMESTAMPTZ, volatility="volatile")
+@per_value("clock_timestamp", (), TIMESTAMPTZ, volatility="volatile", only_draws=True)
 def clock_timestamp() -> int:
     return clock.time_ns() // 1000 - _UNIX
 
 
-@per_value("timeofday", (), TEXT, volatility="volatile", needs_site=True)
+@per_value("timeofday", (), TEXT, volatility="volatile", only_draws=True, needs_site=True)
 def timeofday(site: CallSite) -> str:
     """The wall clock's time in words: ``Mon Feb 10 17:32:01.000000 1997 PST``."""
     stamp, zone = clock_timestamp(), site.context.timezone

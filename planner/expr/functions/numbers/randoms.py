@@ -22,19 +22,19 @@ def numbers(site: CallSite) -> RandomNumbers:
     return _UNSEEDED if session is None else session.random_numbers()
 
 
-@per_value("random", (), FLOAT8, volatility="volatile", needs_site=True)
+@per_value("random", (), FLOAT8, volatility="volatile", only_draws=True, needs_site=True)
 def random(site: CallSite) -> float:
     return numbers(site).fraction()
 
 
-@per_value("random", (INT4, INT4), INT4, volatility="volatile", needs_site=True)
-@per_value("random", (INT8, INT8), INT8, volatility="volatile", needs_site=True)
+@per_value("random", (INT4, INT4), INT4, volatility="volatile", only_draws=True, needs_site=True)
+@per_value("random", (INT8, INT8), INT8, volatility="volatile", only_draws=True, needs_site=True)
 def random_between(site: CallSite, low: int, high: int) -> int:
     _check_bounds(low, high)
     return numbers(site).whole(low, high)
 
 
-@per_value("random", (NUMERIC, NUMERIC), NUMERIC, volatility="volatile", needs_site=True)
+@per_value("random", (NUMERIC, NUMERIC), NUMERIC, volatility="volatile", only_draws=True, needs_site=True)
 def random_numeric(site: CallSite, low: Decimal, high: Decimal) -> Decimal:
     for name, bound in (("lower", low), ("upper", high)):
         if not bound.is_finite():
@@ -52,9 +52,9 @@ def _check_bounds(low: object, high: object) -> None:
         raise SqlError("22023", "lower bound must be less than or equal to upper bound")
 
 
-@per_value("random_normal", (), FLOAT8, volatility="volatile", needs_site=True)
-@per_value("random_normal", (FLOAT8,), FLOAT8, volatility="volatile", needs_site=True)
-@per_value("random_normal", (FLOAT8, FLOAT8), FLOAT8, volatility="volatile", needs_site=True)
+@per_value("random_normal", (), FLOAT8, volatility="volatile", only_draws=True, needs_site=True)
+@per_value("random_normal", (FLOAT8,), FLOAT8, volatility="volatile", only_draws=True, needs_site=True)
+@per_value("random_normal", (FLOAT8, FLOAT8), FLOAT8, volatility="volatile", only_draws=True, needs_site=True)
 def random_normal(site: CallSite, mean: float = 0.0, deviation: float = 1.0) -> float:
     return mean + deviation * numbers(site).normal()
 

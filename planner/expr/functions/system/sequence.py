@@ -15,12 +15,12 @@ IDENTITY: Final = function_key("identity_nextval", (REGCLASS,))
 """nextval for an identity column, which asks for no privilege on the sequence."""
 
 
-@vectorised("nextval", (REGCLASS,), INT8, volatility="volatile")
+@vectorised("nextval", (REGCLASS,), INT8, volatility="volatile", only_draws=True)
 def nextval(site: CallSite, sequences: Words) -> Words:
     return _next(site, sequences, False)
 
 
-@vectorised("identity_nextval", (REGCLASS,), INT8, volatility="volatile", internal=True)
+@vectorised("identity_nextval", (REGCLASS,), INT8, volatility="volatile", only_draws=True, internal=True)
 def identity_nextval(site: CallSite, sequences: Words) -> Words:
     return _next(site, sequences, True)
 
@@ -34,12 +34,12 @@ def _next(site: CallSite, sequences: Words, of_column: bool) -> Words:
     return np.concatenate([session_of(site).nextval(oid, 1, of_column) for oid in sequences.tolist()])
 
 
-@per_value("currval", (REGCLASS,), INT8, volatility="volatile", needs_site=True)
+@per_value("currval", (REGCLASS,), INT8, volatility="volatile", only_draws=True, needs_site=True)
 def currval(site: CallSite, sequence: int) -> int:
     return session_of(site).currval(sequence)
 
 
-@per_value("lastval", (), INT8, volatility="volatile", needs_site=True)
+@per_value("lastval", (), INT8, volatility="volatile", only_draws=True, needs_site=True)
 def lastval(site: CallSite) -> int:
     return session_of(site).lastval()
 
