@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from planner.expr.scalar import Or, Scalar
 from planner.logical.implication import implied, recognised, refuted
 from planner.logical.nodes import Filter, Get, Project, Rel, SetKind, SetOperation, Values, schema
-from planner.logical.traversal import bottom_up, conjuncts, own_columns
+from planner.logical.traversal import bottom_up, conjuncts, own_columns, substitute
 from planner.transform.normal.scalar import normal
 
 
@@ -38,8 +38,9 @@ def pruned(rel: Rel, bound_of: BoundOf) -> Rel:
 def _pruned(rel: Rel, bound_of: BoundOf) -> Rel:
     match rel:
         case Filter(input=Get(relation=relation)) if (bound := bound_of(relation)) is not None:
-            given = [recognised(normal(p)) for p in conjuncts(rel.predicate)]
-            return Values((), schema(rel)) if _excluded(bound, given) else rel
+            return Values((), schema(rel)) if _excluded(bound, rel.predicate) else rel
+        case Filter(input=Project(Get(relation=relation), exprs)) if (bound := bound_of(relation)) is not None:
+            return Values((), schema(rel)) if _excluded(bound, substitute(rel.predicate, exprs)) else rel
         case Filter() | Project() if _is_empty(rel.input):
             return Values((), schema(rel))
         case SetOperation(kind=SetKind.UNION, all=True) if _is_empty(rel.left) or _is_empty(rel.right):
@@ -54,7 +55,8 @@ def _is_empty(rel: Rel) -> bool:
     return isinstance(rel, Values) and not rel.rows
 
 
-def _excluded(bound: Bound, given: list[Scalar]) -> bool:
+def _excluded(bound: Bound, predicate: Scalar) -> bool:
+    given = [recognised(normal(p)) for p in conjuncts(predicate)]
     holds = tuple(recognised(normal(c)) for c in bound.holds)
     fails = tuple(recognised(normal(c)) for c in bound.fails)
     return _contradicted(holds, fails, given)

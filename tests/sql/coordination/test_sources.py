@@ -84,7 +84,7 @@ def test_a_bad_row_is_shown_and_retried_and_what_is_good_later_heals_it(client: 
     assert client.rows("SELECT count(*) FROM b") == [("0",)]
     drop_in(tmp_path / "1.csv", "1,10\n2,20\n")
     until_rows(client, "SELECT * FROM b", [("1", "10"), ("2", "20")])
-    assert state_of(client, "bs")[::2] == ("running", "0")
+    until(lambda: state_of(client, "bs")[::2], lambda found: found == ("running", "0"))
     client.run("DROP TABLE b CASCADE")
     assert client.rows("SELECT count(*) FROM freshet.sources WHERE source = 'bs'") == [("0",)]
 

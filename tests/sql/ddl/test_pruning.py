@@ -58,6 +58,7 @@ def test_plans_read_the_partitions_that_may_have_rows(table: Client) -> None:
     for condition, wanted in QUERIES.items():
         assert read(table, f"SELECT * FROM t WHERE {condition}") == wanted, condition
         assert read(table, f"SELECT count(*) FROM t WHERE {condition}") == wanted, condition
+        assert read(table, f"SELECT n FROM t WHERE {condition}") == wanted, condition
         assert read(table, f"DELETE FROM t WHERE {condition}") == wanted, condition
     assert read(table, "SELECT * FROM p3 WHERE b = 'q'") == {"p3d"}
     assert read(table, "SELECT * FROM p1 WHERE a = 50") == set()
