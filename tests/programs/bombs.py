@@ -7,11 +7,10 @@ SQLSTATEs that say why not; a second client is answered meanwhile. The last line
 after. Ends with status 1 if something was late, wrong or gone, or if more than 1.1 times of what the process held
 before is held a minute after.
 
-"Before" is after each statement has run twice in a small form. That loads some 25 MB of code: modules and compiled
-kernels that are used for the first time, shown by running the small forms alone, again and again: the first round takes
-20 MB, each later one 2 to 4 until the bounded caches of plans are full. What a fresh process holds is printed too. Of
-what stays, 17 MB are free pools within Python's own blocks of 1 MB, each of which still has an object somewhere: the
-bytes in use are the same as before, and the next statement gets them.
+"Before" is after each statement has run twice in a small form, which loads modules that are used for the first time and
+fills the bounded caches of plans: some 15 MB. What a fresh process holds is printed too. Of what stays, some 20 MB are
+free pools within Python's own blocks of 1 MB, each of which still has an object somewhere: the next statement gets
+them.
 """
 
 from __future__ import annotations
