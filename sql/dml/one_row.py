@@ -109,14 +109,14 @@ def one_row(
         return None
     if generated_columns(table) or domain_columns(table) or table.empties:
         return None
+    rules = keys.rules(table)
     match statement:
-        case Insert() if table.id not in links.outgoing and not keys.rules(table).exclusions:
-            bare = not (keys.rules(table).tracked or keys.rules(table).conditions or keys.rules(table).computed)
-            return _insert(
-                statement, bare=bare and not links.touch(table.id)
-            )  # others may need a step when the row has been added already
+        case Insert() if table.id not in links.outgoing and not rules.exclusions:
+            # a foreign key or an exclusion may need a step when the row has been added already
+            asked = rules.tracked or rules.conditions or rules.computed or links.touch(table.id)
+            return _insert(statement, bare=not asked)
         case Update() | Delete() if plan is not None and not links.touch(table.id):
-            return _keyed_change(statement, plan, keys.rules(table), context)
+            return _keyed_change(statement, plan, rules, context)
         case _:
             return None
 
