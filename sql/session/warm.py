@@ -76,10 +76,10 @@ def load() -> None:
     from ivm.kernels import arena, interning
     from ivm.kernels.warm import load_cached
     from ivm.kernels.warm import warm as load_engine
-    from sql.pgwire import copy_kernels, kernels
+    from sql.pgwire import copy_kernels, kernels, send_kernels
 
     load_engine(lambda *_: None)
-    for module in (arena, interning, kernels, copy_kernels):
+    for module in (arena, interning, kernels, copy_kernels, send_kernels):
         load_cached(f for name, f in vars(module).items() if hasattr(f, "py_func") and not name.startswith("_"))
 
 
@@ -88,6 +88,7 @@ async def _compile(say: Callable[[str], None]) -> None:
     from ivm.kernels.warm import warm as warm_engine
     from sql.admission.admission import OWN
     from sql.coordination.coordinator import Coordinator
+    from sql.pgwire.sending import send
     from sql.pgwire.values import encode_rows
     from sql.session.session import Session
     from sql.statements.results import CopyInResult, CopyOutResult, RowsResult
@@ -115,3 +116,4 @@ async def _compile(say: Callable[[str], None]) -> None:
                         pass
             progress(len(KERNELS) + i + 1)
         await coordinator.close()
+    send([])
