@@ -324,7 +324,6 @@ class Transaction:
         engine = self.jobs.engine
         if self.writer is None:
             self.writer = Writer.open(engine, self.owner)
-            self.writer.checks_reads = self.checks_reads
         else:
             self.writer.enter()
         if self.checks_reads:
@@ -335,18 +334,18 @@ class Transaction:
         engine = self.jobs.engine
         if self.jobs.idle or not engine.rests:  # a borrowed engine shows nothing newer than what is published
             engine.flush()
-        base = self._base
-        if base is not None and self._has_changed(base):
+        base, newest = self._base, engine.newest
+        if base is not None and self._has_changed(base, newest):
             raise SqlError("40001", "could not serialize access due to concurrent update",
                            "Another transaction has committed a change of what this one has read.",
                            "Run the transaction again.")  # fmt: skip
-        if base is not engine.published:
-            self._base, self._own = engine.published, None
+        if base is not newest:
+            self._base, self._own = newest, None
 
-    def _has_changed(self, base: Published) -> bool:
-        """Whether what has been read is not as it was in the snapshot."""
+    def _has_changed(self, base: Published, newest: Published) -> bool:
+        """Whether what has been read is not in the newest state as it was in the snapshot."""
         engine = self.jobs.engine
-        if base is engine.published or not self._reads:
+        if base is newest or not self._reads:
             return False
         gone = base.catalog is not engine.catalog and any(
             i in base.catalog.relations and i not in engine.catalog.relations for i in self._reads.relations

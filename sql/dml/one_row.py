@@ -384,7 +384,7 @@ def _find(given: Given, table: Relation, key: Key, restore: Gather) -> tuple[int
     if datum is None:
         return 0, []
     word = encode(datum, writer.engine.dictionary)
-    row = find_row(writer, table, word, restore, shown=writer.checks_reads)
+    row = find_row(writer, table, word, restore, shown=False)
     return None if row is None else (word, row)
 
 

@@ -84,6 +84,11 @@ class Engine(EngineState):
         self.failing.forget(relation)
         self.free(relation)
 
+    @property
+    def newest(self) -> Published:
+        """The state up to which ``recent`` has all commits: what is published, or the group that becomes durable."""
+        return self.published if self._group.delta is None else self.root()
+
     def check_room(self, nbytes: int = 0) -> None:
         """Raises 53200, 53100 or 58030 while the store accepts nothing more, or the disk not so many bytes."""
         if self.persistence is not None:
@@ -251,12 +256,13 @@ class Engine(EngineState):
             self.arranged += 1
         if group.dropped:
             self.settle()
-        return Delta(group.records[-1].epoch, self._changes(group))
+        delta = Delta(group.records[-1].epoch, self._changes(group))
+        self.recent.add(self.timeline.last, delta.changes)
+        return delta
 
     def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         self._group = CommitGroup()
         self.counts.add(delta.changes, self.timeline.last)
-        self.recent.add(self.timeline.last, delta.changes)
         failing = self.failing
         if self.failures or failing.history.down:
             noted = failing.note(group.records[0].epoch, delta.epoch, delta.changes)

@@ -91,8 +91,6 @@ class Writer:
     owner_of_locks: LockOwner = field(default_factory=LockOwner)
     is_open: bool = False
     """Whether it is of a transaction of several statements, which keeps its locks."""
-    checks_reads: bool = False
-    """Whether what it reads must be published: that is what its commit is checked against."""
     has_ended_one: bool = False
     """Whether its statement, a procedure's call, has ended a transaction and gone on in this one."""
     notes: WriterNotes = field(default_factory=WriterNotes)

@@ -7,9 +7,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sql.coordination import thread
+from sql.coordination.jobs import Jobs
+from sql.coordination.transaction import Transaction
 from sql.engine.persist import Tuning
 from storage.files import ForgetfulFiles
 from tests.support.sessions import Server
@@ -36,9 +40,11 @@ def disk() -> SlowDisk:
 
 
 @pytest.fixture
-def wires(tmp_path: Path, disk: SlowDisk) -> Iterator[list[Wire]]:
+def wires(tmp_path: Path, disk: SlowDisk, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Wire]]:
+    monkeypatch.setattr(thread, "BRIEF_SECONDS", 30)  # until the group has been stepped
+    monkeypatch.setattr(Jobs, "alone", False)  # commits go to the engine's thread
     server = Server(tmp_path / "data", tuning=Tuning(disk))
-    found = [Wire(server.client()) for _ in range(3)]
+    found = [Wire(server.client()) for _ in range(5)]
     found[0].run("CREATE TABLE t (k int PRIMARY KEY, v int); INSERT INTO t SELECT k, 0 FROM generate_series(1, 9) k")
     for wire in found:
         wire.parse("u", "UPDATE t SET v = v + $1 WHERE k = $2")
@@ -55,9 +61,8 @@ def wires(tmp_path: Path, disk: SlowDisk) -> Iterator[list[Wire]]:
 
 
 def test_blocks_go_on_while_a_commit_becomes_durable(wires: list[Wire], disk: SlowDisk) -> None:
-    one, two, three = wires
+    one, two, three = wires[:3]
     server = one.client.server
-    server.run(_use(three))
     one.run("BEGIN")
     assert one.at_once(bind("u", b"5", b"1")) is not None
     two.run("BEGIN")
@@ -70,25 +75,31 @@ def test_blocks_go_on_while_a_commit_becomes_durable(wires: list[Wire], disk: Sl
     assert b"INSERT 0 1" in (two.at_once(bind("i", b"20", b"1")) or b"")
     assert b"\0\0\0\x018" in (two.at_once(bind("s", b"2")) or b""), "its own change"
     assert two.at_once(bind("s", b"1")) is None, "the commit's row is not durable"
-    assert two.at_once(bind("u", b"1", b"1")) is None, "so what is read later could not be checked"
+    assert b"UPDATE 1" in (two.at_once(bind("u", b"1", b"1")) or b""), "its own commit comes later"
+    assert two.at_once(bind("s", b"1")) is None, "the value would show that of the commit"
     assert not commit.done()
     disk.gate.set()
     commit.result(30)
-    assert b"\0\0\0\x015" in two.all_ways(bind("s", b"1"))
+    assert b"\0\0\0\x016" in two.all_ways(bind("s", b"1"))
     two.run("COMMIT")
     rows = three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k")
-    assert rows == [("1", "5"), ("2", "8"), ("20", "1")]
+    assert rows == [("1", "6"), ("2", "8"), ("20", "1")]
 
 
-def test_who_waits_for_a_row_goes_on_before_the_commit_is_durable(wires: list[Wire], disk: SlowDisk) -> None:
-    one, two, three = wires
+LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_who_waits_for_a_row_goes_on_before_the_commit_is_durable(
+    wires: list[Wire], disk: SlowDisk, level: str
+) -> None:
+    one, two, three = wires[:3]
     server = one.client.server
-    server.run(_use(three))
-    one.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+    one.run(f"BEGIN ISOLATION LEVEL {level}")
     assert one.at_once(bind("u", b"5", b"1")) is not None
-    two.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+    two.run(f"BEGIN ISOLATION LEVEL {level}")
     waiting = server.start(_whole(two, bind("u", b"7", b"1")))
-    while not server.run(_waits(one)):
+    while not server.run(_waiting(one)):
         time.sleep(0.01)
     disk.reached.clear()
     disk.gate.clear()
@@ -105,10 +116,57 @@ def test_who_waits_for_a_row_goes_on_before_the_commit_is_durable(wires: list[Wi
     assert three.client.rows("SELECT v FROM t WHERE k = 1") == [("12",)]
 
 
-def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wire], disk: SlowDisk) -> None:
-    one, two, three = wires
+@pytest.mark.parametrize("level", LEVELS)
+def test_those_who_wait_for_a_row_try_once_more_each(
+    wires: list[Wire], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each meets the lock, waits, and then changes the row, in the order in which they came."""
+    server, tries, attempt = wires[0].client.server, [0], Transaction._attempt
+
+    def counted(self: Transaction, *args: Any, **options: Any) -> Any:
+        tries[0] += 1
+        return attempt(self, *args, **options)
+
+    monkeypatch.setattr(Transaction, "_attempt", counted)
+    waiting = []
+    for wire in wires:
+        wire.run(f"BEGIN ISOLATION LEVEL {level}")
+        waiting.append(server.start(_whole(wire, bind("u", b"1", b"1"))))
+        while server.run(_waiting(wire)) < len(waiting) - 1:
+            time.sleep(0.01)
+    for wire, answer in zip(wires, waiting, strict=True):
+        assert b"UPDATE 1" in answer.result(30)
+        wire.run("COMMIT")
+    assert tries[0] == 2 * len(wires) - 1
+    assert wires[0].client.rows("SELECT v FROM t WHERE k = 1") == [(str(len(wires)),)]
+
+
+@pytest.mark.parametrize("level", LEVELS[1:])
+def test_what_has_been_read_is_checked_against_what_is_not_durable_yet(
+    wires: list[Wire], disk: SlowDisk, level: str
+) -> None:
+    """One that goes on over a commit that changes what it has read fails."""
+    one, two, three = wires[:3]
     server = one.client.server
-    server.run(_use(three))
+    one.run(f"BEGIN ISOLATION LEVEL {level}")
+    two.run(f"BEGIN ISOLATION LEVEL {level}")
+    assert two.at_once(bind("s", b"1")) is not None
+    assert one.at_once(bind("u", b"5", b"1")) is not None
+    disk.reached.clear()
+    disk.gate.clear()
+    commit = server.start(_simple(one, "COMMIT"))
+    assert disk.reached.wait(30)
+    changed = server.start(_whole(two, bind("u", b"7", b"2")))
+    disk.gate.set()
+    commit.result(30)
+    assert b"C40001" in changed.result(30)
+    two.run("ROLLBACK")
+    assert three.client.rows("SELECT k, v FROM t WHERE v <> 0") == [("1", "5")]
+
+
+def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wire], disk: SlowDisk) -> None:
+    one, two, three = wires[:3]
+    server = one.client.server
     one.run("BEGIN")
     assert one.at_once(bind("u", b"5", b"1")) is not None
     two.run("BEGIN")
@@ -127,15 +185,9 @@ def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wi
     assert three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k") == [("1", "5"), ("2", "8")]
 
 
-async def _use(wire: Wire) -> None:
-    """Another session has run a statement just now, so that commits go to the engine's thread."""
-    wire.client.session.state.coordinator.jobs.record_statement(-1, "")
-    wire.client.session.state.coordinator.jobs._alone_from += 60
-
-
-async def _waits(wire: Wire) -> bool:
-    """Whether anybody waits for a lock."""
-    return bool(wire.client.session.state.coordinator.jobs.waits.waited_for())
+async def _waiting(wire: Wire) -> int:
+    """How many wait for locks."""
+    return len(wire.client.session.state.coordinator.jobs.waits.waited_for())
 
 
 async def _whole(wire: Wire, data: bytes) -> bytes:
