@@ -1,4 +1,4 @@
-"""``make bench``: W1 to W8, A to E and commits over the wire, beside the rivals' figures and the aims.
+"""``make bench``: W1 to W8, A to E, commits over the wire and values, beside the rivals' figures and the aims.
 
 ``make bench ONLY=W1,W4,A`` runs some. Every workload runs in a Python of its own. What was found is printed, kept in
 ``docs/benchmarks/results.json`` (in the place of what was known of the workload), and shown in ``docs/benchmarks.md``.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server
+from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server, values
 from benchmarks.calibrate import factor
 from benchmarks.report import HERE, MILLISECONDS, SECONDS, Row, Run
 from benchmarks.workloads import workloads
@@ -26,6 +26,7 @@ ENGINE = "The engine, beside the compiled differential-dataflow (one worker)"
 WIRE = "A to E over the wire, durable (milliseconds, median / p99)"
 LIBRARY = "A to E, `ivm` alone in process (milliseconds of CPU, median / p99)"
 COMMITS = "Commits over the wire, durable"
+VALUES = "Functions and casts over 50,000 distinct rows, one-shot (microseconds of CPU a row, scan included)"
 QUICK = {1: 20, 10: 20, 100: 200, 1_000: 2_000, 100_000: 2_000}
 
 
@@ -112,6 +113,11 @@ def commit_rows(name: str, size: Size, speed: float) -> list[Row]:
     return server.COMMITS[name]()
 
 
+def value_rows(name: str, size: Size, speed: float) -> list[Row]:
+    """Functions and casts beside PostgreSQL, where one runs."""
+    return list(values.measure(values.EXPRESSIONS[::20], 1_000) if size.quick else values.measure(values.EXPRESSIONS))
+
+
 Measure = Callable[[str, Size, float], list[Row]]
 
 
@@ -132,6 +138,8 @@ def chosen(only: Iterable[str] = ()) -> Iterator[tuple[str, str, str, Measure]]:
     for name in server.COMMITS:
         if asked(name):
             yield f"commits {name}", COMMITS, name, commit_rows
+    if asked("values"):
+        yield "values", VALUES, "values", value_rows
 
 
 def measured(table: str, name: str, measure: Measure, size: Size, speed: float) -> Run:

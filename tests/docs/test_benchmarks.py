@@ -55,6 +55,12 @@ def test_wire() -> None:
     assert any("here" in name for row in run.rows for name in row.rivals)
 
 
+def test_values() -> None:
+    rows = run_of("values").rows
+    assert len(rows) > 4
+    assert all(row.ours > 0 for row in rows)
+
+
 def test_many_clients() -> None:
     """What subscribers and readers got is checked where it is measured."""
     with server() as dsn:
