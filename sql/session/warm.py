@@ -40,6 +40,8 @@ _STATEMENTS: Final = (
     "SELECT * FROM a ORDER BY g, x DESC",
     "SELECT a.g, sum(b.n) FROM a JOIN b ON a.g = b.g GROUP BY a.g ORDER BY 2",
     "COPY (SELECT * FROM a) TO STDOUT",
+    "SELECT length(g), substr(g, 2), trim(g), split_part(g, '1', 1), replace(g, '1', '2'), g LIKE '%1%', id::text::int,"
+    " x / 3 FROM a",
     "SELECT 'ab' ~ '(a|a*)\\1c'",
     "VERIFY MATERIALIZED VIEW v",
     "VERIFY MATERIALIZED VIEW r",
@@ -73,13 +75,13 @@ async def warm(say: Callable[[str], None]) -> None:
 def load() -> None:
     """Load every kernel, beside everything else: the first statement that uses one would wait for it, as would all
     others. Cost: half a second of one core, in which Python's lock is held for a few milliseconds at most; 60 MB."""
-    from ivm.kernels import arena, interning
+    from ivm.kernels import arena, decimals, interning, texts
     from ivm.kernels.warm import load_cached
     from ivm.kernels.warm import warm as load_engine
     from sql.pgwire import copy_kernels, kernels, send_kernels
 
     load_engine(lambda *_: None)
-    for module in (arena, interning, kernels, copy_kernels, send_kernels):
+    for module in (arena, interning, texts, decimals, kernels, copy_kernels, send_kernels):
         load_cached(f for name, f in vars(module).items() if hasattr(f, "py_func") and not name.startswith("_"))
 
 

@@ -20,7 +20,7 @@ from storage.types.zone_files import read_zone, zone_names
 from storage.types.zone_rules import LocalTime, Rules, parse_rules
 
 _UNIX: Final = EPOCH_DAYS * 86400
-_CYCLE: Final = 146097 * 86400
+CYCLE: Final = 146097 * 86400
 """400 Gregorian years, in seconds."""
 _DAY: Final = 86400
 OFFSET_END: Final = 16 * 3600
@@ -56,9 +56,9 @@ class Zone:
     def _shift(self, moment: int) -> int:
         """The seconds (whole cycles) to subtract from an instant to get one that the list has."""
         if self.later and moment >= self.times[-1]:
-            return ((moment - self.times[-1]) // _CYCLE + 1) * _CYCLE
+            return ((moment - self.times[-1]) // CYCLE + 1) * CYCLE
         if self.earlier and moment < self.times[0]:
-            return -((self.times[0] - moment - 1) // _CYCLE + 1) * _CYCLE
+            return -((self.times[0] - moment - 1) // CYCLE + 1) * CYCLE
         return 0
 
     def local(self, wall: int) -> LocalTime:

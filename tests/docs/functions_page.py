@@ -27,7 +27,7 @@ Made from the table of functions by `python -m tests.docs.functions_page`; a tes
 says how a maintained view computes a call:
 
 - **formula**: inside the engine's step, without Python (operators whose words suffice);
-- **vectors**: a column of words at a time;
+- **vectors**: a column of words at a time, and where it takes datums a few rows (up to 32) as *value*;
 - **value**: one distinct combination of arguments at a time; the result is remembered if the function is immutable.
 
 *Settings* marks what depends on TimeZone, DateStyle or IntervalStyle, *stable* what depends on the session, the catalog
@@ -80,7 +80,8 @@ def _how(function: Function) -> str:
     if function.formula is not None:
         how = "formula"
     else:
-        how = "vectors" if function.convention is CallingConvention.VECTORISED else "value"
+        by_vectors = function.convention is CallingConvention.VECTORISED or function.vector is not None
+        how = "vectors" if by_vectors else "value"
     return how if function.volatility == "immutable" else f"{how} *({function.volatility})*"
 
 

@@ -12,6 +12,7 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import Taking, may_move, move, poll, stay
 from ivm.words import SqlType, Storage
+from planner.expr.evaluate.vector_forms import by_form, has_form, taken
 from planner.expr.functions.table import CallingConvention, CallSite, Function
 from planner.expr.rows import RowBatch, some, with_nulls
 from storage.types.codec import decode, encode
@@ -58,6 +59,14 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
     total = function.total
     volatile = function.volatility == "volatile"
 
+    def together(site: CallSite, vectors: list[Vector]) -> Vector:
+        return _as_vector(site, implementation(site, *[v.words for v in vectors]))
+
+    def made(site: CallSite, vectors: list[Vector]) -> Vector:
+        if has_form(function, vectors, site.count):
+            return by_form(function, site, vectors, together)
+        return together(site, vectors)
+
     def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
         if volatile:
@@ -65,7 +74,7 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
         nulls = _any_null(vectors)
         if nulls is None or total:
             site = CallSite(batch, types, result, batch.count)
-            vector = _as_vector(site, implementation(site, *[v.words for v in vectors]))
+            vector = made(site, vectors)
             if nulls is None:
                 return vector
             return with_nulls(vector.words, nulls if vector.nulls is None else nulls | vector.nulls)
@@ -74,7 +83,7 @@ def _strict_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTy
         if not len(rows):
             return Vector(words, nulls)
         site = CallSite(batch, types, result, len(rows), rows)
-        vector = _as_vector(site, implementation(site, *[v.words[rows] for v in vectors]))
+        vector = made(site, [Vector(v.words[rows]) for v in vectors])
         words[rows] = vector.words
         if vector.nulls is not None:
             nulls = nulls.copy()
@@ -109,22 +118,27 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
     remember = function.volatility == "immutable"
     key = (function.key, types, result)
 
+    def by_value(site: CallSite, vectors: list[Vector]) -> Vector:
+        memo = site.context.dictionary.memos.setdefault(key, {}) if remember else {}
+        return _each_distinct(function, site, vectors, memo)
+
     def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
         nulls = _any_null(vectors) if function.strict else None
         rows = None if nulls is None else np.flatnonzero(~nulls)
         count = batch.count if rows is None else len(rows)
         if rows is not None:
-            vectors = [Vector(v.words[rows]) for v in vectors]
+            vectors = [taken(Vector(v.words), rows) for v in vectors]
         site = CallSite(batch, types, result, count, rows)
         if function.volatility == "volatile":
             stay()
             vector = _collect(site, _compute(function, site, vectors))
         elif count == 1 and not remember:
             vector = _collect(site, _compute(function, site, vectors))
+        elif has_form(function, vectors, count):
+            vector = by_form(function, site, vectors, by_value)
         else:
-            memo = batch.context.dictionary.memos.setdefault(key, {}) if remember else {}
-            vector = _each_distinct(function, site, vectors, memo)
+            vector = by_value(site, vectors)
         if rows is None:
             return vector
         words, out_nulls = np.zeros(batch.count, np.int64), np.ones(batch.count, np.bool_)

@@ -34,6 +34,13 @@ argument. There are two calling conventions.
    function fails on no word, and 0 is a legal word of its argument types, so the evaluator runs it on NULL rows too
    (cheaper).
 
+A function, of datums above all, may have a *vector form* too (``vector=``), which does the same for the words of many
+rows, with the arguments of the second convention. It gives a ``Made``, and leaves rows that it does not cover, those
+that fail among them, to the implementation; None: all rows. Few rows never get to it::
+
+       @per_value("length", (TEXT,), INT4, vector=lambda site, ids: Made(characters(of_ids(ids, …))))
+       def length(value: str) -> int: ...
+
 A function that the engine can also compute has a formula rule (``planner/expr/functions/formula.py``)::
 
        vectorised("&", (INT8, INT8), INT8, total=True, formula=lambda f, a, b: f.bits_and(a, b))(…)
@@ -143,6 +150,11 @@ class CallSite:
         """The same call with arguments of other types."""
         return CallSite(self._batch, args, self.result, self.count, self._rows)
 
+    def part(self, rows: Words) -> CallSite:
+        """The same call on these rows only (indices among those of this one)."""
+        within = rows if self._rows is None else self._rows[rows]
+        return CallSite(self._batch, self.args, self.result, len(rows), within)
+
     def fail(self, rows: Words, error: SqlError) -> None:
         """Makes these rows (indices among those that the implementation got) fail."""
         if len(rows):
@@ -153,6 +165,21 @@ class CallSite:
         """Makes the rows where ``mask`` holds fail."""
         if np.count_nonzero(mask):
             self.fail(np.flatnonzero(np.broadcast_to(mask, self.count)), error)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a vector form gives: ``words`` and ``nulls`` as a ``Vector``'s; ``rest``: the rows that it leaves to the
+    implementation, whatever their words are (None: none of them)."""
+
+    words: Words
+    nulls: Mask | None = None
+    rest: Mask | None = None
+
+
+VectorForm = Callable[..., Made | None]
+"""(CallSite, for each argument the Words or, if the function is not strict, the Vector) → Made; None: it covers none of
+these rows. Words of a constant have stride 0. May raise ``storage.text_columns.TooLarge``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +223,8 @@ class Function:
     """Its result is a row of the first argument's type that it has made, and not one of the arguments."""
     formula: FormulaRule | None = None
     """How the engine computes it (``planner.expr.functions.formula``); None: it cannot."""
+    vector: VectorForm | None = None
+    """How many rows are computed, if better than by ``implementation``; None: as few are."""
 
     @property
     def null_if_null_only(self) -> bool:
@@ -219,6 +248,7 @@ class Facts(TypedDict, total=False):
     only_draws: bool
     makes_row: bool
     formula: FormulaRule | None
+    vector: VectorForm | None
 
 
 FUNCTIONS: Final[dict[str, Function]] = {}

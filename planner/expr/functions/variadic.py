@@ -50,6 +50,6 @@ def add_forms() -> None:
         FORMS[function.key] = form = replace(
             function, key=f"{function.key} variadic", name=name, args=(*function.args[:-1], array),
             implementation=_spread(function), needs_site=True, variadic=False, internal=True, makes_null=True,
-            strict=False, formula=None,
+            strict=False, formula=None, vector=None,
         )  # fmt: skip
         register(form)

@@ -9,17 +9,22 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Vector, Words
-from ivm.words import NAMED_OIDS, Kind
+from ivm.words import NAMED_OIDS, NUMERIC, Kind
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
-from planner.expr.functions.table import CallSite, Raises, Volatility
+from planner.expr.functions.table import CallSite, Made, Raises, Volatility
+from planner.expr.functions.text.columns import made_texts
+from storage.text_columns import decimals, of_ids
 from storage.types.codec import decode
 from storage.types.definitions import DEFINITIONS
+from storage.types.numeric import INLINE_LIMIT, inline_words
+from storage.types.shown_columns import shown
 from storage.types.text import TextStyle, fit_string, format_text, parse_rows
 from storage.types.text_char import format_char1, parse_char1
 
 STRINGS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME)
 _PLAIN: Final = (Kind.TEXT, Kind.VARCHAR, Kind.UNKNOWN)
 """Strings whose words are those of text with the same characters."""
+_LIMITS: Final = {Kind.INT2: 2**15, Kind.INT4: 2**31, Kind.INT8: 2**60}
 _OTHERS: Final = (
     Kind.VOID, Kind.BOOL, Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC,
     Kind.JSON, Kind.JSONB, Kind.OID, *(kind for kind, own in DEFINITIONS.items() if not own.by_settings),
@@ -88,6 +93,26 @@ def _output(site: CallSite, words: Words, assignment: bool) -> Words:
     return _strings(site, texts, assignment)
 
 
+def _output_of_many(site: CallSite, words: Words) -> Made | None:
+    source, target = site.args[0], site.result
+    if target.precision is not None or target.kind is Kind.NAME or source.kind is Kind.BOOL:
+        return None
+    found = shown(source, words, site.context.dictionary, style_of(site))
+    return None if found is None else made_texts(site, found[1], found[0])
+
+
+def _input_of_many(site: CallSite, words: Words) -> Made | None:
+    """Integers and numerics in plain form; PostgreSQL takes spaces and exponents too."""
+    target = site.result
+    limit = _LIMITS.get(target.kind, 0)
+    if not limit and target != NUMERIC:
+        return None
+    mantissas, scales = decimals(of_ids(words, site.context.dictionary))
+    if limit:
+        return Made(mantissas, None, (scales != 0) | (mantissas < -limit) | (mantissas >= limit))
+    return Made(inline_words(mantissas, scales), None, (scales < 0) | (np.abs(mantissas) >= INLINE_LIMIT))
+
+
 def _input(site: CallSite, words: Words) -> Vector:
     dictionary = site.context.dictionary
     texts = [b.decode() for b in dictionary.lookup(words)]
@@ -99,8 +124,10 @@ def _input(site: CallSite, words: Words) -> Vector:
 
 def _register(kinds: tuple[Kind, ...], volatility: Volatility, read: Volatility | None = None) -> None:
     """``read``: the volatility of the casts from strings, if it is another one."""
-    cast_vectorised(kinds, STRINGS, volatility=volatility, needs_assignment=True, raises=Raises.TYPMOD)(_output)
-    cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=read or volatility)(_input)
+    cast_vectorised(
+        kinds, STRINGS, volatility=volatility, needs_assignment=True, raises=Raises.TYPMOD, vector=_output_of_many
+    )(_output)
+    cast_vectorised((*STRINGS, Kind.UNKNOWN), kinds, volatility=read or volatility, vector=_input_of_many)(_input)
 
 
 # a missing label may be added later; existing ones never go away (one that a view depends on is never renamed)

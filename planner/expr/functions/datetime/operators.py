@@ -25,6 +25,7 @@ from ivm.words import (
     TIMESTAMPTZ,
     SqlType,
 )  # fmt: skip
+from planner.expr.functions.datetime import columns
 from planner.expr.functions.datetime.fields import (
     TRUNCATED,
     extract_date,
@@ -46,7 +47,7 @@ from planner.expr.functions.datetime.intervals import (
     scale_interval,
     wrapped_time,
 )  # fmt: skip
-from planner.expr.functions.table import CallSite, indices, per_value, vectorised
+from planner.expr.functions.table import CallSite, VectorForm, indices, per_value, vectorised
 from storage.types.calendar import DAY, MAX_DATE, MIN_DATE, SECOND
 from storage.types.interval_output import Interval
 from storage.types.text_interval import checked_interval
@@ -80,18 +81,29 @@ def _stamp_of_date(days: int) -> int:
     return days if is_infinite(days) else checked_stamp(days * DAY)
 
 
-def _shifts(moment: SqlType, result: SqlType, shift: Callable[[int, Interval, int], int]) -> None:
-    """Adds moment + interval, interval + moment and moment - interval; ``shift`` takes 1 or -1 as its last. A time of
-    day wraps around."""
+def _shifts(
+    moment: SqlType,
+    result: SqlType,
+    shift: Callable[[int, Interval, int], int],
+    form: Callable[[int, bool], VectorForm] | None = None,
+) -> None:
+    """Adds moment + interval, interval + moment and moment - interval; ``shift`` takes 1 or -1 as its last, ``form``
+    that and whether the interval comes first. A time of day wraps around."""
     first, second = ((), ()) if moment == TIME else ((1, 0), (0, 1))
+    vectors = [None, None, None] if form is None else [form(1, False), form(1, True), form(-1, False)]
     adding = partial(per_value, "+", result=result, makes_null=False)
-    adding((moment, INTERVAL), follows=first)(lambda time, interval: shift(time, interval, 1))
-    adding((INTERVAL, moment), follows=second)(lambda interval, time: shift(time, interval, 1))
-    taking = per_value("-", (moment, INTERVAL), result, makes_null=False, follows=first)
+    adding((moment, INTERVAL), follows=first, vector=vectors[0])(lambda time, interval: shift(time, interval, 1))
+    adding((INTERVAL, moment), follows=second, vector=vectors[1])(lambda interval, time: shift(time, interval, 1))
+    taking = per_value("-", (moment, INTERVAL), result, makes_null=False, follows=first, vector=vectors[2])
     taking(lambda time, interval: shift(time, interval, -1))
 
 
-_shifts(DATE, TIMESTAMP, lambda days, interval, sign: plus_interval(_stamp_of_date(days), interval, sign))
+_shifts(
+    DATE,
+    TIMESTAMP,
+    lambda days, interval, sign: plus_interval(_stamp_of_date(days), interval, sign),
+    columns.shifted_date,
+)
 
 
 @per_value("+", (DATE, TIME), TIMESTAMP, makes_null=False)
@@ -110,32 +122,67 @@ def zoned_date_plus_time(site: CallSite, days: int, time: int) -> int:
     return stamp if is_infinite(stamp) else checked_stamp(to_utc(stamp, site.context.timezone))
 
 
-_shifts(TIMESTAMP, TIMESTAMP, plus_interval)
+_shifts(TIMESTAMP, TIMESTAMP, plus_interval, columns.shifted)
 
 
 @per_value(
-    "+", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(1, 0), makes_null=False
+    "+",
+    (TIMESTAMPTZ, INTERVAL),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    follows=(1, 0),
+    makes_null=False,
+    vector=columns.shifted_zoned(1),
 )
 def zoned_plus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
 @per_value(
-    "+", (INTERVAL, TIMESTAMPTZ), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(0, 1), makes_null=False
+    "+",
+    (INTERVAL, TIMESTAMPTZ),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    follows=(0, 1),
+    makes_null=False,
+    vector=columns.shifted_zoned(1, True),
 )
 def plus_zoned(site: CallSite, interval: Interval, stamp: int) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone)
 
 
 @per_value(
-    "-", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True, follows=(1, 0), makes_null=False
+    "-",
+    (TIMESTAMPTZ, INTERVAL),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    follows=(1, 0),
+    makes_null=False,
+    vector=columns.shifted_zoned(-1),
 )
 def zoned_minus(site: CallSite, stamp: int, interval: Interval) -> int:
     return plus_interval_zoned(stamp, interval, site.context.timezone, -1)
 
 
-per_value("date_add", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)(zoned_plus)
-per_value("date_subtract", (TIMESTAMPTZ, INTERVAL), TIMESTAMPTZ, volatility="settings", needs_site=True)(zoned_minus)
+per_value(
+    "date_add",
+    (TIMESTAMPTZ, INTERVAL),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    vector=columns.shifted_zoned(1),
+)(zoned_plus)
+per_value(
+    "date_subtract",
+    (TIMESTAMPTZ, INTERVAL),
+    TIMESTAMPTZ,
+    volatility="settings",
+    needs_site=True,
+    vector=columns.shifted_zoned(-1),
+)(zoned_minus)
 
 
 @per_value("date_add", (TIMESTAMPTZ, INTERVAL, TEXT), TIMESTAMPTZ)
@@ -199,15 +246,22 @@ def time_difference(left: int, right: int) -> Interval:
     return 0, 0, left - right
 
 
-per_value("extract", (TEXT, DATE), NUMERIC)(extract_date)
+per_value("extract", (TEXT, DATE), NUMERIC, vector=columns.extracted_of_date)(extract_date)
 
 
-@per_value("extract", (TEXT, TIMESTAMP), NUMERIC)
+@per_value("extract", (TEXT, TIMESTAMP), NUMERIC, vector=columns.extracted(columns.wall_clock))
 def extract_of_stamp(unit: str, stamp: int) -> Decimal | None:
     return extract_stamp(unit, stamp, stamp, None)
 
 
-@per_value("extract", (TEXT, TIMESTAMPTZ), NUMERIC, volatility="settings", needs_site=True)
+@per_value(
+    "extract",
+    (TEXT, TIMESTAMPTZ),
+    NUMERIC,
+    volatility="settings",
+    needs_site=True,
+    vector=columns.extracted(columns.in_session),
+)
 def extract_of_zoned(site: CallSite, unit: str, stamp: int) -> Decimal | None:
     offset = 0 if is_infinite(stamp) else utc_offset(stamp, site.context.timezone)
     return extract_stamp(unit, stamp + offset * SECOND, stamp, offset)
@@ -229,15 +283,20 @@ def _as_double(extract: Callable[..., Decimal | None]) -> Callable[..., float | 
 
 _part_of_stamp = _as_double(extract_of_stamp)
 per_value("date_part", (TEXT, DATE), FLOAT8)(lambda unit, days: _part_of_stamp(unit, _stamp_of_date(days)))
-per_value("date_part", (TEXT, TIMESTAMP), FLOAT8)(_part_of_stamp)
-per_value("date_part", (TEXT, TIMESTAMPTZ), FLOAT8, volatility="settings", needs_site=True)(
-    _as_double(extract_of_zoned)
-)
+per_value("date_part", (TEXT, TIMESTAMP), FLOAT8, vector=columns.extracted(columns.wall_clock))(_part_of_stamp)
+per_value(
+    "date_part",
+    (TEXT, TIMESTAMPTZ),
+    FLOAT8,
+    volatility="settings",
+    needs_site=True,
+    vector=columns.extracted(columns.in_session),
+)(_as_double(extract_of_zoned))
 per_value("date_part", (TEXT, TIME), FLOAT8)(_as_double(extract_time))
 per_value("date_part", (TEXT, INTERVAL), FLOAT8)(_as_double(extract_interval))
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False, follows=(0, 1))
+@per_value("date_trunc", (TEXT, TIMESTAMP), TIMESTAMP, makes_null=False, follows=(0, 1), vector=columns.truncated)
 def date_trunc(unit: str, stamp: int) -> int:
     return truncate_stamp(unit, stamp, "timestamp without time zone")
 
@@ -260,12 +319,13 @@ def _trunc_zoned(unit: str, stamp: int, timezone: str) -> int:
     needs_site=True,
     follows=(0, 1),
     makes_null=False,
+    vector=columns.truncated_zoned,
 )
 def date_trunc_zoned(site: CallSite, unit: str, stamp: int) -> int:
     return _trunc_zoned(unit, stamp, site.context.timezone)
 
 
-@per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False)
+@per_value("date_trunc", (TEXT, TIMESTAMPTZ, TEXT), TIMESTAMPTZ, makes_null=False, vector=columns.truncated_zoned)
 def date_trunc_in_zone(unit: str, stamp: int, timezone: str) -> int:
     return _trunc_zoned(unit, stamp, zone_meant(timezone))
 
@@ -273,8 +333,8 @@ def date_trunc_in_zone(unit: str, stamp: int, timezone: str) -> int:
 per_value("date_trunc", (TEXT, INTERVAL), INTERVAL, makes_null=False)(truncate_interval)
 
 
-@per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP, follows=(0, 1, 0))
-@per_value("date_bin", (INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ), TIMESTAMPTZ, follows=(0, 1, 0))
+@per_value("date_bin", (INTERVAL, TIMESTAMP, TIMESTAMP), TIMESTAMP, follows=(0, 1, 0), vector=columns.binned)
+@per_value("date_bin", (INTERVAL, TIMESTAMPTZ, TIMESTAMPTZ), TIMESTAMPTZ, follows=(0, 1, 0), vector=columns.binned)
 def date_bin(stride: Interval, stamp: int, origin: int) -> int:
     if is_infinite(stamp):
         return stamp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ivm.errors import SqlError
 from ivm.words import INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ
+from planner.expr.functions.datetime import columns
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
 from planner.expr.functions.table import CallSite, per_value
 from storage.types.calendar import SECOND
@@ -22,12 +23,12 @@ def in_zone(zone: str, local: int) -> int:
     return checked_stamp(local - offset * SECOND) if offset is not None else timezone_of_stamp(zone, local)
 
 
-@per_value("timezone", (TEXT, TIMESTAMP), TIMESTAMPTZ)
+@per_value("timezone", (TEXT, TIMESTAMP), TIMESTAMPTZ, vector=columns.at_zone)
 def timezone_of_stamp(zone: str, local: int) -> int:
     return local if is_infinite(local) else checked_stamp(local - local_offset_meant(local, zone) * SECOND)
 
 
-@per_value("timezone", (TEXT, TIMESTAMPTZ), TIMESTAMP)
+@per_value("timezone", (TEXT, TIMESTAMPTZ), TIMESTAMP, vector=columns.at_zone_zoned)
 def timezone_of_zoned(zone: str, stamp: int) -> int:
     return stamp if is_infinite(stamp) else checked_stamp(stamp + offset_meant(stamp, zone) * SECOND)
 

@@ -93,10 +93,11 @@ def fields_of_interval(interval: Interval) -> BrokenDownTime:
 
 def format_datetime(time: BrokenDownTime, template: str) -> str:
     """The template with its patterns filled in; 22007 for a pattern that an interval has no value for."""
-    return "".join(_write(time, token) if token.key else token.text for token in polled(tokens(template)))
+    return "".join(written(time, token) if token.key else token.text for token in polled(tokens(template)))
 
 
-def _write(m: BrokenDownTime, token: FormatToken) -> str:
+def written(m: BrokenDownTime, token: FormatToken) -> str:
+    """A pattern filled in. Raises 22007 for one that an interval has no value for."""
     if m.days is None and token.key in _CALENDAR:
         raise SqlError("22007", "invalid format specification for an interval value",
                        hint="Intervals are not tied to specific calendar dates.")  # fmt: skip

@@ -7,6 +7,7 @@ from decimal import Decimal
 from ivm.errors import SqlError
 from ivm.words import DATE, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
+from planner.expr.functions.formatting import columns
 from planner.expr.functions.formatting.format_datetime import fields_of_interval, fields_of_stamp, format_datetime
 from planner.expr.functions.formatting.number import format_float, format_int4, format_int8, format_numeric
 from planner.expr.functions.formatting.parse_datetime import parse_datetime
@@ -18,14 +19,14 @@ from storage.types.time_output import round_micros
 from storage.types.zones import to_utc, utc_offset, zone_abbreviation
 
 
-@per_value("to_char", (TIMESTAMP, TEXT), TEXT)
+@per_value("to_char", (TIMESTAMP, TEXT), TEXT, vector=columns.to_char)
 def to_char_stamp(stamp: int, template: str) -> str | None:
     if is_infinite(stamp) or not template:
         return None
     return format_datetime(fields_of_stamp(stamp, None, ""), template)
 
 
-@per_value("to_char", (TIMESTAMPTZ, TEXT), TEXT, volatility="settings", needs_site=True)
+@per_value("to_char", (TIMESTAMPTZ, TEXT), TEXT, volatility="settings", needs_site=True, vector=columns.to_char)
 def to_char_zoned(site: CallSite, stamp: int, template: str) -> str | None:
     if is_infinite(stamp) or not template:
         return None

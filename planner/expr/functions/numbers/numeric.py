@@ -15,6 +15,7 @@ from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.stops import poll
 from ivm.words import INT4, NUMERIC
+from planner.expr.functions.numbers import columns
 from planner.expr.functions.numbers import numeric_math as maths
 from planner.expr.functions.numbers.float import check_buckets
 from planner.expr.functions.table import CallSite, per_value, vectorised
@@ -134,8 +135,12 @@ def absolute(site: CallSite, words: Words) -> Words:
     return _unary(site, words, np.abs, lambda v: v.copy_abs())
 
 
+per_value("/", (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.divided)(maths.divide)
+for _name in ("%", "mod"):
+    per_value(_name, (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.remainder)(maths.modulo)
+
 for _name, _operation in (
-    ("/", maths.divide), ("%", maths.modulo), ("mod", maths.modulo), ("div", maths.whole_quotient),
+    ("div", maths.whole_quotient),
     ("^", maths.power), ("pow", maths.power), ("power", maths.power), ("gcd", maths.greatest_divisor),
     ("lcm", maths.least_multiple), ("log", maths.logarithm),
 ):  # fmt: skip
@@ -154,18 +159,24 @@ def common_logarithm(value: Decimal) -> Decimal:
     return maths.logarithm(Decimal(10), value)
 
 
-for _name, _cut in (("round", maths.round_to), ("trunc", maths.truncate_to)):
-    per_value(_name, (NUMERIC, INT4), NUMERIC, makes_null=False)(_cut)
-    per_value(_name, (NUMERIC,), NUMERIC, makes_null=False)(_cut)
+for _name, _cut, _form in (
+    ("round", maths.round_to, columns.cut(half=True)), ("trunc", maths.truncate_to, columns.cut(half=False)),
+):  # fmt: skip
+    per_value(_name, (NUMERIC, INT4), NUMERIC, makes_null=False, vector=_form)(_cut)
+    per_value(_name, (NUMERIC,), NUMERIC, makes_null=False, vector=_form)(_cut)
 
 
-@per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False)
-@per_value("ceiling", (NUMERIC,), NUMERIC, makes_null=False)
+_up = columns.whole(lambda mantissas, units: -(-mantissas // units))
+_down = columns.whole(lambda mantissas, units: mantissas // units)
+
+
+@per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False, vector=_up)
+@per_value("ceiling", (NUMERIC,), NUMERIC, makes_null=False, vector=_up)
 def ceiling(value: Decimal) -> Decimal:
     return value.to_integral_value(ROUND_CEILING, WIDE)
 
 
-@per_value("floor", (NUMERIC,), NUMERIC, makes_null=False)
+@per_value("floor", (NUMERIC,), NUMERIC, makes_null=False, vector=_down)
 def floor(value: Decimal) -> Decimal:
     return value.to_integral_value(ROUND_FLOOR, WIDE)
 

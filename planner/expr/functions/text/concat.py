@@ -6,15 +6,21 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from ivm.errors import SqlError
+from ivm.rows import Mask, Vector, Words
 from ivm.stops import polled
 from ivm.words import TEXT, Kind, SqlType
 from planner.expr.functions.casts.text import style_of
 from planner.expr.functions.room import joined
-from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Raises, per_value
+from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Made, Raises, per_value
+from planner.expr.functions.text.columns import made_texts
 from planner.identifiers import quoted
+from storage.text_columns import TextColumn
 from storage.types.arrays import elements, shape
 from storage.types.definitions import DEFINITIONS
+from storage.types.shown_columns import shown
 from storage.types.text import format_datum
 
 _FORMAT: Final = re.compile(r"%(?:(\d+)\$)?(-)?(\*(?:\d+\$)?|\d+)?(.?)", re.DOTALL)
@@ -37,12 +43,62 @@ def cast_to_text(site: CallSite, type_: SqlType, value: Any) -> str:
     return text.rstrip(" ") if type_.kind is Kind.BPCHAR else text
 
 
-@per_value("concat", (ANY,), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
+def _columns(
+    site: CallSite, types: Sequence[SqlType], vectors: Sequence[Vector]
+) -> tuple[list[TextColumn], list[Mask], Mask] | None:
+    """The arguments' texts (nothing for NULL), where they are NULL, and the rows that are left to the function."""
+    parts, absent, rest = [], [], np.zeros(site.count, np.bool_)
+    for type_, vector in zip(types, vectors, strict=True):
+        nulls = np.zeros(site.count, np.bool_) if vector.nulls is None else vector.nulls
+        present = np.flatnonzero(~nulls)
+        found = shown(type_, vector.words[present], site.context.dictionary, style_of(site))
+        if found is None:
+            return None
+        column, left = found
+        starts, lengths = np.zeros(site.count, np.int64), np.zeros(site.count, np.int64)
+        starts[present], lengths[present], rest[present] = column.starts, column.lengths, rest[present] | left
+        parts.append(TextColumn(starts, lengths, column.held))
+        absent.append(nulls)
+    return parts, absent, rest
+
+
+def _concat(site: CallSite, *vectors: Vector) -> Made | None:
+    found = _columns(site, site.args, vectors)
+    return None if found is None else made_texts(site, found[2], *found[0])
+
+
+def _concat_ws(site: CallSite, separator: Vector, *vectors: Vector) -> Made | None:
+    found = _columns(site, site.args, (separator, *vectors))
+    if found is None:
+        return None
+    (between, *parts), (missing, *absent), rest = found
+    put: list[TextColumn] = []
+    begun = np.zeros(site.count, np.bool_)
+    for part, nulls in zip(parts, absent, strict=True):
+        put += [TextColumn(between.starts, np.where(begun & ~nulls, between.lengths, 0), between.held), part]
+        begun |= ~nulls
+    made = made_texts(site, rest | missing, *put)
+    return Made(np.where(missing, 0, made.words), missing, rest & ~missing)
+
+
+def _appended(site: CallSite, *words: Words) -> Made | None:
+    """|| of a text and another value, in either order."""
+    if any(t.kind is Kind.BOOL or t.kind in DEFINITIONS for t in site.args):
+        return None
+    return _concat(site, *map(Vector, words))
+
+
+@per_value(
+    "concat", (ANY,), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True, vector=_concat
+)  # fmt: skip
 def concat(site: CallSite, *values: Any) -> str:
     return _together("", [to_text(site, t, v) for t, v in zip(site.args, values, strict=True) if v is not None])
 
 
-@per_value("concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True)
+@per_value(
+    "concat_ws", (TEXT, ANY), TEXT, strict=False, volatility="settings", variadic=True, needs_site=True,
+    vector=_concat_ws,
+)  # fmt: skip
 def concat_ws(site: CallSite, separator: str | None, *values: Any) -> str | None:
     if separator is None:
         return None
@@ -56,15 +112,17 @@ def _together(separator: str, texts: list[str]) -> str:
 
 
 @per_value(
-    "||", (TEXT, ANYNONARRAY), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
-)
+    "||", (TEXT, ANYNONARRAY), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER,
+    vector=_appended,
+)  # fmt: skip
 def append_any(site: CallSite, left: str, right: Any) -> str:
     return _together("", [left, cast_to_text(site, site.args[1], right)])
 
 
 @per_value(
-    "||", (ANYNONARRAY, TEXT), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER
-)
+    "||", (ANYNONARRAY, TEXT), TEXT, volatility="settings", needs_site=True, makes_null=False, raises=Raises.NEVER,
+    vector=_appended,
+)  # fmt: skip
 def prepend_any(site: CallSite, left: Any, right: str) -> str:
     return _together("", [cast_to_text(site, site.args[0], left), right])
 

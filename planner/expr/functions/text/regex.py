@@ -9,6 +9,7 @@ from ivm.errors import SqlError
 from ivm.stops import polled
 from ivm.words import BOOL, TEXT, Kind, SqlType
 from planner.expr.functions.table import per_value
+from planner.expr.functions.text import columns
 from storage.types.like import like_pattern
 from storage.types.regex.expressions import regex
 from storage.types.regex.matching import Regex
@@ -20,8 +21,8 @@ TEXTS: Final = SqlType(Kind.ARRAY, element=TEXT)
 
 
 @per_value("~~", (BPCHAR, TEXT), BOOL, makes_null=False)
-@per_value("~~", (TEXT, TEXT), BOOL, makes_null=False)
-@per_value("like", (TEXT, TEXT), BOOL)
+@per_value("~~", (TEXT, TEXT), BOOL, makes_null=False, vector=columns.like(True))
+@per_value("like", (TEXT, TEXT), BOOL, vector=columns.like(True))
 def like(value: str, pattern: str) -> bool:
     return matches_like(value, pattern, False)
 
@@ -32,8 +33,8 @@ def matches_like(value: str, pattern: str, ignore_case: bool) -> bool:
 
 
 @per_value("!~~", (BPCHAR, TEXT), BOOL, makes_null=False)
-@per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False)
-@per_value("notlike", (TEXT, TEXT), BOOL)
+@per_value("!~~", (TEXT, TEXT), BOOL, makes_null=False, vector=columns.like(False))
+@per_value("notlike", (TEXT, TEXT), BOOL, vector=columns.like(False))
 def not_like(value: str, pattern: str) -> bool:
     return not matches_like(value, pattern, False)
 

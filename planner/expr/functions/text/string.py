@@ -27,21 +27,22 @@ from planner.expr.functions.pieces import (
 )
 from planner.expr.functions.room import joined, requested
 from planner.expr.functions.table import Raises, per_value
+from planner.expr.functions.text import columns
 
 BPCHAR: Final = SqlType(Kind.BPCHAR)
 
 
-@per_value("length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER)
-@per_value("char_length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER)
-@per_value("character_length", (TEXT,), INT4)
-@per_value("length", (BYTEA,), INT4, makes_null=False, raises=Raises.NEVER)
-@per_value("octet_length", (BYTEA,), INT4)
+@per_value("length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER, vector=columns.length)
+@per_value("char_length", (TEXT,), INT4, makes_null=False, raises=Raises.NEVER, vector=columns.length)
+@per_value("character_length", (TEXT,), INT4, vector=columns.length)
+@per_value("length", (BYTEA,), INT4, makes_null=False, raises=Raises.NEVER, vector=columns.size())
+@per_value("octet_length", (BYTEA,), INT4, vector=columns.size())
 def length(value: str | bytes) -> int:
     return len(value)
 
 
 @per_value("octet_length", (BPCHAR,), INT4)
-@per_value("octet_length", (TEXT,), INT4)
+@per_value("octet_length", (TEXT,), INT4, vector=columns.size())
 def octet_length(value: str) -> int:
     return _size(value)
 
@@ -57,32 +58,35 @@ def length_without_padding(value: str) -> int:
     return len(value.rstrip(" "))
 
 
-@per_value("bit_length", (TEXT,), INT4)
+@per_value("bit_length", (TEXT,), INT4, vector=columns.size(8))
 def bit_length(value: str) -> int:
     return 8 * _size(value)
 
 
-@per_value("bit_length", (BYTEA,), INT4)
+@per_value("bit_length", (BYTEA,), INT4, vector=columns.size(8))
 def bit_length_bytes(value: bytes) -> int:
     return 8 * len(value)
 
 
-@per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+def _all_upper(value: str) -> str:
+    made = value.upper()
+    return made if len(made) == len(value) else "".join(map(_upper, polled(value)))
+
+
+def _all_lower(value: str) -> str:
+    # of all letters only the capital sigma's lower case depends on what is around it
+    made = "" if "Σ" in value else value.lower()
+    return made if len(made) == len(value) else "".join(c.lower()[0] for c in polled(value))
+
+
+@per_value("upper", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.whole(_all_upper))
 def upper(value: str) -> str:
     return changed(value, _all_upper)
 
 
-@per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("lower", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.whole(_all_lower))
 def lower(value: str) -> str:
     return changed(value, _all_lower)
-
-
-def _all_upper(value: str) -> str:
-    return value.upper() if value.isascii() else "".join(map(_upper, polled(value)))
-
-
-def _all_lower(value: str) -> str:
-    return value.lower() if value.isascii() else "".join(c.lower()[0] for c in polled(value))
 
 
 def _upper(letter: str) -> str:
@@ -112,38 +116,38 @@ def initcap(value: str) -> str:
 
 
 @per_value("ltrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
-@per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("ltrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(True, False))
+@per_value("ltrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(True, False))
 def ltrim(value: Any, characters: Any = " ") -> Any:
     return stripped(value, lambda piece: piece.lstrip(characters), from_left=True) if characters else value
 
 
 @per_value("rtrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
-@per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
+@per_value("rtrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(False, True))
+@per_value("rtrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(False, True))
 def rtrim(value: Any, characters: Any = " ") -> Any:
     return stripped(value, lambda piece: piece.rstrip(characters), from_left=False) if characters else value
 
 
 @per_value("btrim", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
 @per_value("trim", (BYTEA, BYTEA), BYTEA)
-@per_value("btrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("trim", (TEXT,), TEXT)
-@per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("trim", (TEXT, TEXT), TEXT)
+@per_value("btrim", (TEXT,), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(True, True))
+@per_value("trim", (TEXT,), TEXT, vector=columns.trimmed(True, True))
+@per_value("btrim", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.trimmed(True, True))
+@per_value("trim", (TEXT, TEXT), TEXT, vector=columns.trimmed(True, True))
 def btrim(value: Any, characters: Any = " ") -> Any:
     return rtrim(ltrim(value, characters), characters)
 
 
-@per_value("lpad", (TEXT, INT4), TEXT, makes_null=False)
-@per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+@per_value("lpad", (TEXT, INT4), TEXT, makes_null=False, vector=columns.padded(True))
+@per_value("lpad", (TEXT, INT4, TEXT), TEXT, makes_null=False, vector=columns.padded(True))
 def lpad(value: str, width: int, fill: str = " ") -> str:
     padding = _padding(value, width, fill)
     return together(padding, value) if padding else part(value, 0, max(width, 0))
 
 
-@per_value("rpad", (TEXT, INT4), TEXT, makes_null=False)
-@per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False)
+@per_value("rpad", (TEXT, INT4), TEXT, makes_null=False, vector=columns.padded(False))
+@per_value("rpad", (TEXT, INT4, TEXT), TEXT, makes_null=False, vector=columns.padded(False))
 def rpad(value: str, width: int, fill: str = " ") -> str:
     padding = _padding(value, width, fill)
     return together(value, padding) if padding else part(value, 0, max(width, 0))
@@ -155,16 +159,16 @@ def _padding(value: str, width: int, fill: str) -> str:
     return repeated(fill, missing) if missing > 0 and fill else ""
 
 
-@per_value("substring", (TEXT, INT4), TEXT, makes_null=False)
-@per_value("substr", (TEXT, INT4), TEXT, makes_null=False)
+@per_value("substring", (TEXT, INT4), TEXT, makes_null=False, vector=columns.substring_from)
+@per_value("substr", (TEXT, INT4), TEXT, makes_null=False, vector=columns.substring_from)
 @per_value("substring", (BYTEA, INT4), BYTEA, makes_null=False)
 @per_value("substr", (BYTEA, INT4), BYTEA, makes_null=False)
 def substring_from(value: AnyStr, start: int) -> AnyStr:
     return part(value, max(start - 1, 0))
 
 
-@per_value("substring", (TEXT, INT4, INT4), TEXT, makes_null=False)
-@per_value("substr", (TEXT, INT4, INT4), TEXT, makes_null=False)
+@per_value("substring", (TEXT, INT4, INT4), TEXT, makes_null=False, vector=columns.substring)
+@per_value("substr", (TEXT, INT4, INT4), TEXT, makes_null=False, vector=columns.substring)
 @per_value("substring", (BYTEA, INT4, INT4), BYTEA, makes_null=False)
 @per_value("substr", (BYTEA, INT4, INT4), BYTEA, makes_null=False)
 def substring(value: AnyStr, start: int, count: int) -> AnyStr:
@@ -173,12 +177,12 @@ def substring(value: AnyStr, start: int, count: int) -> AnyStr:
     return part(value, max(start - 1, 0), max(start - 1 + count, 0))
 
 
-@per_value("left", (TEXT, INT4), TEXT)
+@per_value("left", (TEXT, INT4), TEXT, vector=columns.left)
 def left(value: str, count: int) -> str:
     return part(value, 0, count if count >= 0 else max(len(value) + count, 0))
 
 
-@per_value("right", (TEXT, INT4), TEXT)
+@per_value("right", (TEXT, INT4), TEXT, vector=columns.right)
 def right(value: str, count: int) -> str:
     if count >= 0:
         return part(value, max(len(value) - count, 0))
@@ -186,13 +190,13 @@ def right(value: str, count: int) -> str:
 
 
 @per_value("position", (BYTEA, BYTEA), INT4, makes_null=False, raises=Raises.NEVER)
-@per_value("position", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
-@per_value("strpos", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER)
+@per_value("position", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER, vector=columns.position)
+@per_value("strpos", (TEXT, TEXT), INT4, makes_null=False, raises=Raises.NEVER, vector=columns.position)
 def strpos(value: AnyStr, wanted: AnyStr) -> int:
     return found(value, wanted) + 1
 
 
-@per_value("replace", (TEXT, TEXT, TEXT), TEXT, makes_null=False)
+@per_value("replace", (TEXT, TEXT, TEXT), TEXT, makes_null=False, vector=columns.replacing)
 def replace(value: str, old: str, new: str) -> str:
     if not old:
         return value
@@ -202,15 +206,13 @@ def replace(value: str, old: str, new: str) -> str:
     return text_of(replaced(value, old, new)) if is_long(value) else value.replace(old, new)
 
 
-@per_value("translate", (TEXT, TEXT, TEXT), TEXT)
+@per_value("translate", (TEXT, TEXT, TEXT), TEXT, vector=columns.translated)
 def translate(value: str, old: str, new: str) -> str:
-    table: dict[int, str | None] = {}
-    for i, c in enumerate(old):
-        table.setdefault(ord(c), new[i] if i < len(new) else None)
+    table = columns.letters(old, new)
     return changed(value, lambda piece: piece.translate(table))
 
 
-@per_value("split_part", (TEXT, TEXT, INT4), TEXT)
+@per_value("split_part", (TEXT, TEXT, INT4), TEXT, vector=columns.split_part)
 def split_part(value: str, delimiter: str, field: int) -> str:
     if field == 0:
         raise SqlError("22023", "field position must not be zero")
@@ -239,19 +241,19 @@ def _parts(value: str, delimiter: str) -> Iterator[tuple[int, int]]:
     yield start, len(value)
 
 
-@per_value("reverse", (TEXT,), TEXT)
+@per_value("reverse", (TEXT,), TEXT, vector=columns.reversed_texts)
 def reverse(value: str) -> str:
     return backwards(value)
 
 
-@per_value("repeat", (TEXT, INT4), TEXT)
+@per_value("repeat", (TEXT, INT4), TEXT, vector=columns.repeated)
 def repeat(value: str, count: int) -> str:
     requested(len(value) * max(count, 0))
     return repeated(value, len(value) * count) if value and count > 0 else ""
 
 
-@per_value("||", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER)
-@per_value("||", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER)
+@per_value("||", (TEXT, TEXT), TEXT, makes_null=False, raises=Raises.NEVER, vector=columns.concatenated)
+@per_value("||", (BYTEA, BYTEA), BYTEA, makes_null=False, raises=Raises.NEVER, vector=columns.concatenated)
 def concatenate(left_part: AnyStr, right_part: AnyStr) -> AnyStr:
     joined(len(left_part) + len(right_part))
     return together(left_part, right_part)
@@ -261,14 +263,23 @@ JOINED: Final = "|| of many"
 """The key of what the evaluator makes of ``a || b || …`` of texts, whose parts would be made one after the other."""
 
 
-@per_value(JOINED, (TEXT,), TEXT, variadic=True, key_is_name=True, internal=True, makes_null=False)
+@per_value(
+    JOINED,
+    (TEXT,),
+    TEXT,
+    variadic=True,
+    key_is_name=True,
+    internal=True,
+    makes_null=False,
+    vector=columns.concatenated,
+)
 def all_together(*parts: str) -> str:
     joined(sum(map(len, parts)))
     return together("", *parts)
 
 
-@per_value("starts_with", (TEXT, TEXT), BOOL, raises=Raises.NEVER)
-@per_value("^@", (TEXT, TEXT), BOOL)
+@per_value("starts_with", (TEXT, TEXT), BOOL, raises=Raises.NEVER, vector=columns.starts_with)
+@per_value("^@", (TEXT, TEXT), BOOL, vector=columns.starts_with)
 def starts_with(value: str, prefix: str) -> bool:
     return value.startswith(prefix)
 
@@ -289,12 +300,16 @@ def character(code: int) -> str:
     return chr(code)
 
 
-@per_value("md5", (TEXT,), TEXT, makes_null=False)
+def _short_md5(value: bytes) -> bytes:
+    return hashlib.md5(value, usedforsecurity=False).hexdigest().encode()
+
+
+@per_value("md5", (TEXT,), TEXT, makes_null=False, vector=columns.by_bytes(_short_md5))
 def md5(value: str) -> str:
     return digest("md5", (piece.encode() for piece in pieces(value))).hex()
 
 
-@per_value("md5", (BYTEA,), TEXT, makes_null=False)
+@per_value("md5", (BYTEA,), TEXT, makes_null=False, vector=columns.by_bytes(_short_md5))
 def md5_bytes(value: bytes) -> str:
     return digest("md5", pieces(value)).hex()
 

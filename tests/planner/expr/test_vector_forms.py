@@ -1,0 +1,239 @@
+"""Vector forms against the functions that they are forms of: the same values and errors, on random and extreme rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from random import Random
+from typing import Final
+
+import numpy as np
+import pytest
+
+from ivm.rows import Vector
+from ivm.words import (
+    BOOL,
+    BYTEA,
+    DATE,
+    INT2,
+    INT4,
+    INT8,
+    INTERVAL,
+    NEGATIVE_INFINITY,
+    NUMERIC,
+    POSITIVE_INFINITY,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Kind,
+    SqlType,
+)
+from planner.expr.context import Context
+from planner.expr.evaluate import vector_forms
+from planner.expr.evaluate.calls import Run, call_runner
+from planner.expr.functions.library import FUNCTIONS, find_cast
+from planner.expr.functions.table import ANY, Function
+from planner.expr.rows import RowBatch, constant_vector
+from storage.dictionary import Dictionary
+from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
+from storage.types.codec import encode
+from tests.support.profiles import scaled
+
+ROUNDS: Final = scaled(6)
+SHOWN: Final = (
+    TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, INT2, INT4, INT8, NUMERIC, SqlType(Kind.NUMERIC, 9, 2),
+    SqlType(Kind.NUMERIC, 5, 0), INTERVAL, BOOL,
+)  # fmt: skip
+FORMS: Final = [function for function in FUNCTIONS.values() if function.vector is not None]
+CASTS: Final = [
+    (source, target)
+    for source, target in [(t, TEXT) for t in SHOWN] + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC)]
+    if source != target
+]
+TEXTS: Final = (
+    "", "a", "ab", "aa", "aaa", " ", "  a b  ", "x y z", ",", "a,b,,c", "%", "a%", "%a%b%", "\\%", "a\\", "_", "Grüße",
+    "ß", "日本語", "𝄞", "a𝄞b", "é" * 9, "ABC xyz", "ÀB", "ΣΑΣ", "İ", "ŉ", "ǆ", "ᾳ",
+    "-12", "+7", "1.50", "-0.001", " 5 ", "1e3", ".5",
+    "5.", "--1", "9" * 18, "9" * 19, "NaN",
+    
+    "item 12 of the list", "12", "0", "\x7f\x01", "a" * 4094,
+    "b" * 4095, "ä" * 2048, "abcdefgh", "abcdefgé",
+)  # fmt: skip
+NAMES: Final = (
+    "microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade",
+    "dow", "isodow", "doy", "epoch", "YEARS", "century", "isoyear", "julian", "timezone", "nothing", "UTC",
+    "Europe/Berlin", "America/New_York", "CET", "MSK", "<+03>-3", "EST5EDT", "Asia/Kathmandu", "Africa/Monrovia",
+)  # fmt: skip
+"""Fields and time zones."""
+TEMPLATES: Final = (
+    "YYYY-MM-DD HH24:MI:SS", "Day, DD Month YYYY", "FMDay FMDDth FMMonth", "MS US FF1 FF3 FF6", "HH12:MI:SS AM P.M.",
+    "IYYY-IW-ID IDDD", "J Q WW W D DDD", "Dy mon RM rm", "CC AD bc", "SSSS Y,YYY YY", "TZ OF", "", "plain",
+    '"YYYY" YYYY',
+    "YYYYth ddTH FXMM",
+)  # fmt: skip
+DAYS: Final = (0, -1, 59, 60, 366, MIN_DATE, MAX_DATE, POSITIVE_INFINITY, NEGATIVE_INFINITY, -730_119, 106_751_991)
+STAMPS: Final = (
+    0, -1, 1, MIN_TIMESTAMP, END_TIMESTAMP - 1, POSITIVE_INFINITY, NEGATIVE_INFINITY, 59 * DAY, 60 * DAY - 1,
+    *(day * DAY + hour * HOUR for day in (85, 86, 302, 303, 450) for hour in (0, 1, 2, 3)),
+)  # fmt: skip
+"""The ends of the range, the days on which clocks change."""
+ZONES: Final = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo")
+ALPHABET: Final = "aabbB ,%é日𝄞1"
+INTEGERS: Final = (-18, -17, 17, 18, 31, 32, 0, 1, -1, 2, 3, 5, 8, 9, -3, 40, 2**31 - 1, -(2**31), 9999, 10_001)
+
+
+@pytest.fixture(autouse=True)
+def forms_at_all_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forms are used for few values that repeat, too."""
+    monkeypatch.setattr(vector_forms, "_SOME", 0)
+
+
+def some_text(random: Random) -> str:
+    if random.random() < 0.4:
+        return random.choice(TEXTS)
+    if random.random() < 0.1:
+        return random.choice(NAMES)
+    return "".join(random.choices(ALPHABET, k=int(random.random() ** 3 * 40)))
+
+
+def some_stamp(random: Random) -> int:
+    year = 31_556_952_000_000
+    how = random.random()
+    if how < 0.2:
+        return random.choice(STAMPS)
+    within = 30 * year if how < 0.6 else 3000 * year if how < 0.8 else 200_000 * year
+    return max(random.randint(-within, within), MIN_TIMESTAMP)
+
+
+def some_numeric(random: Random) -> Decimal:
+    if random.random() < 0.2:
+        return Decimal(random.choice(("NaN", "Infinity", "-Infinity", "0", "0.000", "1e40", f"-{'9' * 18}.{'9' * 20}")))
+    if random.random() < 0.4:
+        return Decimal(random.randint(-3000, 3000)).scaleb(-random.choice((0, 1, 2, 3)))
+    return Decimal(random.randint(-(10 ** random.randint(0, 18)), 10**18)).scaleb(
+        -random.choice((0, 0, 1, 2, 6, 18, 31))
+    )
+
+
+def some_interval(random: Random) -> tuple[int, int, int]:
+    if random.random() < 0.1:
+        return random.choice(((2**31 - 1, 0, 0), (0, 2**31 - 1, 0), (0, 0, 2**63 - 1), (-(2**31), -(2**31), -(2**63))))
+    months = random.choice((0, 0, 0, 1, -1, 11, 120, -30_000))
+    return months, random.choice((0, 0, 1, -3, 400)), random.choice((0, 900_000_000, -1, 3_600_000_000, 90_061_000_001))
+
+
+DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
+    TEXT: some_text,
+    BYTEA: lambda random: bytes(random.choices(range(256), k=random.choice((0, 1, 5, 30)))),
+    DATE: lambda random: random.choice((*DAYS, random.randint(-300_000, 300_000))),
+    TIMESTAMP: some_stamp,
+    TIMESTAMPTZ: some_stamp,
+    INTERVAL: some_interval,
+    INT4: lambda random: random.choice((*INTEGERS, random.randint(-12, 12))),
+    INT2: lambda random: random.choice((0, -1, 32767, -32768, random.randint(-99, 99))),
+    INT8: lambda random: random.choice((0, -1, 2**63 - 1, -(2**63), random.randint(-(10**12), 10**12))),
+    BOOL: lambda random: random.random() < 0.5,
+    NUMERIC: some_numeric,
+    SqlType(Kind.NUMERIC, 9, 2): lambda random: random.choice(
+        (
+            Decimal("NaN"),
+            Decimal(random.randint(-999_999_999, 999_999_999)).scaleb(-2),
+            Decimal("-0.05"),
+            Decimal("0.00"),
+        )
+    ),
+    SqlType(Kind.NUMERIC, 5, 0): lambda random: Decimal(random.randint(-99_999, 99_999)),
+}
+
+SCALARS: Final = [type_ for type_ in DRAWN if type_ not in (TEXT, BYTEA)]
+
+
+def columns(function: Function, types: Sequence[SqlType], count: int, random: Random, context: Context) -> list[Vector]:
+    """Arguments: each a column with NULLs or without, or a constant."""
+    out = []
+    for type_ in types:
+        values = [DRAWN[type_](random) for _ in range(count)]
+        how = random.random()
+        if type_ == TEXT and {DATE, TIMESTAMP, TIMESTAMPTZ} & set(types):
+            values, how = [random.choice(TEMPLATES if function.name == "to_char" else NAMES)], 0.0
+        if how < 0.4:
+            out.append(constant_vector(int(encode(type_, values[:1], context.dictionary).words[0]), count))
+            continue
+        if how < 0.7:
+            values = [None if random.random() < 0.1 else value for value in values]
+        out.append(encode(type_, values, context.dictionary))
+    return out
+
+
+def argument(index: int) -> Run:
+    return lambda batch: batch.column(index)
+
+
+def results(
+    function: Function, types: tuple[SqlType, ...], given: list[Vector], count: int, context: Context
+) -> object:
+    """Each row's word (None for NULL), and the errors of those that fail."""
+    result = function.result
+    assert isinstance(result, SqlType)
+    batch = RowBatch(given, count, context)
+    vector = call_runner(function, tuple(map(argument, range(len(types)))), types, result)(batch)
+    nulls = np.zeros(count, np.bool_) if vector.nulls is None else vector.nulls
+    failures = batch.failures()
+    errors = {} if failures is None else dict(zip(failures.rows.tolist(), map(repr, failures.errors), strict=True))
+    return [None if n else w for w, n in zip(vector.words.tolist(), nulls.tolist(), strict=True)], errors
+
+
+def concrete(function: Function, random: Random) -> tuple[SqlType, ...]:
+    """Types of arguments for a call."""
+    types = [
+        a if isinstance(a, SqlType) else random.choice(list(DRAWN if a is ANY else SCALARS)) for a in function.args
+    ]
+    return tuple(types + types[-1:] * (random.randint(0, 3) if function.variadic else 0))
+
+
+@pytest.mark.parametrize("function", FORMS, ids=lambda function: function.key)
+def test_form_and_function_agree(function: Function) -> None:
+    compared(function, lambda random: concrete(function, random))
+
+
+@pytest.mark.parametrize(("source", "target"), CASTS, ids=str)
+def test_casts_agree(source: SqlType, target: SqlType) -> None:
+    cast = find_cast(source, target)
+    assert cast is not None
+    if cast.needs_assignment:
+        implementation = cast.implementation
+        cast = replace(cast, implementation=lambda site, words: implementation(site, words, assignment=False))
+    compared(replace(cast, result=target), lambda random: (source,))
+
+
+def compared(function: Function, types_of: Callable[[Random], tuple[SqlType, ...]]) -> None:
+    """Compares a function with and without its form, on a few draws of rows."""
+    for number in range(ROUNDS):
+        random = Random(f"{function.key} {number}")
+        context = Context(Dictionary(b"0123456789abcdef"), timezone=random.choice(ZONES))
+        count = random.choice((vector_forms.FEW + 1, 100, 300))
+        types = types_of(random)
+        given = columns(function, types, count, random, context)
+        made = results(function, types, given, count, context)
+        assert made == results(replace(function, vector=None), types, given, count, context)
+
+
+def test_forms_are_used_for_many_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(vector_forms, "_PART", 200)
+    monkeypatch.setattr(vector_forms, "_SOME", 500)
+    context = Context(Dictionary(b"0123456789abcdef"))
+    lower = FUNCTIONS["lower(text)"]
+    form = lower.vector
+    assert form is not None
+    watched = replace(lower, vector=lambda site, ids: asked.append(len(ids)) or form(site, ids))
+    for count in (1, vector_forms.FEW, vector_forms.FEW + 1, 500):
+        given = [encode(TEXT, [f"Row {row}" for row in range(count)], context.dictionary)]
+        assert results(watched, (TEXT,), given, count, context) == results(
+            replace(lower, vector=None), (TEXT,), given, count, context
+        )
+    assert asked == [vector_forms.FEW + 1, 200, 200, 100]
+    given = [encode(TEXT, [f"Row {row % 9}" for row in range(400)], context.dictionary)]
+    results(watched, (TEXT,), given, 400, context)
+    assert len(asked) == 4, "few values are remembered"
