@@ -320,7 +320,7 @@ def is_temporary(schema_name: str) -> bool:
     return schema_name.startswith("pg_temp_")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Catalog:
     """The user's schemas (by name, with their oids) and relations. Immutable: a change makes a new catalog, so that
     readers keep the one they started with.

@@ -79,8 +79,8 @@ class Prepared:
     """Why the role that it was bound for may not run it."""
     access: Access | None = None
     """What ``denied`` was decided by; None if nothing had to be asked."""
-    form: tuple[Catalog, OneRow | None] | None = None
-    """How it changes one row at most, over which catalog, once that has been looked at."""
+    form: tuple[int, OneRow | None] | None = None
+    """How it changes one row at most, over which version of the catalog, once that has been looked at."""
     _arranged: int = -1
 
     def check_current(self, catalog: Catalog) -> None:
@@ -138,12 +138,18 @@ class Prepared:
 
 class Statements:
     """The shared cache. Its key has everything that a text's meaning depends on: the catalog, the search path, the
-    parameters' types, the settings of text forms and of the planner. The search path says who asks."""
+    parameters' types, the settings of text forms and of the planner. The search path says who asks.
+
+    Invariant: nothing in it refers to a catalog. What was bound over one that nobody has any more goes when something
+    is bound over a catalog that is new here.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
         self._large: WeakValueDictionary[tuple[object, ...], Prepared] = WeakValueDictionary()
         """Statements that are large, as long as somebody holds them."""
+        self._catalogs: WeakValueDictionary[int, Catalog] = WeakValueDictionary()
+        """Those of the known statements, by version."""
         self._characters = 0
         self._guard = threading.Lock()
         """Long statements are bound on threads of their own."""
@@ -192,19 +198,27 @@ class Statements:
             _check_secured(found, settings)
         if variables is not None and variables.tables:
             return found
-        self._keep(key, found)
+        self._keep(key, found, catalog)
         return found
 
-    def _keep(self, key: tuple[object, ...], prepared: Prepared) -> None:
+    def _keep(self, key: tuple[object, ...], prepared: Prepared, catalog: Catalog) -> None:
         with self._guard:
             if len(prepared.text) >= LARGE:
                 self._large[key] = prepared
                 return
+            if catalog.version not in self._catalogs:
+                self._forget_old()
+                self._catalogs[catalog.version] = catalog
             if key not in self._known:
                 self._characters += len(prepared.text)
             self._known[key] = prepared
             while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
                 self._characters -= len(self._known.popitem(last=False)[1].text)
+
+    def _forget_old(self) -> None:
+        """Forgets what nobody can ask for again."""
+        for key in [key for key in self._known if key[1] not in self._catalogs]:
+            self._characters -= len(self._known.pop(key).text)
 
 
 def _check_secured(prepared: Prepared, settings: Settings) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 
 from ivm.rows import RowSet
 from ivm.words import SqlType
-from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import Prepared
 from sql.statements.queries import OutputColumn
 from sql.statements.results import RowsResult
@@ -27,8 +26,8 @@ class NamedStatement:
     """None for an empty query string."""
     created: int = 0
     by_sql: bool = False
-    asked: tuple[Catalog, int, NamedStatement] | None = None
-    """How it was last bound: over which catalog, after how many changes of settings, and to what."""
+    asked: tuple[int, int, NamedStatement] | None = None
+    """How it was last bound: over which version of the catalog, after how many changes of settings, and to what."""
 
 
 @dataclass(slots=True)

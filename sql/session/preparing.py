@@ -67,10 +67,10 @@ def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     known = known_current(session, named)
     if known is not None:
         return known
-    catalog, changes = session.catalog, session.settings.changes
+    version, changes = session.catalog.version, session.settings.changes
     found = _bound_again(session, named)
     if _usual(session):
-        named.asked = catalog, changes, found
+        named.asked = version, changes, found
     return found
 
 
@@ -79,7 +79,7 @@ def known_current(session: SessionState, named: NamedStatement) -> NamedStatemen
     if named.prepared is None:
         return named
     asked = named.asked
-    if not _usual(session) or asked is None or asked[0] is not session.catalog:
+    if not _usual(session) or asked is None or asked[0] != session.catalog.version:
         return None
     return asked[2] if asked[1] == session.settings.changes else None
 
@@ -98,7 +98,7 @@ def _bound_again(session: SessionState, named: NamedStatement) -> NamedStatement
     after = output_columns(session, prepared.bound.statement)
     if (before is None) != (after is None) or _shapes(before) != _shapes(after):
         raise SqlError("0A000", "cached plan must not change result type")
-    return replace(named, prepared=prepared)
+    return replace(named, prepared=prepared, asked=None)
 
 
 def _shapes(columns: tuple[OutputColumn, ...] | None) -> list[SqlType | int]:

@@ -180,7 +180,7 @@ class Writes:
             context, _ = self._reads.writing(writer, Request(parameters))
             return Changer(writer, self._session.coordinator.keys, context, caller=self._session.routines)
 
-        if prepared.form is None or prepared.form[0] is not writer.catalog:
+        if prepared.form is None or prepared.form[0] != writer.catalog.version:
             prepared.check_current(writer.catalog)  # as it was when the form was made, otherwise
         if not isinstance(statement, Delete):
             writer.engine.check_room()
@@ -192,9 +192,9 @@ class Writes:
         catalog = given.writer.catalog
         if not prepared.bound.parameters or (prepared.plan is None and not isinstance(statement, Insert)):
             return None
-        if prepared.form is None or prepared.form[0] is not catalog:
+        if prepared.form is None or prepared.form[0] != catalog.version:
             made = one_row(statement, prepared.plan, catalog, given.changer.keys, given.context)
-            prepared.form = catalog, made
+            prepared.form = catalog.version, made
         form, transaction = prepared.form[1], self._session.running
         done = None if form is None else form.run(given)
         if form is not None and done is not None and prepared.plan is not None and transaction.checks_reads:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sql.catalog.catalog import Catalog
 from sql.coordination.prepared import Prepared
 from sql.engine.clock import timestamp_now
 from sql.pgwire.run_request import Begun, RunRequest
@@ -32,11 +31,12 @@ _KNOWN: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of a statement as long as all else here is the same; ``form`` None: it is none of these."""
+    """What is known of a statement as long as all else here is the same; ``form`` None: it is none of these.
+    ``version``: the catalog's."""
 
     form: Form | None
     named: NamedStatement
-    catalog: Catalog
+    version: int
     changes: int
     arranged: int
 
@@ -69,12 +69,12 @@ class AtOnce:
         key = request.statement, request.formats
         state = self._state
         known, named = self._known.get(key), state.statements.get(request.statement)
-        catalog, changes = state.catalog, state.settings.changes
+        version, changes = state.catalog.version, state.settings.changes
         arranged = state.coordinator.engine.published.arranged
         if (
             known is not None
             and known.named is named
-            and known.catalog is catalog
+            and known.version == version
             and known.changes == changes
             and known.arranged == arranged
         ):
@@ -86,7 +86,7 @@ class AtOnce:
         prepared = current(state, named).prepared
         if prepared is None or not self._is_ready(prepared):
             return None  # it may be one when it has run
-        known = self._known[key] = _Known(self._form(prepared, request), named, catalog, changes, arranged)
+        known = self._known[key] = _Known(self._form(prepared, request), named, version, changes, arranged)
         return known
 
     def _is_ready(self, prepared: Prepared) -> bool:
