@@ -3,11 +3,15 @@
 The C library's malloc keeps what is freed in pools, one for every few threads, and raises by itself the size from which
 on an allocation is a mapping of its own, which goes back when it is freed. A long text between two small objects then
 keeps its pool large for good. glibc's pools can be bounded; other libraries' are left alone.
+
+Python's own pools lie in blocks of 1 MB that go back when nothing is left in them. Python keeps thousands of freed
+tuples for reuse, wherever they are, until all garbage is collected: they hold a block each.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import threading
 import time
@@ -21,6 +25,8 @@ DELAY_SECONDS: Final = 0.2
 """What is given back together. What asks for it is mostly still about to let go of what it used."""
 KEPT: Final = 8 << 20
 """Bytes that a pool keeps at its end until something large has ended."""
+FEW: Final = 100_000
+"""Objects that are looked at for garbage then: some 10 ms, in which nothing else runs."""
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
@@ -55,7 +61,14 @@ class _Returning:
             self._asked.wait()
             time.sleep(DELAY_SECONDS)
             self._asked.clear()
+            _collect_few()
             _LIBRARY.malloc_trim(0)
+
+
+def _collect_few() -> None:
+    """Collects all garbage, which frees what Python keeps for reuse, if that is short."""
+    if gc.isenabled() and len(gc.get_objects(2)) <= FEW:
+        gc.collect()
 
 
 class _Present:
