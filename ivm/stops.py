@@ -76,6 +76,8 @@ class stoppable:  # noqa: N801 - a context, as contextlib's are
         limits.cancel, limits.budget = self._before
         if isinstance(error, Stopped):
             clear_frames(trace)
+        elif isinstance(error, SqlError) and limits.cancel is None:
+            error.__traceback__ = error.__context__ = None  # frames of the work often refer to the error
         if limits.large and limits.budget is NO_BUDGET:
             limits.large = False
             give_back()

@@ -1,4 +1,5 @@
-"""The house rules that a linter does not hold: sizes of files and functions, and the doors to dependencies."""
+"""The house rules that a linter does not hold: sizes of files and functions, inner functions, and the doors to
+dependencies."""
 
 from __future__ import annotations
 
@@ -35,6 +36,21 @@ def test_sizes(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
             assert node.end_lineno - node.lineno + 1 <= MAX_FUNCTION, node.name
+
+
+def inner_functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions within functions."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    outer = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+    return [inner for node in outer for inner in ast.walk(node) if inner is not node and isinstance(inner, kinds)]
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_inner_function_names_itself(path: Path) -> None:
+    """It would be garbage that only the collector frees, with all that its outer function's call knew."""
+    for inner in inner_functions(ast.parse(path.read_text())):
+        names = {node.id for part in inner.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+        assert inner.name not in names, inner.name
 
 
 def test_doors() -> None:

@@ -37,16 +37,16 @@ def imported() -> list[Any]:
 def with_parts(kernel: Any) -> list[Any]:
     """A kernel and all that it calls, callees first."""
     found: dict[Any, None] = {}
-
-    def visit(one: Any) -> None:
-        names, values = one.py_func.__code__.co_names, one.py_func.__globals__
-        for part in (values[name] for name in names if name in values):
-            if _is_kernel(part) and part not in found:
-                visit(part)
-        found[one] = None
-
-    visit(kernel)
+    _visit(kernel, found)
     return list(found)
+
+
+def _visit(kernel: Any, found: dict[Any, None]) -> None:
+    names, values = kernel.py_func.__code__.co_names, kernel.py_func.__globals__
+    for part in (values[name] for name in names if name in values):
+        if _is_kernel(part) and part not in found:
+            _visit(part, found)
+    found[kernel] = None
 
 
 def _is_kernel(value: object) -> bool:

@@ -12,46 +12,51 @@ def rank(root: Scope, fresh: Sequence[Operator], counter: int) -> int:
 
     Ranks are greater than ``counter``; returns the greatest. New nodes never come before old ones.
     """
-    inside: dict[int, list[Operator]] = {}
-    for operator in fresh:
-        scope: Scope | None = operator.scope
-        while scope is not None:
-            inside.setdefault(id(scope), []).append(operator)
-            scope = scope.parent
+    placing = _Placing(fresh, counter)
+    placing.place(root)
+    return placing.counter
 
-    def place(level: Scope) -> None:
+
+class _Placing:
+    """``inside``: the new operators within each scope that has any, by the scope's id."""
+
+    def __init__(self, fresh: Sequence[Operator], counter: int) -> None:
+        self.counter = counter
+        self.inside: dict[int, list[Operator]] = {}
+        for operator in fresh:
+            scope: Scope | None = operator.scope
+            while scope is not None:
+                self.inside.setdefault(id(scope), []).append(operator)
+                scope = scope.parent
+
+    def place(self, level: Scope) -> None:
         done: set[int] = set()
-
-        def visit(item: Operator | Scope) -> None:
-            nonlocal counter
-            if id(item) in done:
-                return
-            done.add(id(item))
-            members = inside.get(id(item), []) if isinstance(item, Scope) else [item]
-            for member in members:
-                for need in member.needs():
-                    above = _lift(need, level)
-                    if above is not None and above is not item and (above.rank < 0 or id(above) in inside):
-                        visit(above)
-            if item.rank < 0:
-                counter += 1
-                item.rank = counter
-                level.members[counter] = item
-            for member in members:
-                for need in member.needs():
-                    above = _lift(need, level)
-                    assert above is None or above is item or above.rank < item.rank, "a loop that is entered again"
-            if isinstance(item, Scope):
-                place(item)
-
-        for operator in inside.get(id(level), []):
+        for operator in self.inside.get(id(level), []):
             item = _lift(operator, level)
             assert item is not None
-            visit(item)
+            self._visit(item, level, done)
 
-    place(root)
-    inside.clear()  # the functions above form a cycle with it: operators must not wait for the collector
-    return counter
+    def _visit(self, item: Operator | Scope, level: Scope, done: set[int]) -> None:
+        """Places a member of ``level`` after those that it needs."""
+        if id(item) in done:
+            return
+        done.add(id(item))
+        members = self.inside.get(id(item), []) if isinstance(item, Scope) else [item]
+        for member in members:
+            for need in member.needs():
+                above = _lift(need, level)
+                if above is not None and above is not item and (above.rank < 0 or id(above) in self.inside):
+                    self._visit(above, level, done)
+        if item.rank < 0:
+            self.counter += 1
+            item.rank = self.counter
+            level.members[self.counter] = item
+        for member in members:
+            for need in member.needs():
+                above = _lift(need, level)
+                assert above is None or above is item or above.rank < item.rank, "a loop that is entered again"
+        if isinstance(item, Scope):
+            self.place(item)
 
 
 def rank_last(root: Scope, first: Operator, counter: int) -> int:

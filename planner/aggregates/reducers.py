@@ -192,7 +192,7 @@ class Basic:
             try:
                 datums.append(self._fold(function.fold, columns, counts[kept[low:high]], low))
             except SqlError as error:
-                failures[group] = error
+                failures[group] = error.with_traceback(None)
         return self._reduced(result, datums, failures, len(keys))
 
     def _fold(self, fold: FoldRule | None, columns: list[list[object]], counts: Words, low: int) -> object:

@@ -183,7 +183,7 @@ def _each(plan: CallPlan, groups: Groups, compute: Callable[[int, int], Any]) ->
             except OverflowError:
                 failures.append((group, SqlError("22003", _OUT_OF_RANGE.get(kind, "value out of range"))))
             except SqlError as error:
-                failures.append((group, error))
+                failures.append((group, error.with_traceback(None)))
         datums.append(datum)
     return codec.encode(plan.result, datums, groups.dictionary), failures
 

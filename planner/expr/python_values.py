@@ -73,12 +73,13 @@ def _same(datum: Any) -> Any:
 
 
 def _items(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def items(datum: Any) -> Any:
-        if isinstance(datum, tuple):
-            return tuple(items(part) for part in datum)
-        return None if datum is None else convert(datum)
+    return lambda datum: _converted(datum, convert)
 
-    return items
+
+def _converted(datum: Any, convert: Callable[[Any], Any]) -> Any:
+    if isinstance(datum, tuple):
+        return tuple(_converted(part, convert) for part in datum)
+    return None if datum is None else convert(datum)
 
 
 def _date(datum: int) -> date:

@@ -115,7 +115,7 @@ class Evaluation:
                 datums.append(fold(aggregate, values, count, self.context))
             except SqlError as error:
                 datums.append(None)
-                failures.append((row, error))
+                failures.append((row, error.with_traceback(None)))
         return codec.encode(aggregate.type, datums, self.context.dictionary), failures
 
     # -- values of other rows ------------------------------------------------------------------------------------

@@ -15,37 +15,32 @@ def locks_in(rel: Rel) -> list[Locked]:
     """The plan's locked joins in traversal order, each object once. Subqueries in expressions are not searched."""
     found: dict[int, Locked] = {}
     seen: set[int] = set()
-
-    def visit(node: Rel) -> None:
+    todo = [rel]
+    while todo:
+        node = todo.pop()
         if id(node) in seen:
-            return
+            continue
         seen.add(id(node))
         if isinstance(node, Locked):
             found[id(node)] = node
-        for child in children(node):
-            visit(child)
-
-    visit(rel)
+        todo += reversed(children(node))
     return list(found.values())
 
 
 def locks_of_view(rel: Rel) -> list[Locked]:
     """``locks_in`` for a maintained view's definition. 0A000: an expression has a subquery with a locked join."""
     seen: set[int] = set()
-
-    def visit(node: Rel, within: bool) -> None:
+    todo = [(rel, False)]
+    while todo:
+        node, within = todo.pop()
         if id(node) in seen:
-            return
+            continue
         seen.add(id(node))
         if within and isinstance(node, Locked):
             hint = "Join with a subquery in FROM instead."
             raise unsupported("FOR SYSTEM_TIME AS OF PROCTIME() in a subquery of an expression", hint)
-        for child in children(node):
-            visit(child, within)
-        for subquery in (s for expr in scalars(node) for s in subqueries(expr)):
-            visit(subquery.rel, True)
-
-    visit(rel, False)
+        todo += [(s.rel, True) for expr in scalars(node) for s in subqueries(expr)]
+        todo += [(child, within) for child in reversed(children(node))]
     return locks_in(rel)
 
 
@@ -83,16 +78,15 @@ def nullable(row: Schema) -> Schema:
 
 def _changed(rel: Rel, change: Callable[[Locked, Locked], Locked]) -> Rel:
     """Applies ``change(old node, node with changed inputs)`` to each locked join. A shared object stays shared."""
-    known: dict[int, Rel] = {}
+    return _changed_once(rel, change, {})
 
-    def named(node: Rel) -> Rel:
-        found = known.get(id(node))
-        if found is None:
-            found = with_children(node, tuple(named(child) for child in children(node)))
-            if isinstance(found, Locked):
-                assert isinstance(node, Locked)
-                found = change(node, found)
-            known[id(node)] = found
-        return found
 
-    return named(rel)
+def _changed_once(node: Rel, change: Callable[[Locked, Locked], Locked], known: dict[int, Rel]) -> Rel:
+    found = known.get(id(node))
+    if found is None:
+        found = with_children(node, tuple(_changed_once(child, change, known) for child in children(node)))
+        if isinstance(found, Locked):
+            assert isinstance(node, Locked)
+            found = change(node, found)
+        known[id(node)] = found
+    return found

@@ -6,6 +6,7 @@ for their priority before the reduce sees them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ivm.graph import Delay
@@ -30,20 +31,26 @@ def lower_labelled(low: Lowering, rel: LetRec, found: Labelled) -> Flow:
     values = dict(rel.bindings)
     rows = {binding: row for (binding, _), row in zip(rel.bindings, rel.schemas, strict=True)}
     names = dict(zip(values, rel.names or map(str, values), strict=True))
-    done: set[int] = set()
-
-    def place(binding: int) -> None:
-        if binding in done:
-            return
-        done.add(binding)
-        for other in sorted(free_references(values[binding]) & values.keys()):
-            place(other)
+    for binding in _in_order(values):
         flow = _loop(low, found, names[binding]) if binding == found.binding else low.rel(values[binding])
         low.bind(binding, low.coerce(flow, rows[binding]))
-
-    for binding in values:
-        place(binding)
     return low.rel(rel.body)
+
+
+def _in_order(values: Mapping[int, Rel]) -> list[int]:
+    """The bindings, each after those that it reads."""
+    order: dict[int, None] = {}
+    todo = [*values][::-1]
+    begun: set[int] = set()
+    while todo:
+        binding = todo[-1]
+        if binding in begun:
+            order[todo.pop()] = None
+            continue
+        begun.add(binding)
+        others = sorted(free_references(values[binding]) & values.keys(), reverse=True)
+        todo += [other for other in others if other not in begun]
+    return list(order)
 
 
 def _loop(low: Lowering, found: Labelled, name: str) -> Flow:

@@ -25,20 +25,20 @@ def wanted(rel: Recursive | LetRec) -> int:
 
 def chains(rels: Iterable[Rel]) -> frozenset[LoopChain]:
     """The chains of loops in some plans, one for each innermost loop; {()} if there are none."""
-    found: dict[int, frozenset[LoopChain]] = {}
-    kept: list[Rel] = []
+    found: dict[int, tuple[Rel, frozenset[LoopChain]]] = {}
+    return frozenset().union(*(_inside(rel, found) for rel in rels)) or frozenset([()])
 
-    def inside(rel: Rel) -> frozenset[LoopChain]:
-        known = found.get(id(rel))
-        if known is None:
-            below = frozenset().union(*(inside(c) for c in children(rel))) or frozenset([()])
-            if isinstance(rel, Recursive | LetRec):
-                below = frozenset((wanted(rel), *chain) for chain in below)
-            known = found[id(rel)] = below
-            kept.append(rel)
-        return known
 
-    return frozenset().union(*(inside(rel) for rel in rels)) or frozenset([()])
+def _inside(rel: Rel, found: dict[int, tuple[Rel, frozenset[LoopChain]]]) -> frozenset[LoopChain]:
+    """The chains in one plan. ``found``: those of others, by the plan's id, which stays the plan's."""
+    known = found.get(id(rel))
+    if known is not None:
+        return known[1]
+    below = frozenset().union(*(_inside(c, found) for c in children(rel))) or frozenset([()])
+    if isinstance(rel, Recursive | LetRec):
+        below = frozenset((wanted(rel), *chain) for chain in below)
+    found[id(rel)] = rel, below
+    return below
 
 
 def width(taken: int, want: int, inside: frozenset[LoopChain]) -> int:

@@ -208,11 +208,15 @@ def _loop_of(node: Node, loops: Sequence[int | None], scopes: Sequence[Scope]) -
 
 def innermost(loops: Iterable[int | None], scopes: Sequence[Scope]) -> int | None:
     """The innermost of nested loops; None: there are none."""
+    return max(loops, default=None, key=lambda loop: _depth(loop, scopes))
 
-    def depth(scope: int | None) -> int:
-        return 0 if scope is None else 1 + depth(scopes[scope].parent)
 
-    return max(loops, default=None, key=depth)
+def _depth(loop: int | None, scopes: Sequence[Scope]) -> int:
+    """How many loops contain what is in a loop."""
+    depth = 0
+    while loop is not None:
+        depth, loop = depth + 1, scopes[loop].parent
+    return depth
 
 
 @dataclass(frozen=True, slots=True)

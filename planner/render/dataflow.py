@@ -418,12 +418,13 @@ def enters(loop: Hashable, node: NodeId) -> bool:
 
 def outermost_loops(plan: Plan) -> list[int | None]:
     """For each node, the outermost loop that contains it; None outside of loops."""
+    return [_outermost(loop, plan.scopes) for loop in innermost_loops(plan)]
 
-    def outermost(scope: int | None) -> int | None:
-        parent = None if scope is None else plan.scopes[scope].parent
-        return scope if parent is None else outermost(parent)
 
-    return [outermost(scope) for scope in innermost_loops(plan)]
+def _outermost(loop: int | None, scopes: Sequence[Scope]) -> int | None:
+    while loop is not None and (parent := scopes[loop].parent) is not None:
+        loop = parent
+    return loop
 
 
 def tables_of(plan: Plan) -> frozenset[int]:

@@ -11,8 +11,9 @@ whose branches change one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from ivm.words import BOOL, ColumnType, Kind, SqlType
@@ -132,17 +133,10 @@ def _same(one: Scalar, other: Scalar, values: list[object]) -> bool:
 
 def _joined(branch: _Branch, slots: dict[int, int], rows: LiteralRows) -> Rel | None:
     width = len(schema(branch.read))
-    places = iter(range(1 << 60))
-
-    def rebuilt(expr: Scalar) -> Scalar:
-        slot = slots.get(next(places))
-        if slot is not None:
-            return Column(width + slot, rows.types[slot], False)
-        parts = children(expr)
-        return with_children(expr, tuple([rebuilt(p) for p in parts])) if parts else expr
-
-    exprs = tuple([rebuilt(e) for e in branch.exprs])
-    predicate = rebuilt(branch.predicate)
+    places = count()
+    columns = {place: Column(width + slot, rows.types[slot], False) for place, slot in slots.items()}
+    exprs = tuple([_rebuilt(e, columns, places) for e in branch.exprs])
+    predicate = _rebuilt(branch.predicate, columns, places)
     constants = Values(rows, tuple(ColumnType(t, False) for t in rows.types))
     if isinstance(branch.read, Values):
         return Project(constants, exprs) if predicate == TRUE else None
@@ -151,6 +145,15 @@ def _joined(branch: _Branch, slots: dict[int, int], rows: LiteralRows) -> Rel | 
     if among is None:
         return None
     return Project(Filter(Join(JoinKind.INNER, Filter(branch.read, among), constants, TRUE), predicate), exprs)
+
+
+def _rebuilt(expr: Scalar, columns: Mapping[int, Column], places: Iterator[int]) -> Scalar:
+    """The expression with columns in these of its places, which are numbered as they are met."""
+    column = columns.get(next(places))
+    if column is not None:
+        return column
+    parts = children(expr)
+    return with_children(expr, tuple([_rebuilt(p, columns, places) for p in parts])) if parts else expr
 
 
 def _among(predicate: Scalar, width: int, rows: LiteralRows) -> Scalar | None:

@@ -276,25 +276,11 @@ def _is_plain(expr: Scalar) -> bool:
 def _lifted(form: _Form) -> tuple[tuple[Scalar, ...], Scalar] | None:
     """What the form reads of a row, computed once for it, and the form over that and the constants. None: a part that
     can fail might not be computed at all."""
-    args: dict[Scalar, int] = {}
-    refused = False
-
-    def lift(part: Scalar, sure: bool) -> Scalar:
-        nonlocal refused
-        if isinstance(part, Literal):
-            return part
-        if isinstance(part, Column) and part.index >= _FIRST:
-            return part
-        if not _reads_constants(part):
-            refused |= not sure and can_raise(part)
-            return Column(-1 - args.setdefault(part, len(args)), part.type, part.nullable)
-        inner = [lift(c, sure and (not isinstance(part, _ONE_BY_ONE) or not i)) for i, c in enumerate(children(part))]
-        return with_children(part, tuple(inner))
-
-    body = lift(form.expr, True)
-    if refused:
+    lifting = _Lifting()
+    body = lifting.lift(form.expr, True)
+    if lifting.refused:
         return None
-    count = len(args)
+    count = len(lifting.args)
 
     def placed(part: Scalar) -> Scalar | None:
         if not isinstance(part, Column):
@@ -302,4 +288,25 @@ def _lifted(form: _Form) -> tuple[tuple[Scalar, ...], Scalar] | None:
         index = part.index - _FIRST + count if part.index >= _FIRST else -1 - part.index
         return Column(index, part.type, part.nullable)
 
-    return tuple(args), rewrite(body, placed)
+    return tuple(lifting.args), rewrite(body, placed)
+
+
+class _Lifting:
+    """``args``: what is read of a row, each with its number. ``refused``: a part that can fail is among them."""
+
+    def __init__(self) -> None:
+        self.args: dict[Scalar, int] = {}
+        self.refused = False
+
+    def lift(self, part: Scalar, sure: bool) -> Scalar:
+        """``sure``: it is computed of every row."""
+        if isinstance(part, Literal):
+            return part
+        if isinstance(part, Column) and part.index >= _FIRST:
+            return part
+        if not _reads_constants(part):
+            self.refused |= not sure and can_raise(part)
+            return Column(-1 - self.args.setdefault(part, len(self.args)), part.type, part.nullable)
+        ordered = isinstance(part, _ONE_BY_ONE)
+        inner = [self.lift(c, sure and (not ordered or not i)) for i, c in enumerate(children(part))]
+        return with_children(part, tuple(inner))

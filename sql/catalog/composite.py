@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 from ivm.words import Kind, NamedType, RangeType, SqlType
@@ -134,13 +135,7 @@ def with_element_domains(relations: dict[int, RowsT]) -> dict[int, RowsT]:
     if not domains:
         return relations
 
-    def now(type_: SqlType) -> SqlType:
-        if type_.element is None and type_.domain is None:
-            return type_
-        element = None if type_.element is None else now(type_.element)
-        known = type_.domain if type_.domain is None or isinstance(type_.domain, int) else type_.domain.id
-        return replace(type_, element=element, domain=None if known is None else domains.get(known))
-
+    now = partial(_of_domains, domains)
     found = dict(relations)
     for relation in relations.values():
         if any(c.type.element is not None or c.type.domain is not None for c in relation.columns):
@@ -150,6 +145,15 @@ def with_element_domains(relations: dict[int, RowsT]) -> dict[int, RowsT]:
             routine = relation.routine.renewed(now)
             found[relation.id] = replace(found[relation.id], routine=routine)  # type: ignore[type-var]
     return found
+
+
+def _of_domains(domains: Mapping[int, RowsT], type_: SqlType) -> SqlType:
+    """The type with these domains, by their ids."""
+    if type_.element is None and type_.domain is None:
+        return type_
+    element = None if type_.element is None else _of_domains(domains, type_.element)
+    known = type_.domain if type_.domain is None or isinstance(type_.domain, int) else type_.domain.id
+    return replace(type_, element=element, domain=None if known is None else domains.get(known))
 
 
 def renewed(type_: SqlType, new: SqlType) -> SqlType:

@@ -230,6 +230,8 @@ class EngineThread:
             if job.future.exception() is not None:
                 raise
             return job.future.result()
+        finally:
+            del job  # its error's traceback has this frame
 
     def _cancel(self, job: Job[Any]) -> None:
         with self._guard:
@@ -335,7 +337,7 @@ class EngineThread:
             with self._hold, stoppable(self._interrupt, self._budget):
                 job.result = job.work()
         except (SqlError, BlockedError) as error:
-            job.error = error
+            job.error = error.with_traceback(None)  # this frame has the job
         except FatalStorageError:
             raise
         except OSError as error:

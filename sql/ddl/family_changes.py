@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError, unsupported
 from planner.logical.traversal import renumber
@@ -17,24 +17,31 @@ def family_changes(
     table: Relation, changes: Changes, catalog: Catalog, notify: Notify, *, only: bool
 ) -> list[tuple[Relation, Changes]]:
     """The changes of a table and of each table below it, parents first. Raises 42P16, 42804, 42710."""
-    found: dict[int, tuple[Relation, list[definitions.Change]]] = {table.id: (table, [])}
+    family = _Family(catalog, notify, {table.id: (table, [])})
+    family.add(table, changes, alone=only)
+    return [(relation, tuple(own)) for relation, own in family.found.values()]
 
-    def add(current: Relation, wanted: Changes, *, alone: bool) -> None:
-        own = found.setdefault(current.id, (current, []))[1]
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    catalog: Catalog
+    notify: Notify
+    found: dict[int, tuple[Relation, list[definitions.Change]]]
+
+    def add(self, current: Relation, wanted: Changes, *, alone: bool) -> None:
+        """Add the changes of a table and of those below it."""
+        own = self.found.setdefault(current.id, (current, []))[1]
         fresh = tuple(c for c in wanted if c not in own)
         own += fresh
-        for child in (catalog.relations[i] for i in current.children):
+        for child in (self.catalog.relations[i] for i in current.children):
             shared: list[definitions.Change] = []
             for change in fresh:
                 gone = {c.name for c in shared if isinstance(c, definitions.DropColumn)}
                 left = replace(child, columns=tuple(c for c in child.columns if c.name not in gone))
                 now = left if isinstance(change, definitions.AddColumn) else child
-                shared += _inherited(change, current, now, catalog, notify, only=alone)
+                shared += _inherited(change, current, now, self.catalog, self.notify, only=alone)
             if shared:
-                add(child, tuple(shared), alone=False)
-
-    add(table, changes, alone=only)
-    return [(relation, tuple(own)) for relation, own in found.values()]
+                self.add(child, tuple(shared), alone=False)
 
 
 def _inherited(

@@ -108,9 +108,7 @@ def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
     compiler = _Compiler(exprs)
     runs = [compiler.compile(e).run for e in exprs]
 
-    def run(columns: Sequence[Vector], count: int, context: Context) -> tuple[list[Vector], Failures | None]:
-        if count > SLICE:
-            return in_slices(run, columns, count, context)
+    def at_once(columns: Sequence[Vector], count: int, context: Context) -> tuple[list[Vector], Failures | None]:
         batch = RowBatch(columns, count, context)
         if count == 0:
             empty = np.zeros(0, np.int64)
@@ -119,7 +117,9 @@ def compile_expressions(exprs: Sequence[Scalar]) -> Compiled:
         vectors = [r(batch) for r in runs]
         return vectors, batch.failures()
 
-    return run
+    return lambda columns, count, context: (
+        at_once(columns, count, context) if count <= SLICE else in_slices(at_once, columns, count, context)
+    )
 
 
 def constant(expr: Scalar, context: Context) -> object:

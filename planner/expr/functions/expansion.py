@@ -157,7 +157,7 @@ def each_row(results: Results, compute: Callable[..., Sequence[tuple[Any, ...]]]
             try:
                 values = compute(context, types, *(column[at] for column in decoded))
             except SqlError as error:
-                found[row] = error
+                found[row] = error.with_traceback(None)
                 values = ()
             sizes.append(len(values))
             made += values

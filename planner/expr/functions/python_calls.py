@@ -71,7 +71,7 @@ def call_python(site: CallSite, text: Vector, *arguments: Vector) -> Vector:
     words[rows] = out.words
     nulls[rows] = False if out.nulls is None else out.nulls
     for row, error in errors.items():
-        site.fail(np.array([row]), error)
+        site.fail(np.array([row]), error.with_traceback(None))
     return Vector(np.where(nulls, 0, words), nulls if nulls.any() else None)
 
 
@@ -95,7 +95,7 @@ def _each(
             given = [column[place] for column in columns]
             values.append(function.datum(function.apply(python_arguments(function, types, given))))
         except SqlError as error:
-            errors[row] = error
+            errors[row] = error.with_traceback(None)
             values.append(None)
     return values
 

@@ -7,12 +7,16 @@ import gc
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
 from ivm.errors import SqlError
 from planner.expr.scalar import Literal
+from planner.memo import LARGE, forget_large
+from sql.catalog.catalog import Catalog
 from sql.coordination import sweeper
 from sql.coordination.planning import SHOWN_CHARACTERS
 from sql.coordination.prepared import Prepared
@@ -24,6 +28,7 @@ from tests.support.program import Program
 from tests.support.sessions import Client, Server
 
 LONG = 300_000
+OURS = ("ivm.", "planner.", "storage.", "sql.")
 
 
 def held(size: int) -> list[object]:
@@ -110,6 +115,61 @@ def test_an_interrupt_that_came_early_does_not_keep_the_statement() -> None:
         assert asyncio.run(interrupted())() is None
     finally:
         gc.enable()
+
+
+STATEMENTS = (
+    "SELECT count(*) FROM (SELECT g::text, count(*) FROM generate_series(1, 2000) g GROUP BY 1) q",
+    "WITH RECURSIVE r AS (SELECT 1 x UNION ALL SELECT x + 1 FROM r WHERE x < 9) SELECT count(*) FROM r",
+    "SELECT string_agg(repeat('x', 1000000), '') FROM generate_series(1, 2000) g",
+    "SELECT max(x) FROM (SELECT sum(g) OVER (ORDER BY g) x FROM generate_series(1, 2000) g) q",
+    "SELECT 1 / (g - 7) FROM generate_series(1, 2000) g",
+    "CREATE TABLE failing AS SELECT 1 / (g - 7) FROM generate_series(1, 2000) g",
+    "DO $$ BEGIN RAISE EXCEPTION 'no'; END $$",
+)
+
+
+def own(value: object) -> str | None:
+    """The name of a function or class of ours, with its module."""
+    named = value if isinstance(value, FunctionType) else type(value)
+    return f"{named.__module__}.{named.__qualname__}" if named.__module__.startswith(OURS) else None
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_nothing_of_a_statement_waits_for_the_collector(client: Client, text: str) -> None:
+    """Full collections are rare: a statement's texts and rows would stay, each in the midst of what is free."""
+    with suppress(SqlError):
+        client.run(text)  # what is kept for good is made here
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        with suppress(SqlError):
+            client.run(text)
+        client.server.coordinator.statements._known.clear()
+        forget_large(LARGE)
+        gc.collect()
+        found = [name for value in gc.garbage if (name := own(value)) is not None]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not found
+
+
+def test_nothing_is_kept_of_catalogs_that_are_gone(client: Client) -> None:
+    """Neither statements that were bound over them, nor what a prepared statement was before."""
+    statements = client.server.coordinator.statements
+    client.run("CREATE TABLE k (a int PRIMARY KEY, b int)")
+    client.run("PREPARE p AS SELECT count(*) FROM k")
+    client.run("PREPARE q AS UPDATE k SET b = b + 1 WHERE a = $1")
+    known = len(statements._known)
+    for i in range(20):
+        client.run(f"CREATE TABLE t{i} (a int)")
+        client.rows("EXECUTE p")
+        client.run("EXECUTE q(1)")
+    gc.collect()
+    assert sum(isinstance(value, Catalog) for value in gc.get_objects()) < 10
+    assert len(statements._known) < known + 20
 
 
 @pytest.fixture

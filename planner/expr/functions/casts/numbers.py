@@ -170,7 +170,7 @@ def _fit_rows(site: CallSite, rows: Words, result: Words, values: list[Decimal])
         try:
             result[row] = fit(site, value)
         except SqlError as error:
-            site.fail(np.array([row]), error)
+            site.fail(np.array([row]), error.with_traceback(None))
 
 
 def _rescaled(mantissa: Words, places: Words | int) -> tuple[Words, Mask | bool]:

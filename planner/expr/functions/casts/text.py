@@ -74,7 +74,7 @@ def _strings(site: CallSite, texts: Sequence[bytes | None], assignment: bool) ->
         try:
             fitted.append(fit_string(text.decode(), target, assignment).encode())
         except SqlError as error:
-            site.fail(np.array([row]), error)
+            site.fail(np.array([row]), error.with_traceback(None))
             fitted.append(b"")
     return dictionary.intern(fitted)
 

@@ -93,24 +93,24 @@ def _dimensions(tree: Tree, document: Any) -> int:
 def _array(tree: Tree, document: Any, type_: SqlType, style: TextStyle, place: Place) -> tuple[Any, ...]:
     """An array of arrays where the JSON is one."""
     assert type_.element is not None, "an array has an element's type"
-    element = type_.element
+    return _level(tree, document, type_.element, style, place, _dimensions(tree, document))
 
-    def level(part: Any, depth: int, place: Place) -> tuple[Any, ...]:
-        if tree.kind(part) != "array":
-            raise _no_array(place)
-        made: list[Any] = []
-        for i, item in enumerate(tree.items(part)):
-            inner = replace(place, indices=(*place.indices, i))
-            if depth > 1:
-                made.append(level(item, depth - 1, inner))
-            else:
-                made.append(populated(tree, item, element, style, inner))
-        if depth > 1 and len({len(item) for item in made}) > 1:
-            detail = "Multidimensional arrays must have sub-arrays with matching dimensions."
-            raise SqlError("22P02", "malformed JSON array", detail)
-        return () if depth > 1 and not any(made) else tuple(made)
 
-    return level(document, _dimensions(tree, document), place)
+def _level(tree: Tree, part: Any, element: SqlType, style: TextStyle, place: Place, depth: int) -> tuple[Any, ...]:
+    """An array of so many dimensions."""
+    if tree.kind(part) != "array":
+        raise _no_array(place)
+    made: list[Any] = []
+    for i, item in enumerate(tree.items(part)):
+        inner = replace(place, indices=(*place.indices, i))
+        if depth > 1:
+            made.append(_level(tree, item, element, style, inner, depth - 1))
+        else:
+            made.append(populated(tree, item, element, style, inner))
+    if depth > 1 and len({len(item) for item in made}) > 1:
+        detail = "Multidimensional arrays must have sub-arrays with matching dimensions."
+        raise SqlError("22P02", "malformed JSON array", detail)
+    return () if depth > 1 and not any(made) else tuple(made)
 
 
 def no_row_type(name: str) -> SqlError:

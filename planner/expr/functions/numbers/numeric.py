@@ -49,7 +49,7 @@ def by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left:
                 value = operation(decode_numeric(a, dictionary), decode_numeric(b, dictionary))
                 found = encode_numeric(maths.checked(value), dictionary)
             except SqlError as error:
-                found = error
+                found = error.with_traceback(None)
             known[a, b] = found
         if isinstance(found, SqlError):
             site.fail(np.array([row]), found)
