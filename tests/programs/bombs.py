@@ -8,9 +8,8 @@ after. Ends with status 1 if something was late, wrong or gone, or if more than 
 before is held a minute after.
 
 "Before" is after each statement has run twice in a small form, which loads modules that are used for the first time and
-fills the bounded caches of plans: some 15 MB. What a fresh process holds is printed too. Of what stays, some 20 MB are
-free pools within Python's own blocks of 1 MB, each of which still has an object somewhere: the next statement gets
-them.
+fills the bounded caches of plans: some 20 MB. What a fresh process holds is printed too. What stays is mostly free
+pools within Python's own blocks of 1 MB, each of which still has an object somewhere: the next statement gets them.
 """
 
 from __future__ import annotations
