@@ -281,9 +281,12 @@ class Dataflow(Network):
                 return True
         finally:
             context.cut = None
-        context.paused, context.failing = False, None
+        context.paused = False
+        error, context.failing = context.failing, None
         whole = not self._steps.cut()
         self._ended()
+        if whole and error is not None:  # a loop that was ended was the last
+            raise error
         return whole
 
     def _wake_due(self) -> None:

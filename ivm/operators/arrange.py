@@ -66,6 +66,11 @@ class ArrangeOperator(UnaryOperator):
         self.scope.changed(self)
         self.wake()
 
+    def left_out(self) -> None:
+        if self._given is not None:
+            self._given = None
+            self.scope.changed(self)
+
     def _take(self, batch: Batch, block: Block | None) -> bool:
         self._given = None
         self.scope.changed(self)

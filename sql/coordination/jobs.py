@@ -80,12 +80,13 @@ class Jobs:
         with self._thread.meanwhile():
             yield
 
-    def queue(self, work: Callable[[], T], keep: bool = False) -> Awaitable[T]:
+    def queue(self, work: Callable[[], T], keep: bool = False, firm: bool = False) -> Awaitable[T]:
         """Queue a job at once. Its result comes when the job's group is durable and published.
 
-        ``keep``: the job runs even if the caller is cancelled.
+        ``keep``: the job runs even if the caller is cancelled. ``firm``: a cancel ends its work, but not its group's
+        step.
         """
-        return self._thread.wait(self._thread.queue(work, keep))
+        return self._thread.wait(self._thread.queue(work, keep, firm))
 
     async def submit(self, work: Callable[[], T]) -> T:
         """Run a job on the engine thread."""

@@ -49,13 +49,14 @@ class Job(Generic[T]):
     """Work for the engine thread, and its waiter.
 
     ``keep``: it cannot be cancelled. ``begun``: its commit has been made already, and a cancel only interrupts its
-    step.
+    step. ``firm``: a cancel does not interrupt that, but only its work.
     """
 
     work: Callable[[], T]
     future: asyncio.Future[T]
     keep: bool = False
     begun: bool = False
+    firm: bool = False
     result: T | None = None
     error: BaseException | None = None
     cancelled: bool = False
@@ -167,12 +168,12 @@ class EngineThread:
         finally:
             self._hold.acquire()
 
-    def queue(self, work: Callable[[], T], keep: bool = False) -> Job[T]:
-        """Queue a job, from the event loop; one with ``keep`` cannot be cancelled. 57P01 if the server is shutting
+    def queue(self, work: Callable[[], T], keep: bool = False, firm: bool = False) -> Job[T]:
+        """Queue a job, from the event loop; ``keep`` and ``firm`` as of ``Job``. 57P01 if the server is shutting
         down."""
         if self._stopping:
             raise SqlError("57P01", "the server is shutting down")
-        return self._put(Job(work, self._loop.create_future(), keep))
+        return self._put(Job(work, self._loop.create_future(), keep, firm=firm))
 
     def _put(self, job: Job[T]) -> Job[T]:
         self._pending += 1
@@ -238,7 +239,7 @@ class EngineThread:
             job.cancelled = not job.keep and not job.begun
             if job.keep:
                 return
-            if self._current is job or job in self._group:
+            if self._current is job or (job in self._group and not job.firm):
                 self._interrupt.set()
 
     def stop(self, timeout: float) -> bool:

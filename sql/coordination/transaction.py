@@ -353,12 +353,12 @@ class Transaction:
         return gone or engine.recent.conflicts(self._reads, base.ordinal)
 
     async def commit(self) -> None:
-        """The changes are durable and published on return."""
+        """The changes are durable and published on return. A cancel or an error rolls back."""
         writer = self.writer
         if writer is None:
             self.call_afterwards()
             return
-        here = not (writer.deferred or writer.finishing)
+        here = not (writer.deferred or writer.finishing or writer.may_be_long)
         try:
             await self.jobs.waits.attempt(lambda: self._commit(here), self.owner, self.patience())
         except BaseException:
@@ -372,7 +372,7 @@ class Transaction:
         if here and self.jobs.alone:
             await self.jobs.end_here(self._commit_now(), keep=True)
         else:
-            await self.jobs.queue(self._commit_now, keep=True)
+            await self.jobs.queue(self._commit_now, firm=True)
 
     def _commit_now(self) -> int:
         writer = self._enter()

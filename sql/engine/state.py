@@ -36,6 +36,7 @@ from sql.engine.locks import Locks
 from sql.engine.persist import Persistence
 from sql.engine.row_locks import LockOwner, RowLocks, Target
 from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.step_costs import StepCosts
 from sql.engine.step_times import StepTimes
 from sql.engine.timeline import Timeline
 from storage.dictionary import Dictionary
@@ -101,6 +102,7 @@ class EngineState:
         self.steps = 0
         """The number of steps. What was fed before the last step is in ``head``."""
         self.times = StepTimes()
+        self.costs = StepCosts()
         self.arranged = 0
         self.since = 0
         """Ordinals below it cannot be distinguished in memory."""
@@ -182,15 +184,19 @@ class EngineState:
             self.touched.clear()
             self.whole.clear()
             self.steps += 1
-            begun = thread_time_ns()
+            begun, done = thread_time_ns(), False
             try:
                 if cut is None:
                     self.unstepped = not self.dataflow.step(until)
                 else:
                     whole = self.dataflow.step_or_cut(cut)
+                done = whole
             finally:
                 self.times.went_on(thread_time_ns() - begun, not self.unstepped)
                 if not self.unstepped:
+                    if not done:
+                        self.costs.skip()
+                    self.costs.ended(self.times.last)
                     self.head = self.dataflow.publish()
         return whole and not self.unstepped
 
@@ -203,6 +209,7 @@ class EngineState:
         if self.dictionary.guarded:
             self.dictionary.see(rows)
         self.dataflow.feed(self.renderer.input(relation), rows, ordinal, diffs)
+        self.costs.fed(relation, len(diffs))
         self.unstepped = True
         self.touched.add(relation)
 
@@ -214,6 +221,7 @@ class EngineState:
         node = self.renderer.arrangement(relation, ())
         assert node is not None, "a table has its arrangement"
         self.dataflow.feed_arranged(self.renderer.input(relation), node, batch, ordinal)
+        self.costs.fed(relation, len(batch.rows))
         self.unstepped = True
         self.touched.add(relation)
         self.whole.add(relation)
@@ -247,6 +255,7 @@ class EngineState:
         errors = self.renderer.errors(view)
         if errors is not None:
             self.error_outputs[view] = errors
+        self.costs.forget()
         self._stored = None
         self.unstepped = True
         self.arranged += 1
@@ -261,6 +270,7 @@ class EngineState:
         self._drained.pop(relation, None)
         self._drained.pop(errors_of(relation), None)
         self.counts.start(relation)
+        self.costs.forget()
         self._stored = None
         self.unstepped = True
 

@@ -21,12 +21,14 @@ class StepTimes:
         self._ring: Words = np.zeros(WINDOWS[-1], np.int64)
         self._begun = 0
         self.steps = 0
+        self.last = 0
+        """That of the last one."""
 
     def went_on(self, nanoseconds: int, ended: bool) -> None:
         """Add a step, or a part of one: the parts of one step are added up."""
         self._begun += nanoseconds
         if ended:
-            self._ring[self.steps % len(self._ring)] = self._begun
+            self._ring[self.steps % len(self._ring)] = self.last = self._begun
             self.steps += 1
             self._begun = 0
 

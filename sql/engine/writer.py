@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from sql.engine.snapshot import Published, plan_maintained
 from sql.engine.state import TooLongHereError
 from storage.record import RelationUpdate
 from storage.row_file import RowFile
-
-AHEAD_ROWS: Final = 20_000
-"""A statement that changes so many rows is stepped before it is durable."""
 
 
 class Mark(NamedTuple):  # one for each statement, and made in a third of a frozen dataclass's time
@@ -146,6 +143,7 @@ class Writer:
             for update in self.updates[: self.fed]:
                 self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
             self.fed = 0
+            engine.costs.skip()
             engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.taken_out()
 
@@ -157,12 +155,12 @@ class Writer:
     @property
     def is_fixed(self) -> bool:
         """Whether the changes must stay in the dataflow until the transaction ends."""
-        return (
-            bool(self.created or self.loads or self.passing)
-            or self.catalog is not self._base
-            or self._is_broken
-            or self._arranged > 0
-        )
+        return self._defines or bool(self.loads) or self._is_broken or self._arranged > 0
+
+    @property
+    def _defines(self) -> bool:
+        """Whether it changes the catalog."""
+        return bool(self.created or self.passing) or self.catalog is not self._base
 
     def locks_in(self, table: Relation) -> bool:
         """Whether rows of a table must be locked: it keeps its locks, or another transaction has some there."""
@@ -401,6 +399,7 @@ class Writer:
         self.all_deferred, self.deferring = mark.deferring[0], dict(mark.deferring[1])
         self.fed = min(self.fed, kept)
         if undone or len(self.created) > mark.created:
+            engine.costs.skip()
             engine.settle()
             for relation in reversed(self.created[mark.created :]):
                 engine.drop_relation(relation.id)
@@ -489,26 +488,47 @@ class Writer:
             self.rollback()
             raise
 
+    @property
+    def may_be_long(self) -> bool:
+        """Whether views may take long to take over what its commit changes."""
+        rows: dict[int, int] = {}
+        for update in self.updates[self.fed :]:
+            rows[update.relation] = rows.get(update.relation, 0) + len(update.rows)
+        if not self.engine.costs.may_be_long(rows):
+            return False
+        return any(r.kind is RelationKind.MATERIALIZED_VIEW for r in self.catalog.dependents(rows))
+
     def _is_stepped_ahead(self) -> bool:
-        """Whether its step may take long and can be undone where it is, so that it comes before the commit is durable
-        and a cancel undoes the statement. Not if rows of views come or go by themselves, at moments that only the
-        commit sets, nor on the event loop's thread."""
-        engine = self.engine
-        alone = not (self.is_open or self.fed or self._arranged or self.created or self.loads)
-        plain = alone and self.catalog is engine.catalog and stops.may_end()
-        return plain and sum(len(u.rows) for u in self.updates) >= AHEAD_ROWS and not engine.dataflow.waits
+        """Whether its step can be undone where it is, so that it comes before the commit is durable and a cancel undoes
+        that. Not on the event loop's thread."""
+        if not stops.may_end() or self._defines or self._is_broken or not self.may_be_long:
+            return False
+        given = [u.relation for u in self.updates[self.fed :] if u.arranged is not None or self._arranged]
+        return len(given) == len(set(given))  # what is fed as a batch takes a step of its own, else
 
     def _step_ahead(self) -> None:
         """Raises 57014, rolled back."""
-        self.engine.flush()  # so that its step is its own
-        self.engine.settle()
+        engine, before = self.engine, self.fed
+        engine.flush()  # so that its step is its own, and nothing is due
+        engine.settle()
         self._feed()
         try:
-            self.engine.failing.step_ahead()
+            engine.failing.step_ahead()
         except BaseException:
+            self._take_back(before)
             self.rollback()
             raise
         self.notes.stepped()
+
+    def _take_back(self, before: int) -> None:
+        """Undo the step of all but the first changes, as far as it had come."""
+        engine = self.engine
+        engine.dataflow.cancel.clear()
+        for update in self.updates[before : self.fed]:
+            self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
+        self.fed = before
+        engine.costs.skip()
+        engine.settle()
 
     def next(self, *, commit: bool) -> None:
         """Commit or roll back here, and go on as the writer of a new transaction. What is committed is durable and

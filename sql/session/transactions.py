@@ -140,9 +140,12 @@ async def _commit(session: SessionState, transaction: Transaction) -> None:
         await transaction.rollback()
         raise error
     session.ending = transaction
+    interrupts = session.interrupts
     try:
         await share(session, transaction)
-        await transaction.commit()
+        interrupts.forget()  # what was meant for a statement that has ended
+        with interrupts.limited(session.settings.milliseconds("statement_timeout")), interrupts.interruptible():
+            await transaction.commit()
         await settle(session)
     finally:
         session.ending = None

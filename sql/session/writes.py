@@ -14,6 +14,7 @@ from planner.peek.order_limit import finish
 from planner.peek.run import run
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
+from sql.coordination.transaction import Extent
 from sql.ddl.sequences import restart_sequences
 from sql.dml.changes import Changed, Changer
 from sql.dml.compound import CompoundRun
@@ -76,13 +77,17 @@ class Writes:
             await coordinator.planning.run(lambda: prepared.plan_of(rel, published), len(prepared.text))
 
     def _is_light(self, statement: DataChange, request: Request) -> bool:
-        """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step."""
+        """Whether to try on the event loop's thread; not with partitions or foreign keys, which may need a step,
+        nor to commit where the step took long before."""
         transaction = self._session.running
         links = self._session.coordinator.keys.links(transaction.catalog)
         if statement.table.partitioning is not None or isinstance(statement, Merge):
             return False
         tables = statement.branches if not isinstance(statement, Insert) else ()
         changed = (statement.table.id, *(b.table.id for b in tables))
+        costs = self._session.coordinator.engine.costs
+        if transaction.extent is Extent.STATEMENT and costs.may_be_long(dict.fromkeys(changed, 1)):
+            return False
         touched = any(links.touch(id_) or id_ in links.triggers for id_ in changed)
         return _may_be_short(statement, request) and not touched
 

@@ -100,7 +100,7 @@ class RowChange:
     def _alone(self, head: bytes, datums: tuple[object, ...]) -> bytes | Begun | None:
         """The same where the statement commits by itself."""
         state, jobs = self.state, self.state.coordinator.jobs
-        if not jobs.alone or state.several:
+        if not jobs.alone or state.several or jobs.engine.costs.may_be_long({self.statement.table.id: 1}):
             return None
         transaction = state.begin_implicit(Extent.STATEMENT)
         job: Job[int] | None = None

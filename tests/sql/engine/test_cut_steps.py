@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ivm.errors import SqlError
 from ivm.runtime.steps import FlowRun
 from sql.coordination.jobs import Jobs
-from sql.engine import writer
+from sql.engine.engine import Engine
 from sql.engine.guard import Cancels
+from sql.engine.step_costs import StepCosts
+from sql.session import copy_files
+from storage.load.collector import RowCollector
 from tests.support.sessions import Client, Server
 
 ROWS = 400
@@ -38,6 +46,7 @@ VIEWS = {
         SELECT p.x, a.n % 30, p.d + 1 FROM p JOIN a ON a.g = p.y) q GROUP BY x, y) SELECT x, y, d FROM p""",
     "failing": "SELECT id, 10 / (n - 1000000) AS q FROM a",
     "over": "SELECT count(*) AS n FROM v_joined JOIN v_sums USING (g)",
+    "now": "SELECT id, n FROM a WHERE mz_now() >= n AND mz_now() <= 9000000000000000 + n",
     "sided": "SELECT a.id, l.x FROM a, LATERAL (SELECT x FROM b WHERE b.g = a.g ORDER BY x LIMIT 1) l",
 }
 SHORTEST = """WITH MUTUALLY RECURSIVE p (a int, b int, d int) AS (
@@ -57,7 +66,8 @@ CHANGES = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("cut") / "data")
+    folder = tmp_path_factory.mktemp("cut")
+    server = Server(folder / "data", files=(folder,))
     client = server.client()
     client.run("CREATE TABLE a (id int PRIMARY KEY, g int, n int, f float8, s text)")
     client.run("CREATE TABLE b (g int, x int, t text)")
@@ -79,7 +89,7 @@ class Countdown:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left = 1 << 40
-        monkeypatch.setattr(writer, "AHEAD_ROWS", 1)
+        monkeypatch.setattr(StepCosts, "may_be_long", lambda *_: True)
         monkeypatch.setattr(Cancels, "is_set", self._is_set)
         monkeypatch.setattr(Jobs, "alone", False)  # what is short would not be done on the engine's thread
 
@@ -126,6 +136,38 @@ def test_a_step_that_is_cut_is_undone(server: Server, monkeypatch: pytest.Monkey
     _check(client)
 
 
+def test_a_load_that_is_cut_is_undone(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose rows enter the table's arrangement as a batch."""
+    client, cancel, loaded, feed = server.client(), Countdown(monkeypatch), [0], Engine.feed_arranged
+
+    def counted(self: Engine, *given: Any) -> None:
+        loaded[0] += 1
+        feed(self, *given)
+
+    monkeypatch.setattr(Engine, "feed_arranged", counted)
+    monkeypatch.setattr(copy_files, "FROM_ROWS", 100)
+    monkeypatch.setattr(copy_files, "RowCollector", partial(RowCollector, run=100))
+    ids = np.arange(20_000, 20_300)
+    columns = {"id": ids, "g": ids % 20, "n": ids % 60, "f": ids / 3, "s": [f"l{i}" for i in ids]}
+    pq.write_table(pa.table(columns), server.folder.parent / "rows.parquet")
+    before, cuts = _check(client), 0
+    for after in range(0, 10_000, 13):
+        cancel.left = after
+        try:
+            client.run("COPY a FROM 'rows.parquet' WITH (FORMAT parquet)")
+            break
+        except SqlError as error:
+            state = error.sqlstate
+        finally:
+            cancel.left = 1 << 40
+        assert state == "57014"
+        cuts += 1
+        _check(client, before)
+    assert cuts > 3
+    assert loaded[0] == cuts + 1
+    _check(client)
+
+
 def test_what_is_undone_is_only_what_has_run(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """The work of undoing is that of the part of the step that had been done."""
     client, cancel, run = server.client(), Countdown(monkeypatch), FlowRun.run
@@ -148,7 +190,7 @@ def test_what_is_undone_is_only_what_has_run(server: Server, monkeypatch: pytest
 
 def test_a_cancel_in_a_loop_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The statement is undone, and the view is made anew; the others are as they were."""
-    monkeypatch.setattr(writer, "AHEAD_ROWS", 1)
+    monkeypatch.setattr(StepCosts, "may_be_long", lambda *_: True)
     monkeypatch.setattr(Jobs, "alone", False)
     server = Server(tmp_path / "data")
     client = server.client()
