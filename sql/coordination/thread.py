@@ -104,6 +104,9 @@ class EngineThread:
         self._pending = 0
         """Jobs queued and not yet answered; the event loop's own count."""
         self._stopping = False
+        self._left = False
+        """Whether a group that the event loop has begun is left to this thread, in the middle of its step; the event
+        loop's own."""
         self._blocked = False
         """Whether the disk refuses the group's records."""
         self._busy: tuple[float, str | None] | None = None
@@ -143,7 +146,7 @@ class EngineThread:
     def borrow(self) -> bool:
         """Whether the event loop may use the engine until it calls ``give_back``, for short work that steps nothing and
         ends no group: between jobs, or while a group becomes durable. Waits for ``BRIEF_SECONDS`` at most."""
-        if self._stopping or self._blocked:
+        if self._stopping or self._blocked or self._left:
             return False
         if self._hold.acquire(blocking=False):
             return True
@@ -193,6 +196,7 @@ class EngineThread:
 
         job = Job(rest, self._loop.create_future(), keep, begun=True)
         if not self._end_group(perf_counter() + HERE_SECONDS):
+            self._left = True
             return self._put(job)
         job.future.set_result(result)
         self._answered()
@@ -358,6 +362,7 @@ class EngineThread:
 
     def _answer(self, group: list[Job[Any]]) -> None:
         self._pending -= len(group)
+        self._left &= not any(job.begun for job in group)
         self._answered()
         for job in group:
             if job.future.done():

@@ -15,6 +15,7 @@ from sql.coordination import thread
 from sql.coordination.jobs import Jobs
 from sql.coordination.transaction import Transaction
 from sql.engine.persist import Tuning
+from sql.pgwire.run_request import Begun
 from storage.files import ForgetfulFiles
 from tests.support.sessions import Server
 from tests.support.wires import Wire, bind
@@ -183,6 +184,38 @@ def test_a_group_that_fails_to_become_durable_takes_nothing_along(wires: list[Wi
     commit.result(30)
     two.run("COMMIT")
     assert three.client.rows("SELECT k, v FROM t WHERE v <> 0 ORDER BY k") == [("1", "5"), ("2", "8")]
+
+
+def test_nobody_goes_on_over_a_step_that_is_left_to_the_engine_thread(
+    wires: list[Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop has begun the step of a commit, which shows nothing of it yet."""
+    one, two = wires[:2]
+    rounds = "SELECT k, v FROM t UNION SELECT k, n + 1 FROM r WHERE n < 2000"
+    query = f"WITH RECURSIVE r (k, n) AS ({rounds}) SELECT k, count(*) FROM r GROUP BY k"
+    one.run(f"CREATE MATERIALIZED VIEW long AS {query}")
+    for wire in (one, two):
+        wire.all_ways(bind("u", b"0", b"1"))  # plans are as of the present catalog
+    two.run("BEGIN ISOLATION LEVEL READ COMMITTED")
+    assert two.at_once(bind("u", b"0", b"2")) is not None
+    monkeypatch.setattr(Jobs, "alone", True)
+    monkeypatch.setattr(thread, "HERE_SECONDS", -1)
+    server, jobs = one.client.server, one.client.session.state.coordinator.jobs
+
+    async def both() -> bytes | Begun | None:
+        """One commits, and the other one's bytes arrive before the engine's thread goes on."""
+        with jobs._thread._guard:
+            first = one.conversation.answered_at_once(one.conversation.request_in(bind("u", b"5", b"1")))
+            assert isinstance(first, Begun)
+            assert jobs.engine.unstepped, "in the middle of its step"
+            second = two.conversation.request_in(bind("u", b"7", b"1"))
+            return two.conversation.answered_at_once(second)
+
+    assert server.run(both()) is None
+    two.all_ways(bind("u", b"7", b"1"))
+    two.run("COMMIT")
+    assert wires[2].client.rows("SELECT v FROM t WHERE k = 1") == [("12",)]
+    assert wires[2].client.rows("VERIFY MATERIALIZED VIEW long") == []
 
 
 async def _waiting(wire: Wire) -> int:
