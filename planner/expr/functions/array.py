@@ -9,6 +9,7 @@ from typing import Any, Final
 from ivm.errors import SqlError, unsupported
 from ivm.stops import room
 from ivm.words import BOOL, INT4, NAME, TEXT, Kind, SqlType
+from planner.expr.functions import array_columns
 from planner.expr.functions.table import (
     ANY,
     ANYARRAY,
@@ -62,7 +63,9 @@ def make_array(site: CallSite, *items: Any) -> Array:
     return items
 
 
-@per_value("array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True)
+@per_value(
+    "array_subscript", (ANYARRAY, INT4), ANYELEMENT, variadic=True, needs_site=True, vector=array_columns.subscript
+)
 def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     lengths = _shape(array, site.args[0])
     if site.args[0].zero_based:
@@ -191,7 +194,7 @@ def array_upper(site: CallSite, array: Array, dimension: int) -> int | None:
     return length if length is None else length - site.args[0].zero_based
 
 
-@per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True)
+@per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True, vector=array_columns.length)
 def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
     lengths = _shape(array, site.args[0])
     return lengths[dimension - 1] if 1 <= dimension <= len(lengths) else None
@@ -213,7 +216,7 @@ def array_dims(site: CallSite, array: Array) -> str | None:
     return "".join(f"[{first}:{n - 1 + first}]" for n in _shape(array, site.args[0])) or None
 
 
-@per_value("cardinality", (ANYARRAY,), INT4, needs_site=True)
+@per_value("cardinality", (ANYARRAY,), INT4, needs_site=True, vector=array_columns.cardinality)
 def cardinality(site: CallSite, array: Array) -> int:
     return len(flatten(array, _element(site.args[0]).kind))
 

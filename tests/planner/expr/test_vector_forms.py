@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -16,6 +18,7 @@ from ivm.words import (
     BOOL,
     BYTEA,
     DATE,
+    FLOAT8,
     INT2,
     INT4,
     INT8,
@@ -33,7 +36,7 @@ from planner.expr.context import Context
 from planner.expr.evaluate import vector_forms
 from planner.expr.evaluate.calls import Run, call_runner
 from planner.expr.functions.library import FUNCTIONS, find_cast
-from planner.expr.functions.table import ANY, Function
+from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Function
 from planner.expr.rows import RowBatch, constant_vector
 from storage.dictionary import Dictionary
 from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
@@ -134,6 +137,9 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
     INT2: lambda random: random.choice((0, -1, 32767, -32768, random.randint(-99, 99))),
     INT8: lambda random: random.choice((0, -1, 2**63 - 1, -(2**63), random.randint(-(10**12), 10**12))),
     BOOL: lambda random: random.random() < 0.5,
+    FLOAT8: lambda random: random.choice(
+        (0.0, -0.0, 1.5, -1 / 3, 1e300, 5e-324, math.inf, math.nan, random.gauss(0, 9))
+    ),
     NUMERIC: some_numeric,
     SqlType(Kind.NUMERIC, 9, 2): lambda random: random.choice(
         (
@@ -146,7 +152,21 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
     SqlType(Kind.NUMERIC, 5, 0): lambda random: Decimal(random.randint(-99_999, 99_999)),
 }
 
+
+def some_array(element: SqlType, random: Random) -> tuple[object, ...]:
+    """An array of at most two dimensions."""
+    width, depth = random.choice((0, 1, 2, 5)), random.choice((1, 1, 1, 2))
+    if not width:
+        return ()
+    drawn = DRAWN[element]
+    items = [None if random.random() < 0.2 else drawn(random) for _ in range(width * depth)]
+    items[0] = drawn(random)
+    rows = [tuple(items[at : at + width]) for at in range(0, len(items), width)]
+    return rows[0] if depth == 1 else tuple(rows)
+
+
 SCALARS: Final = [type_ for type_ in DRAWN if type_ not in (TEXT, BYTEA)]
+DRAWN |= {SqlType(Kind.ARRAY, element=type_): partial(some_array, type_) for type_ in (*SCALARS, TEXT, BYTEA)}
 
 
 def columns(function: Function, types: Sequence[SqlType], count: int, random: Random, context: Context) -> list[Vector]:
@@ -174,7 +194,7 @@ def results(
     function: Function, types: tuple[SqlType, ...], given: list[Vector], count: int, context: Context
 ) -> object:
     """Each row's word (None for NULL), and the errors of those that fail."""
-    result = function.result
+    result = types[0].element if function.result is ANYELEMENT else function.result
     assert isinstance(result, SqlType)
     batch = RowBatch(given, count, context)
     vector = call_runner(function, tuple(map(argument, range(len(types)))), types, result)(batch)
@@ -186,9 +206,8 @@ def results(
 
 def concrete(function: Function, random: Random) -> tuple[SqlType, ...]:
     """Types of arguments for a call."""
-    types = [
-        a if isinstance(a, SqlType) else random.choice(list(DRAWN if a is ANY else SCALARS)) for a in function.args
-    ]
+    drawn = {ANY: [*SCALARS, TEXT], ANYNONARRAY: SCALARS, ANYARRAY: [t for t in DRAWN if t.element is not None]}
+    types = [a if isinstance(a, SqlType) else random.choice(drawn[a]) for a in function.args]
     return tuple(types + types[-1:] * (random.randint(0, 3) if function.variadic else 0))
 
 

@@ -36,6 +36,7 @@ from planner.expr.functions.datetime.fields import (
     truncate_stamp,
     unit_of,
 )  # fmt: skip
+from planner.expr.functions.datetime.interval_columns import between, scaled, summed
 from planner.expr.functions.datetime.intervals import (
     age,
     checked_stamp,
@@ -195,16 +196,16 @@ def date_subtract(stamp: int, interval: Interval, timezone: str) -> int:
     return plus_interval_zoned(stamp, interval, zone_meant(timezone), -1)
 
 
-per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False, follows=(1, -1))(difference)
-per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False, follows=(1, -1))(difference)
+per_value("-", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, makes_null=False, follows=(1, -1), vector=between)(difference)
+per_value("-", (TIMESTAMP, TIMESTAMP), INTERVAL, makes_null=False, follows=(1, -1), vector=between)(difference)
 
 
-@per_value("+", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
+@per_value("+", (INTERVAL, INTERVAL), INTERVAL, makes_null=False, vector=summed(1))
 def interval_plus(left: Interval, right: Interval) -> Interval:
     return checked_interval(left[0] + right[0], left[1] + right[1], left[2] + right[2])
 
 
-@per_value("-", (INTERVAL, INTERVAL), INTERVAL, makes_null=False)
+@per_value("-", (INTERVAL, INTERVAL), INTERVAL, makes_null=False, vector=summed(-1))
 def interval_minus(left: Interval, right: Interval) -> Interval:
     return checked_interval(left[0] - right[0], left[1] - right[1], left[2] - right[2])
 
@@ -219,17 +220,19 @@ def interval_same(value: Interval) -> Interval:
     return value
 
 
-@per_value("*", (INTERVAL, FLOAT8), INTERVAL, makes_null=False)
+@per_value("*", (INTERVAL, FLOAT8), INTERVAL, makes_null=False, vector=scaled(np.multiply))
 def interval_times(value: Interval, factor: float) -> Interval:
     if not math.isfinite(factor):
         raise SqlError("22008", "interval out of range")
     return scale_interval(value, lambda part: part * factor)
 
 
-per_value("*", (FLOAT8, INTERVAL), INTERVAL, makes_null=False)(lambda factor, value: interval_times(value, factor))
+per_value("*", (FLOAT8, INTERVAL), INTERVAL, makes_null=False, vector=scaled(np.multiply, number_first=True))(
+    lambda factor, value: interval_times(value, factor)
+)
 
 
-@per_value("/", (INTERVAL, FLOAT8), INTERVAL, makes_null=False)
+@per_value("/", (INTERVAL, FLOAT8), INTERVAL, makes_null=False, vector=scaled(np.divide))
 def interval_divided(value: Interval, divisor: float) -> Interval:
     if divisor == 0:
         raise SqlError("22012", "division by zero")
