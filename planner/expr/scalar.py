@@ -8,10 +8,11 @@ as int microseconds (since 2000-01-01); interval as (months, days, microseconds)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING, ClassVar, Final, assert_never
 
 from ivm.words import BOOL, SqlType
-from planner.expr.hashed import Hashed, hashed_once
+from planner.expr.hashed import KEEP, Hashed, hashed_once
 
 if TYPE_CHECKING:
     from planner.expr.literal_rows import LiteralRows
@@ -28,6 +29,9 @@ class Column:
     type: SqlType
     nullable: bool = True
 
+    def __hash__(self) -> int:
+        return self.index
+
 
 @dataclass(frozen=True, slots=True)
 class OuterColumn:
@@ -41,11 +45,14 @@ class OuterColumn:
 
 @hashed_once
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal(Hashed):
+class Literal(Hashed):  # noqa: PLW1641 (``hashed_once`` adds it)
     """A constant datum; None is NULL. Equality is that of words: 1.0 and 1.00, 0.0 and -0.0 differ."""
 
     value: object
     type: SqlType
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash(self._image))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Literal):
@@ -54,16 +61,19 @@ class Literal(Hashed):
             return True
         return self.type == other.type and hash(self) == hash(other) and self._image == other._image
 
-    def __hash__(self) -> int:
-        return hash((self._image, self.type))
-
     @property
-    def _image(self) -> str:
-        return repr(self.value)
+    def _image(self) -> object:
+        """What is equal for equal constants of one type only."""
+        value = self.value
+        return value if type(value) in _EXACT else repr(value)
 
     @property
     def nullable(self) -> bool:
         return self.value is None
+
+
+_EXACT: Final = frozenset({bool, int, str, bytes, NoneType})
+"""The types of datums that are equal only if they are written alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,9 @@ class Call(Hashed):
     type: SqlType
     nullable: bool = True
 
+    def __post_init__(self) -> None:
+        KEEP(self, hash((self.function, self.args)))
+
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
@@ -93,6 +106,9 @@ class And(Hashed):
 
     args: tuple[Scalar, ...]
     type: ClassVar[SqlType] = BOOL
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((And, self.args)))
 
     @property
     def nullable(self) -> bool:
@@ -106,6 +122,9 @@ class Or(Hashed):
 
     args: tuple[Scalar, ...]
     type: ClassVar[SqlType] = BOOL
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((Or, self.args)))
 
     @property
     def nullable(self) -> bool:
@@ -122,6 +141,9 @@ class Case(Hashed):
     type: SqlType
     nullable: bool = True
 
+    def __post_init__(self) -> None:
+        KEEP(self, hash((self.arms, self.otherwise)))
+
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
@@ -130,6 +152,9 @@ class Coalesce(Hashed):
 
     args: tuple[Scalar, ...]
     type: SqlType
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((Coalesce, self.args)))
 
     @property
     def nullable(self) -> bool:
@@ -146,6 +171,9 @@ class Checked(Hashed):
     check: Scalar
     type: SqlType
     each: bool = False
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((self.value, self.check)))
 
     @property
     def nullable(self) -> bool:
@@ -170,6 +198,9 @@ class Alike(Hashed):
     type: SqlType
     nullable: bool = True
 
+    def __post_init__(self) -> None:
+        KEEP(self, hash((self.operator, self.args, self.body)))
+
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
@@ -180,6 +211,9 @@ class ScalarSubquery(Hashed):
     type: SqlType
     nullable: bool = True
 
+    def __post_init__(self) -> None:
+        KEEP(self, hash((ScalarSubquery, type(self.rel))))
+
 
 @hashed_once
 @dataclass(frozen=True, slots=True)
@@ -189,6 +223,9 @@ class Exists(Hashed):
     rel: Rel
     type: ClassVar[SqlType] = BOOL
     nullable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((Exists, type(self.rel))))
 
 
 @hashed_once
@@ -205,6 +242,9 @@ class Quantified(Hashed):
     every: bool
     type: ClassVar[SqlType] = BOOL
     nullable: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        KEEP(self, hash((Quantified, type(self.rel), self.comparison)))
 
 
 Scalar = (

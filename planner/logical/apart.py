@@ -17,9 +17,10 @@ from planner.expr.functions.library import is_volatile
 from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.python_calls import PYTHON_ROW, PYTHON_ROWS
 from planner.expr.functions.routine import ROUTINE_ROW, ROUTINE_ROWS
+from planner.expr.parts import walk
 from planner.expr.scalar import Call, Literal, Scalar
 from planner.logical.nodes import Rel, TableFunction, Values
-from planner.logical.traversal import all_inputs, children, nodes, scalars, walk
+from planner.logical.traversal import all_inputs, children, nodes, scalars
 
 EACH_ROW: Final = "EACH ROW"
 _BY_NUMBER: Final = (SAMPLED, SAMPLED_ANEW)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from ivm.words import INTERVAL, TIMESTAMPTZ, SqlType
 from planner.expr.functions.library import RAISING_CASTS, TRY_CAST, called_function, is_volatile
 from planner.expr.functions.table import Function, Raises
+from planner.expr.parts import walk
 from planner.expr.scalar import (
     LEAVES,
     Alike,
@@ -21,7 +22,7 @@ from planner.expr.scalar import (
 from planner.logical.nodes import Rel
 from planner.logical.temporal import is_clock
 from planner.logical.traversal import children as inputs
-from planner.logical.traversal import scalars, walk
+from planner.logical.traversal import scalars
 from planner.memo import by_identity
 
 

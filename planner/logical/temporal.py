@@ -17,8 +17,8 @@ from ivm.errors import SqlError
 from ivm.words import INT8, TIMESTAMPTZ
 from planner.expr.comparison import Comparison
 from planner.expr.functions.library import CAST, FUNCTIONS, called_function, comparison_of
+from planner.expr.parts import CALLS, rebuild, walk
 from planner.expr.scalar import And, Call, Column, Or, Scalar
-from planner.logical.traversal import rewrite, walk
 from storage.types.calendar import DAY
 
 HINT: Final = (
@@ -58,14 +58,14 @@ def at_moment(expr: Scalar, width: int) -> Scalar:
     """The expression over rows of ``width`` columns and two more: the moment as a timestamptz, and as an epoch."""
     stamp, epoch = Column(width, TIMESTAMPTZ, False), Column(width + 1, INT8, False)
 
-    def change(part: Scalar) -> Scalar | None:
+    def change(part: Call) -> Scalar:
         if not is_clock(part):
-            return None
+            return part
         if part.type == INT8:
             return epoch
         return stamp if part.type == TIMESTAMPTZ else Call(CAST, (stamp,), part.type, False)
 
-    return rewrite(expr, change)
+    return rebuild(expr, CALLS, change)
 
 
 def conditions(predicate: Scalar) -> tuple[Scalar, ...]:

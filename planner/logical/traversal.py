@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
-from typing import Final, assert_never
+from typing import assert_never
 
 from ivm.words import BOOL, ColumnType, Schema
 from planner.expr import scalar
 from planner.expr.literal_rows import LiteralRows
-from planner.expr.scalar import LEAVES, Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.expr.parts import COLUMNS, SUBQUERIES, kinds_of, rebuild, walk
+from planner.expr.scalar import Column, Exists, Quantified, Scalar, ScalarSubquery
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
     AsOf,
@@ -139,33 +140,9 @@ def with_scalars(rel: Rel, new: tuple[Scalar, ...]) -> Rel:
             assert_never(rel)
 
 
-def rewrite(expr: Scalar, change: Callable[[Scalar], Scalar | None]) -> Scalar:
-    """Replaces, top down, each part for which ``change`` returns an expression. Replacements are not searched."""
-    new = change(expr)
-    if new is not None:
-        return new
-    parts = () if type(expr) in LEAVES else scalar.children(expr)
-    if not parts:
-        return expr
-    changed = tuple([rewrite(p, change) for p in parts])  # no generator: fewer frames
-    if all(map(is_, parts, changed)):
-        return expr
-    return scalar.with_children(expr, changed)
-
-
-def walk(expr: Scalar) -> Iterator[Scalar]:
-    """An expression and all its parts, without the plans of subqueries; each before its own parts."""
-    todo = [expr]
-    while todo:
-        part = todo.pop()
-        yield part
-        if type(part) not in LEAVES:
-            todo += scalar.children(part)[::-1]
-
-
 def columns_of(expr: Scalar) -> frozenset[int]:
     """The columns that an expression reads."""
-    return frozenset(e.index for e in walk(expr) if isinstance(e, Column))
+    return frozenset([e.index for e in walk(expr) if type(e) is Column])
 
 
 def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
@@ -174,9 +151,7 @@ def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
     A column that is read under another type's name (bigint, to compare its words) keeps that type.
     """
 
-    def change(part: Scalar) -> Scalar | None:
-        if not isinstance(part, Column):
-            return None
+    def change(part: Column) -> Scalar:
         found = exprs[part.index]
         if not isinstance(found, Column):
             return found
@@ -184,7 +159,7 @@ def substitute(expr: Scalar, exprs: tuple[Scalar, ...]) -> Scalar:
             return replace(found, type=part.type)
         return part if found.index == part.index and found.nullable is part.nullable else found
 
-    return rewrite(expr, change)
+    return rebuild(expr, COLUMNS, change)
 
 
 def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
@@ -200,30 +175,26 @@ def keeps_types(inner: tuple[Scalar, ...], outer: Iterable[Scalar]) -> bool:
 def renumber(expr: Scalar, place: Callable[[int], int]) -> Scalar:
     """The expression with each column's position mapped by ``place``."""
 
-    def change(part: Scalar) -> Scalar | None:
-        if not isinstance(part, Column):
-            return None
+    def change(part: Column) -> Scalar:
         index = place(part.index)
         return part if index == part.index else Column(index, part.type, part.nullable)
 
-    return rewrite(expr, change)
+    return rebuild(expr, COLUMNS, change)
 
 
 def exchange(expr: Scalar, by: Mapping[int, Column]) -> Scalar:
     """The expression with some columns, given by position, replaced by others."""
-    return rewrite(expr, lambda e: by.get(e.index) if isinstance(e, Column) else None)
+    return rebuild(expr, COLUMNS, lambda e: by.get(e.index, e))
 
 
 def settle(expr: Scalar, row: Schema) -> Scalar:
     """The expression with the nullability of its columns taken from ``row``, which a rewrite may have refined."""
 
-    def change(part: Scalar) -> Scalar | None:
-        if not isinstance(part, Column):
-            return None
+    def change(part: Column) -> Scalar:
         nullable = row[part.index].nullable
         return part if nullable is part.nullable else Column(part.index, part.type, nullable)
 
-    return rewrite(expr, change)
+    return rebuild(expr, COLUMNS, change)
 
 
 def shift(expr: Scalar, by: int) -> Scalar:
@@ -243,26 +214,14 @@ def column_types(exprs: tuple[Scalar, ...]) -> Schema:
 
 def has_subquery(expr: Scalar) -> bool:
     """Whether the expression contains a subquery."""
-    if type(expr) in LEAVES:
-        return False
-    todo = [expr]
-    while todo:
-        part = todo.pop()
-        if type(part) in _SUBQUERIES:
-            return True
-        if type(part) not in LEAVES:
-            todo += scalar.children(part)
-    return False
+    return not SUBQUERIES.isdisjoint(kinds_of(expr))
 
 
-_SUBQUERIES: Final = frozenset({ScalarSubquery, Exists, Quantified})
-
-
-def subqueries(expr: Scalar) -> Iterator[ScalarSubquery | Exists | Quantified]:
+def subqueries(expr: Scalar) -> list[ScalarSubquery | Exists | Quantified]:
     """The outermost subqueries of an expression."""
-    if not has_subquery(expr):  # most have none, and a generator for each part takes ten times as long
-        return iter(())
-    return (e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified))
+    if not has_subquery(expr):
+        return []
+    return [e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified)]
 
 
 def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:

@@ -12,13 +12,14 @@ from planner.aggregates.function import AggregateKind
 from planner.aggregates.reducers import counts_not, order_words
 from planner.aggregates.table import AGGREGATES, of_pairs, without_filter
 from planner.expr.functions.casts.registry import CAST
+from planner.expr.parts import walk
 from planner.expr.scalar import Aggregate, Call, Column, Literal, Scalar, SortKey
 from planner.frames.fold import FramedFold
 from planner.frames.plan import Layout, WindowPlan
 from planner.logical.frames import Framed, FrameMode, Picked
 from planner.logical.join_keys import by_class
 from planner.logical.nodes import TopK
-from planner.logical.traversal import own_columns, settle, walk
+from planner.logical.traversal import own_columns, settle
 from planner.lower.state import Lowering
 from planner.physical.arrangement_programs import Keyed, Repeat
 from planner.physical.nodes import Flow

@@ -22,6 +22,7 @@ from ivm.words import INT2, INT4, INT8, Schema
 from planner.aggregates.function import Extreme
 from planner.aggregates.table import AGGREGATES
 from planner.expr.functions.library import called_function
+from planner.expr.parts import CALLS, COLUMNS, rebuild
 from planner.expr.scalar import Aggregate, Call, Column, Scalar
 from planner.logical.nodes import (
     AsOf,
@@ -46,7 +47,7 @@ from planner.logical.nodes import (
     schema,
 )  # fmt: skip
 from planner.logical.references import free_references
-from planner.logical.traversal import bottom_up, columns_of, own_columns, rewrite, scalars, with_scalars
+from planner.logical.traversal import bottom_up, columns_of, own_columns, scalars, with_scalars
 
 Labels = frozenset[int]
 _NONE: Labels = frozenset()
@@ -232,13 +233,12 @@ def _with_reference(rel: Rel, binding: int, row: Schema) -> Rel:
 def _settled(expr: Scalar, row: Schema) -> Scalar:
     """Like ``planner.logical.traversal.settle``, and recomputes the nullability of sums and casts too."""
 
-    def change(part: Scalar) -> Scalar | None:
+    def change(part: Column | Call) -> Scalar:
         if isinstance(part, Column):
             return replace(part, nullable=row[part.index].nullable)
         function = called_function(part)
-        if isinstance(part, Call) and function is not None and function.null_if_null_only:
-            args = tuple(_settled(a, row) for a in part.args)
-            return replace(part, args=args, nullable=any(a.nullable for a in args))
-        return None
+        if function is None or not function.null_if_null_only:
+            return part
+        return replace(part, nullable=any(a.nullable for a in part.args))
 
-    return rewrite(expr, change)
+    return rebuild(expr, COLUMNS | CALLS, change)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from ivm.words import Schema
+from planner.expr.parts import walk
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
 from planner.logical.fallibility import can_raise
@@ -30,7 +31,7 @@ from planner.logical.nodes import (
     Values,
     schema,
 )  # fmt: skip
-from planner.logical.traversal import conjuncts, keeps_types, scalars, substitute, walk
+from planner.logical.traversal import conjuncts, keeps_types, scalars, substitute
 from planner.lower.asof import lower_asof
 from planner.lower.join import lower_join
 from planner.lower.lock import lower_locked

@@ -10,10 +10,11 @@ from ivm.graph import Consolidate, Keep, Negate, NodeId, Threshold
 from ivm.words import Schema
 from planner import gathers
 from planner.expr.functions.library import is_volatile
+from planner.expr.parts import walk
 from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
 from planner.logical.nodes import Reference, Rel
-from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber, walk
+from planner.logical.traversal import children, column_types, columns_of, own_columns, renumber
 from planner.lower.pruning import Bound
 from planner.options import DEFAULT, Planning
 from planner.physical.key_checks import KeyCheck

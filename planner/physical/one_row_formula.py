@@ -12,8 +12,8 @@ from ivm.kernels.one_row import apply_to_row
 from ivm.rows import Words
 from ivm.words import ColumnType, Schema, null_words, row_width
 from planner.expr.context import Context
+from planner.expr.parts import PARAMETERS, rebuild, walk
 from planner.expr.scalar import Column, Parameter, Scalar
-from planner.logical.traversal import rewrite, walk
 from planner.physical.row_formulas import row_formula
 from storage.dictionary import Dictionary
 from storage.types.codec import encoder_of
@@ -60,11 +60,11 @@ def one_row_formula(
         return None
     places = {p.index: width + i for i, p in enumerate(given)}
 
-    def as_column(part: Scalar) -> Scalar | None:
-        return Column(places[part.index], part.type, True) if isinstance(part, Parameter) else None
+    def as_column(part: Parameter) -> Scalar:
+        return Column(places[part.index], part.type, True)
 
     whole = (*schema, *(ColumnType(p.type, True) for p in given))
-    tests, new = (tuple(rewrite(e, as_column) for e in each) for each in (predicates, exprs))
+    tests, new = (tuple(rebuild(e, PARAMETERS, as_column) for e in each) for each in (predicates, exprs))
     formula = row_formula(whole, tests, new, schema, context)
     if formula is None:
         return None

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from ivm.words import BOOL
 from planner.expr.functions.boolean import IS_NOT_NULL
+from planner.expr.parts import SUBQUERIES, rebuild
 from planner.expr.scalar import Call, Column, Exists, OuterColumn, Quantified, Scalar, ScalarSubquery
 from planner.logical.apart import (
     NUMBER,
@@ -55,12 +56,12 @@ from planner.logical.traversal import (
     nodes,
     own_columns,
     renumber,
-    rewrite,
     scalars,
+    subqueries,
     substitute,
     with_children,
     with_scalars,
-)  # fmt: skip
+)
 from planner.transform.decorrelate.mentions import outer_columns
 from planner.transform.decorrelate.pull_up import outer_from_pairs
 
@@ -94,12 +95,7 @@ class _Apart:
         return self._node(new)
 
     def _in_subqueries(self, expr: Scalar) -> Scalar:
-        def change(part: Scalar) -> Scalar | None:
-            if isinstance(part, ScalarSubquery | Exists | Quantified):
-                return replace(part, rel=self.rel(part.rel))
-            return None
-
-        return rewrite(expr, change)
+        return rebuild(expr, SUBQUERIES, lambda part: replace(part, rel=self.rel(part.rel)))
 
     def _node(self, rel: Rel) -> Rel:
         """A node whose inputs are set apart already."""
@@ -218,19 +214,7 @@ def _mentions(index: int) -> Scalar:
 
 def _varies(expr: Scalar) -> bool:
     """Whether a subquery in the expression refers to the row that it is computed for, and calls volatile functions."""
-    return any(_is_varying(part) for part in _subqueries(expr))
-
-
-def _subqueries(expr: Scalar) -> list[ScalarSubquery | Exists | Quantified]:
-    found: list[ScalarSubquery | Exists | Quantified] = []
-
-    def note(part: Scalar) -> Scalar | None:
-        if isinstance(part, ScalarSubquery | Exists | Quantified):
-            found.append(part)
-        return None
-
-    rewrite(expr, note)
-    return found
+    return any(map(_is_varying, subqueries(expr)))
 
 
 def _is_varying(part: ScalarSubquery | Exists | Quantified) -> bool:
@@ -240,12 +224,10 @@ def _is_varying(part: ScalarSubquery | Exists | Quantified) -> bool:
 def _tied(expr: Scalar, at: int) -> Scalar:
     """The expression with such subqueries referring to column ``at`` of the row."""
 
-    def change(part: Scalar) -> Scalar | None:
-        if isinstance(part, ScalarSubquery | Exists | Quantified) and _is_varying(part):
-            return replace(part, rel=Filter(part.rel, _mentions(at)))
-        return None
+    def change(part: ScalarSubquery | Exists | Quantified) -> Scalar:
+        return replace(part, rel=Filter(part.rel, _mentions(at))) if _is_varying(part) else part
 
-    return rewrite(expr, change)
+    return rebuild(expr, SUBQUERIES, change)
 
 
 def _sunk(rel: Rel) -> Rel:

@@ -20,6 +20,7 @@ from ivm.words import BOOL, ColumnType, Kind, SqlType
 from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import is_volatile
 from planner.expr.literal_rows import LiteralRows
+from planner.expr.parts import walk
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children, with_children
 from planner.logical.join_keys import as_type, comparable
 from planner.logical.nodes import (
@@ -34,7 +35,7 @@ from planner.logical.nodes import (
     Values,
     schema,
 )  # fmt: skip
-from planner.logical.traversal import TRUE, columns_of, conjuncts, walk
+from planner.logical.traversal import TRUE, columns_of, conjuncts
 from planner.logical.traversal import children as inputs
 from planner.logical.traversal import with_children as with_inputs
 

@@ -6,10 +6,10 @@ Rule: equal rows. An expression that can raise is neither dropped for a row that
 from __future__ import annotations
 
 from operator import is_
+from typing import Final
 
-from planner.expr.scalar import LEAVES, And, Column, Literal, Or, Scalar
-from planner.expr.scalar import children as parts
-from planner.expr.scalar import with_children as with_parts
+from planner.expr.parts import Kinds, rebuild, walk
+from planner.expr.scalar import And, Column, Literal, Or, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.nodes import Filter, Project, Rel, Values, schema
 from planner.logical.traversal import (
@@ -20,9 +20,8 @@ from planner.logical.traversal import (
     own_columns,
     scalars,
     substitute,
-    walk,
     with_scalars,
-)  # fmt: skip
+)
 from planner.memo import by_identity
 
 
@@ -54,24 +53,23 @@ def _simple(expr: Scalar) -> Scalar:
 
 def simplify(expr: Scalar) -> Scalar:
     """Removes literals that do not affect an AND or OR, and folds one whose first argument decides it."""
-    inner = () if type(expr) in LEAVES else parts(expr)
-    if not inner:
-        return expr
-    new = tuple([simplify(p) for p in inner])
-    if not all(map(is_, inner, new)):
-        expr = with_parts(expr, new)
-    if isinstance(expr, And | Or):
-        neutral = isinstance(expr, And)
-        args = tuple(a for a in expr.args if not (isinstance(a, Literal) and a.value is neutral))
-        if not args:
-            return Literal(neutral, expr.type)
-        if isinstance(args[0], Literal) and args[0].value is (not neutral):
-            return args[0]
-        if len(args) == 1:
-            return args[0]
-        expr = expr if len(args) == len(expr.args) else type(expr)(args)
-        return expr if isinstance(expr, And) else _factored(expr)
-    return expr
+    return rebuild(expr, _JUNCTIONS, _simplified)
+
+
+_JUNCTIONS: Final[Kinds] = frozenset({And, Or})
+
+
+def _simplified(expr: And | Or) -> Scalar:
+    neutral = isinstance(expr, And)
+    args = tuple([a for a in expr.args if not (isinstance(a, Literal) and a.value is neutral)])
+    if not args:
+        return Literal(neutral, expr.type)
+    if isinstance(args[0], Literal) and args[0].value is (not neutral):
+        return args[0]
+    if len(args) == 1:
+        return args[0]
+    expr = expr if len(args) == len(expr.args) else type(expr)(args)
+    return expr if isinstance(expr, And) else _factored(expr)
 
 
 def _factored(expr: Or) -> Scalar:

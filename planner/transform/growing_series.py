@@ -20,10 +20,11 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, INTERVAL
 from planner.expr.comparison import Comparison
 from planner.expr.functions.library import comparison_of
+from planner.expr.parts import COLUMNS, rebuild, walk
 from planner.expr.scalar import Call, Column, Literal, Scalar
 from planner.logical.nodes import Project, Rel, TableFunction, TemporalFilter, schema
 from planner.logical.temporal import LAST, Course, course, reads_clock
-from planner.logical.traversal import own_columns, rewrite, walk
+from planner.logical.traversal import own_columns
 from storage.types.calendar import DAY
 
 BASE: Final = 256
@@ -86,7 +87,7 @@ def _ends_in_order(condition: Scalar, value: Column) -> bool:
 
 def _of(condition: Scalar, place: Column, value: Scalar) -> Scalar:
     """The condition with another value in the column's place."""
-    return rewrite(condition, lambda part: value if part == place else None)
+    return rebuild(condition, COLUMNS, lambda part: value if part == place else part)
 
 
 def _positive(step: Scalar) -> tuple[int, int, int]:

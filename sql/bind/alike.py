@@ -17,11 +17,12 @@ from planner.aggregates.table import aggregate_overloads
 from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import called_function, overloads
 from planner.expr.literal_rows import LiteralRows
+from planner.expr.parts import LITERALS, rebuild, walk
 from planner.expr.scalar import LEAVES, And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children, with_children
 from planner.expr.scalar import Alike as Chain
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import as_type, comparable
-from planner.logical.traversal import columns_of, has_subquery, rewrite, walk
+from planner.logical.traversal import columns_of, has_subquery, renumber
 from sql.bind.coerce import to_boolean
 from sql.bind.constant_lists import in_values
 from sql.bind.environment import Binder, Environment
@@ -186,7 +187,7 @@ def _form(b: Binder, node: Alike) -> _Form | None:
                 return None
             mark, values = found
             column = Column(_FIRST + len(columns), mark.type, False)
-            expr = rewrite(expr, lambda e, mark=mark, column=column: column if e is mark else None)  # type: ignore[misc]
+            expr = rebuild(expr, LITERALS, lambda e, mark=mark, column=column: column if e is mark else e)  # type: ignore[misc]
             columns.append(tuple(values))
             types.append(mark.type)
     except SqlError:
@@ -282,13 +283,10 @@ def _lifted(form: _Form) -> tuple[tuple[Scalar, ...], Scalar] | None:
         return None
     count = len(lifting.args)
 
-    def placed(part: Scalar) -> Scalar | None:
-        if not isinstance(part, Column):
-            return None
-        index = part.index - _FIRST + count if part.index >= _FIRST else -1 - part.index
-        return Column(index, part.type, part.nullable)
+    def placed(index: int) -> int:
+        return index - _FIRST + count if index >= _FIRST else -1 - index
 
-    return tuple(lifting.args), rewrite(body, placed)
+    return tuple(lifting.args), renumber(body, placed)
 
 
 class _Lifting:

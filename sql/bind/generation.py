@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError
+from planner.expr.parts import walk
 from planner.expr.scalar import Call, Column, Scalar
-from planner.logical.traversal import columns_of, has_subquery, walk
+from planner.logical.traversal import columns_of, has_subquery
 from planner.memo import by_identity
 from sql.bind.coerce import assign
 from sql.bind.entry_points import empty_environment

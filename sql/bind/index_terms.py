@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from ivm.errors import SqlError
+from planner.expr.parts import walk
 from planner.expr.scalar import Call, Column, Scalar
-from planner.logical.traversal import columns_of, conjuncts, has_subquery, walk
+from planner.logical.traversal import columns_of, conjuncts, has_subquery
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.namespace import Visible, one_table

@@ -12,8 +12,8 @@ from typing import Any
 
 from ivm.errors import SqlError
 from planner.expr.functions.table import ANY
-from planner.expr.scalar import Column, Literal, Scalar
-from planner.logical.traversal import rewrite
+from planner.expr.parts import COLUMNS, rebuild
+from planner.expr.scalar import Literal, Scalar
 from sql.bind.aggregates import aggregate
 from sql.bind.coerce import cast
 from sql.bind.environment import Binder
@@ -76,4 +76,4 @@ def _folded(
     values = (state, *given, *extra)
     types = [v.type for v in values]
     final, _ = function_over(b.env, fold.final, types, types)
-    return rewrite(final, lambda part: values[part.index] if isinstance(part, Column) else None)
+    return rebuild(final, COLUMNS, lambda part: values[part.index])

@@ -15,11 +15,11 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, TEXT, UNKNOWN, ColumnType, Kind, Schema, SqlType
 from planner.expr.functions.routine import ROUTINE, ROUTINE_ROW, ROUTINE_ROWS, STABLE_ROUTINE
 from planner.expr.functions.row import FIELD
+from planner.expr.parts import OUTER_COLUMNS, rebuild, walk
 from planner.expr.scalar import And, Call, Case, Column, Literal, OuterColumn, Scalar, ScalarSubquery
 from planner.logical.levels import lift, relevel_rel
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, TableFunction, TopK, schema
 from planner.logical.traversal import nodes as nodes_of
-from planner.logical.traversal import rewrite, walk
 from sql.bind.bound_query import UNIT, NamedRel, finished
 from sql.bind.coerce import castable, same_family, type_name
 from sql.bind.domains import domain_value
@@ -89,12 +89,7 @@ def _inlined(rel: Rel, call: RoutineCall) -> Scalar | None:
     for i, arg in enumerate(call.args):
         if uses.count(i) > 1 and (is_volatile(arg) or has_subquery(arg)):
             return None
-    args = call.args
-
-    def take_in(part: Scalar) -> Scalar | None:
-        return args[part.index] if isinstance(part, OuterColumn) else None
-
-    return rewrite(rel.exprs[0], take_in)
+    return rebuild(rel.exprs[0], OUTER_COLUMNS, lambda part: call.args[part.index])
 
 
 def lateral(body: Rel, routine: Routine, args: tuple[Scalar, ...]) -> Rel:

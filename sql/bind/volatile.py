@@ -13,9 +13,10 @@ from dataclasses import replace
 from ivm.words import BOOL, Kind
 from planner.expr.functions.library import FUNCTIONS
 from planner.expr.functions.system.session import CURRENT_SETTING, SETTING_NOW
+from planner.expr.parts import CALLS, rebuild, walk
 from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, schema
-from planner.logical.traversal import renumber, rewrite, walk
+from planner.logical.traversal import renumber
 from sql.bind.bound_query import BoundQuery
 from sql.bind.walk import has_subquery
 
@@ -74,12 +75,12 @@ def _asked_anew(exprs: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     """The columns; beside set_config, current_setting sees what the columns before it have set."""
     if not any(_calls(part, "set_config") for e in exprs for part in walk(e)):
         return exprs
-    return tuple(rewrite(e, _now) for e in exprs)
+    return tuple(rebuild(e, CALLS, _now) for e in exprs)
 
 
-def _now(expr: Scalar) -> Scalar | None:
-    if not isinstance(expr, Call) or not _calls(expr, CURRENT_SETTING):
-        return None
+def _now(expr: Call) -> Scalar:
+    if not _calls(expr, CURRENT_SETTING):
+        return expr
     return replace(expr, function=expr.function.replace(CURRENT_SETTING, SETTING_NOW))
 
 

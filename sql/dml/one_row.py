@@ -21,9 +21,10 @@ from planner import gathers
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.functions.library import called_function
+from planner.expr.parts import walk
 from planner.expr.scalar import Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Values
-from planner.logical.traversal import has_subquery, walk
+from planner.logical.traversal import has_subquery
 from planner.peek.affected import AskedKey
 from planner.peek.keyed import Keyed, keyed
 from planner.physical.key_checks import KeyName

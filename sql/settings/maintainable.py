@@ -11,11 +11,12 @@ from planner.expr.functions.library import CASTS, FUNCTIONS, RAISING_CASTS, TRY_
 from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.python_calls import PYTHON_CALLS, PYTHON_ROW, PYTHON_ROWS, traits
 from planner.expr.functions.table import Volatility
+from planner.expr.parts import walk
 from planner.expr.scalar import Aggregate, Alike, Call, Checked, Literal
 from planner.expr.state_fold import StateFold
 from planner.logical.nodes import Filter, Get, Join, JoinKind, LetRec, Reduce, Rel, TableFunction
 from planner.logical.temporal import HINT, conditions, is_clock, reads_clock
-from planner.logical.traversal import all_inputs, conjuncts, nodes, scalars, walk
+from planner.logical.traversal import all_inputs, conjuncts, nodes, scalars
 from sql.catalog.catalog import Catalog, Relation
 from sql.settings.settings import Settings
 from storage.types.type_names import format_type

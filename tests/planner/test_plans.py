@@ -81,8 +81,9 @@ def test_optimizing_keeps_the_schema() -> None:
 
 def test_optimizing_again_plans_the_same_rows() -> None:
     """No subquery and no outer column is left anywhere."""
+    from planner.expr.parts import walk
     from planner.expr.scalar import OuterColumn
-    from planner.logical.traversal import children, has_subquery, scalars, walk
+    from planner.logical.traversal import children, has_subquery, scalars
 
     for rel in NESTED.values():
         todo = [optimize(rel)]

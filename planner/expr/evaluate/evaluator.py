@@ -8,9 +8,9 @@ rows reach it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final, assert_never
 
 import numpy as np
@@ -40,6 +40,7 @@ from planner.expr.functions.library import (
 )  # fmt: skip
 from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function, function_key
 from planner.expr.functions.text.string import JOINED
+from planner.expr.parts import walk
 from planner.expr.rows import Failures, RowBatch, constant_vector
 from planner.expr.scalar import (
     LEAVES,
@@ -132,7 +133,7 @@ def constant(expr: Scalar, context: Context) -> object:
     return decode(expr.type, vectors[0], context.dictionary)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Node:
     """``fixed``: reads no column and calls no volatile function; ``folded``: the same in every context.
     ``safe``: cannot fail and has no effects, so that it may run on rows that do not need it."""
@@ -143,29 +144,49 @@ class _Node:
     safe: bool
 
 
-class _Compiler:
-    def __init__(self, exprs: Sequence[Scalar]) -> None:
-        self.seen: Counter[Scalar] = Counter()
-        self.numbers: dict[Scalar, int] = {}
-        for expr in exprs:
-            self._count(expr)
+_RUN, _FIXED, _FOLDED, _SAFE = map(attrgetter, ("run", "fixed", "folded", "safe"))
 
-    def _count(self, expr: Scalar) -> None:
-        todo = [expr]
+
+class _Compiler:
+    """Compiles equal parts once. Invariant: the expressions live as long as it does, so that ids tell parts apart."""
+
+    def __init__(self, exprs: Sequence[Scalar]) -> None:
+        self.first: dict[int, Scalar] = {}
+        """The first of each group of equal parts, by the id of each of them."""
+        self.again: set[int] = set()
+        """The ids of the first parts of groups of several."""
+        self.nodes: dict[int, _Node] = {}
+        """By the id of the first part, of groups of several."""
+        self._count(exprs)
+
+    def _count(self, exprs: Sequence[Scalar]) -> None:
+        equal: dict[Scalar, Scalar] = {}
+        todo = list(exprs[::-1])
         while todo:
             part = todo.pop()
-            if type(part) not in LEAVES:
-                self.seen[part] += 1
-                if self.seen[part] == 1:
-                    todo += children(part)
+            if type(part) in LEAVES:
+                continue
+            first = equal.setdefault(part, part)
+            if first is part and id(part) not in self.first:
+                todo += children(part)[::-1]
+            else:
+                self.again.add(id(first))
+            self.first[id(part)] = first
 
     def compile(self, expr: Scalar) -> _Node:
         """The node of an expression. If the expression occurs twice, the node reuses the batch's result."""
-        node = self._node(expr)
-        if type(expr) in LEAVES or self.seen[expr] < 2 or not _repeatable(expr):
-            return node
-        number = self.numbers.setdefault(expr, len(self.numbers))
-        return replace(node, run=_shared(node.run, number))
+        if type(expr) in LEAVES:
+            return self._node(expr)
+        first = id(self.first[id(expr)])
+        if first not in self.again:
+            return self._node(expr)
+        node = self.nodes.get(first)
+        if node is None:
+            node = self._node(expr)
+            if not any(map(is_volatile, walk(expr))):
+                node.run = _shared(node.run, len(self.nodes))
+                self.nodes[first] = node
+        return node
 
     def _node(self, expr: Scalar) -> _Node:
         match expr:
@@ -174,18 +195,18 @@ class _Compiler:
                 return _Node(lambda batch: batch.column(index), False, False, True)
             case Literal():
                 return _Node(_literal(expr), True, True, True)
-            case Parameter():
-                return _Node(_parameter(expr), True, False, True)
             case Call():
                 return self._call(expr)
+            case Case():
+                return self._case(expr)
             case And():
                 return self._branches(expr.args, run_and, BOOL)
             case Or():
                 return self._branches(expr.args, run_or, BOOL)
             case Coalesce():
                 return self._branches(expr.args, run_coalesce, expr.type)
-            case Case():
-                return self._case(expr)
+            case Parameter():
+                return _Node(_parameter(expr), True, False, True)
             case Checked():
                 return self._checked(expr)
             case Alike():
@@ -199,15 +220,19 @@ class _Compiler:
         self, args: tuple[Scalar, ...], runner: Callable[[tuple[Run, ...], tuple[bool, ...]], Run], type: SqlType
     ) -> _Node:
         nodes = [_fitted(self.compile(a), a.type, type) for a in args]
-        run = runner(tuple(n.run for n in nodes), tuple(n.safe for n in nodes))
-        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+        run = runner(tuple(map(_RUN, nodes)), tuple(map(_SAFE, nodes)))
+        return _finished(run, nodes, immutable=True, safe=all(map(_SAFE, nodes)))
 
     def _case(self, case: Case) -> _Node:
-        arms = [(self.compile(c), _fitted(self.compile(v), v.type, case.type)) for c, v in case.arms]
+        nodes: list[_Node] = []
+        arms: list[tuple[Run, Run]] = []
+        for condition, value in case.arms:
+            test, result = self.compile(condition), _fitted(self.compile(value), value.type, case.type)
+            nodes += (test, result)
+            arms.append((test.run, result.run))
         otherwise = _fitted(self.compile(case.otherwise), case.otherwise.type, case.type)
-        nodes = [*(n for arm in arms for n in arm), otherwise]
-        run = run_case(tuple((c.run, v.run) for c, v in arms), otherwise.run)
-        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+        nodes.append(otherwise)
+        return _finished(run_case(tuple(arms), otherwise.run), nodes, immutable=True, safe=all(map(_SAFE, nodes)))
 
     def _checked(self, expr: Checked) -> _Node:
         value = self.compile(expr.value)
@@ -226,17 +251,20 @@ class _Compiler:
         """``a || b || …`` as one call, unless a part is used elsewhere too: its parts take time in their square."""
         texts: list[Scalar] = []
         first: Scalar = call
-        while isinstance(first, Call) and first.function == _JOIN and (first is call or self.seen[first] < 2):
+        while isinstance(first, Call) and first.function == _JOIN and (first is call or self._occurs_once(first)):
             texts.append(first.args[1])
             first = first.args[0]
         return call if len(texts) < 2 else Call(JOINED, (first, *reversed(texts)), call.type, call.nullable)
+
+    def _occurs_once(self, part: Scalar) -> bool:
+        return id(self.first[id(part)]) not in self.again
 
     def _call(self, call: Call) -> _Node:
         if call.function == _JOIN:
             call = self._joined_texts(call)
         key = call.function
         nodes = [self.compile(a) for a in call.args]
-        types = tuple(a.type for a in call.args)
+        types = tuple([a.type for a in call.args])
         if key in RAISING_CASTS:
             return cast_node(nodes[0], types[0], call.type, key)
         if key == TRY_CAST:
@@ -255,7 +283,7 @@ class _Compiler:
         array = call.args[1]
         given = array.value if isinstance(array, Literal) else None
         run = member(nodes[0].run, nodes[1].run, array.type, given)
-        return _finished(run, nodes, immutable=True, safe=all(n.safe for n in nodes))
+        return _finished(run, nodes, immutable=True, safe=all(map(_SAFE, nodes)))
 
 
 def declared_types(function: Function, types: tuple[SqlType, ...]) -> tuple[SqlType, ...]:
@@ -277,8 +305,8 @@ def _plain(declared: ArgumentType, concrete: SqlType) -> bool:
 def call_node(function: Function, args: Sequence[_Node], types: tuple[SqlType, ...], result: SqlType) -> _Node:
     """The node of a call whose arguments already have the words that the implementation expects."""
     made = NUMERIC if _plain(function.result, result) else result
-    run = call_runner(function, tuple(a.run for a in args), types, made)
-    safe = function.total and all(a.safe for a in args)
+    run = call_runner(function, tuple(map(_RUN, args)), types, made)
+    safe = function.total and all(map(_SAFE, args))
     node = _finished(run, args, function.volatility == "immutable", safe, function.volatility == "volatile")
     return _fitted(node, made, result)
 
@@ -323,10 +351,9 @@ def _fitted(node: _Node, have: SqlType, want: SqlType) -> _Node:
 
 def _finished(run: Run, parts: Sequence[_Node], immutable: bool, safe: bool, volatile: bool = False) -> _Node:
     """Computes a fixed node on one row only, and a folded one once per dictionary."""
-    fixed = all(p.fixed for p in parts) and not volatile
-    folded = fixed and immutable and all(p.folded for p in parts)
-    if not fixed:
+    if volatile or not all(map(_FIXED, parts)):
         return _Node(run, False, False, safe)
+    folded = immutable and all(map(_FOLDED, parts))
     return _Node(_folded(run) if folded else _fixed(run), True, folded, safe)
 
 
@@ -379,10 +406,6 @@ def _shared(run: Run, number: int) -> Run:
         return vector
 
     return look
-
-
-def _repeatable(expr: Scalar) -> bool:
-    return not is_volatile(expr) and all(_repeatable(part) for part in children(expr))
 
 
 def _null_vector(count: int) -> Vector:

@@ -8,6 +8,7 @@ from functools import reduce
 from ivm.words import BOOL, INT8, ColumnType, Schema
 from planner.expr import scalar
 from planner.expr.functions.internal.subquery import SINGLE_ROW
+from planner.expr.parts import ALL_COLUMNS, rebuild
 from planner.expr.scalar import (
     Aggregate,
     And,
@@ -45,10 +46,9 @@ from planner.logical.traversal import (
     conjunction,
     has_subquery,
     own_columns,
-    rewrite,
     scalars,
     with_children,
-)  # fmt: skip
+)
 from planner.transform.decorrelate import mentions, pull_up
 from planner.transform.decorrelate.domain import (
     UNIT,
@@ -202,15 +202,13 @@ class Lifter:
         """A condition of the subquery over (outer row, subquery row)."""
         width = len(schema(self.rel))
 
-        def change(part: Scalar) -> Scalar | None:
+        def change(part: Column | OuterColumn) -> Scalar:
             if isinstance(part, Column):
                 return replace(part, index=part.index + width)
-            if isinstance(part, OuterColumn):
-                column = (self.scopes[part.level - 1], part.index)
-                return Column(self.position(column), part.type, part.nullable)
-            return None
+            column = (self.scopes[part.level - 1], part.index)
+            return Column(self.position(column), part.type, part.nullable)
 
-        return rewrite(condition, change)
+        return rebuild(condition, ALL_COLUMNS, change)
 
 
 def gated(rel: Rel, gate: Rel) -> Rel:

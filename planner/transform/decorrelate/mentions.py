@@ -10,6 +10,7 @@ from typing import Final
 from ivm.words import BOOL
 from planner.expr.functions.boolean import IS_NULL, NOT
 from planner.expr.functions.library import comparison_of
+from planner.expr.parts import walk
 from planner.expr.scalar import (
     And,
     Call,
@@ -27,7 +28,7 @@ from planner.logical.apart import sets_apart
 from planner.logical.join_keys import operator
 from planner.logical.levels import unlift
 from planner.logical.nodes import Filter, Join, Project, Reduce, Reference, Rel, TableFunction, TopK, Values
-from planner.logical.traversal import children, conjunction, scalars, walk
+from planner.logical.traversal import children, conjunction, scalars
 from planner.memo import by_identity
 
 parts = walk

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.words import Schema
+from planner.expr.parts import walk
 from planner.expr.scalar import Literal, OuterColumn, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.nodes import (
@@ -18,7 +19,7 @@ from planner.logical.nodes import (
     SetOperation,
     schema,
 )  # fmt: skip
-from planner.logical.traversal import TRUE, conjunction, conjuncts, has_subquery, own_columns, substitute, walk
+from planner.logical.traversal import TRUE, conjunction, conjuncts, has_subquery, own_columns, substitute
 from planner.transform.decorrelate.domain import raw_columns, same_words
 
 

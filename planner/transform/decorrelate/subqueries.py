@@ -17,6 +17,7 @@ from typing import assert_never
 
 from ivm.errors import unsupported
 from ivm.words import Schema
+from planner.expr.parts import ALL_COLUMNS, OUTER_COLUMNS, rebuild
 from planner.expr.scalar import Aggregate, Coalesce, Column, Literal, OuterColumn, Scalar
 from planner.logical.nodes import (
     AsOf,
@@ -47,12 +48,12 @@ from planner.logical.traversal import (
     conjuncts,
     has_subquery,
     own_columns,
-    rewrite,
+    renumber,
     scalars,
     shift,
     with_children,
     with_scalars,
-)  # fmt: skip
+)
 from planner.transform.decorrelate import mentions, pull_up
 from planner.transform.decorrelate.domain import UNIT, Domain, ScopedColumn, Scopes, same_words
 from planner.transform.decorrelate.lift import Lifter
@@ -181,14 +182,12 @@ class Decorrelator:
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
         """An expression over (domain, own row): own columns shifted behind the domain, outer ones read from it."""
 
-        def change(part: Scalar) -> Scalar | None:
+        def change(part: Column | OuterColumn) -> Scalar:
             if isinstance(part, Column):
-                return replace(part, index=part.index + domain.width) if domain.width else part
-            if isinstance(part, OuterColumn):
-                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
-            return None
+                return replace(part, index=part.index + domain.width)
+            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
 
-        return rewrite(expr, change)
+        return rebuild(expr, ALL_COLUMNS if domain.width else OUTER_COLUMNS, change)
 
     def lift(
         self, exprs: tuple[Scalar, ...], applied: Rel, domain: Domain, scopes: Scopes
@@ -262,12 +261,8 @@ class Decorrelator:
         left, right = self.closed_plan(rel.left, scopes), self.apply(rel.right, domain, scopes)
         count, width = len(schema(left)), domain.width
 
-        def place(part: Scalar) -> Scalar | None:
-            if isinstance(part, Column):
-                return part if part.index < count else replace(part, index=part.index + width)
-            return None
-
-        joined = Join(JoinKind.INNER, left, right, rewrite(rel.on, place))
+        on = renumber(rel.on, lambda i: i if i < count else i + width)
+        joined = Join(JoinKind.INNER, left, right, on)
         own = own_columns(schema(joined))
         return Project(joined, (*own[count : count + width], *own[:count], *own[count + width :]))
 
@@ -277,16 +272,14 @@ class Decorrelator:
         width, count = domain.width, len(schema(left)) - domain.width
         row = schema(left)
 
-        def place(part: Scalar) -> Scalar | None:
+        def place(part: Column | OuterColumn) -> Scalar:
             if isinstance(part, Column):
                 return replace(part, index=part.index + width + (width if part.index >= count else 0))
-            if isinstance(part, OuterColumn):
-                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
-            return None
+            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
 
         meet = [same_words(i, width + count + i, row[i]) for i in range(width)]
         kind = rel.kind
-        on = rewrite(rel.on, place)
+        on = rebuild(rel.on, ALL_COLUMNS, place)
         if kind is JoinKind.RIGHT:
             # An unmatched right row has its domain columns on the right only.
             on = _domain_on_right(on, width, width + count)
@@ -339,13 +332,11 @@ class Decorrelator:
         right = self._input(rel.right, inner_domain, inner)
         width = inner_domain.width
 
-        def place(part: Scalar) -> Scalar | None:
+        def place(part: Column | OuterColumn) -> Scalar:
             if isinstance(part, Column):
                 more = domain.width + (width if part.index >= count else 0)
                 return replace(part, index=part.index + more)
-            if isinstance(part, OuterColumn):
-                return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
-            return None
+            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
 
         if has_subquery(rel.on):
             raise unsupported("a subquery in the condition of a lateral join")
@@ -354,7 +345,7 @@ class Decorrelator:
             same_words(lifter.position(t), len(row) + i, row[lifter.position(t)])
             for i, t in enumerate(inner_domain.columns)
         ]
-        joined = Join(rel.kind, left, right, conjunction((*meet, rewrite(rel.on, place))))
+        joined = Join(rel.kind, left, right, conjunction((*meet, rebuild(rel.on, ALL_COLUMNS, place))))
         if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return joined
         own = own_columns(schema(joined))
@@ -415,12 +406,7 @@ class Decorrelator:
 
 
 def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:
-    def change(part: Scalar) -> Scalar | None:
-        if isinstance(part, Column) and part.index < width:
-            return replace(part, index=part.index + by)
-        return None
-
-    return rewrite(on, change)
+    return renumber(on, lambda i: i + by if i < width else i)
 
 
 def _default_rows(domain: Domain, grouped: Reduce) -> Rel:

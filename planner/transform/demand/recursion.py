@@ -25,22 +25,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from planner.expr.parts import COLUMNS, rebuild, walk
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise, rel_is_volatile
 from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, LetRec, Recursive, Reference, Rel
 from planner.logical.temporal import reads_clock
-from planner.logical.traversal import (
-    bindings,
-    bottom_up,
-    children,
-    conjunction,
-    conjuncts,
-    nodes,
-    rewrite,
-    walk,
-    with_children,
-)  # fmt: skip
+from planner.logical.traversal import bindings, bottom_up, children, conjunction, conjuncts, nodes, with_children
 from planner.transform.demand.arm import constants
 from planner.transform.demand.block import block_demand
 from planner.transform.demand.join import Meeting, joined_demand, meeting
@@ -190,7 +181,7 @@ def _entered(rel: Recursive, predicates: Predicates) -> Recursive | None:
 
 def _plain(predicate: Scalar) -> Scalar:
     """The predicate with all columns nullable: rewrites differ in what they know of NULLs."""
-    return rewrite(predicate, lambda e: replace(e, nullable=True) if isinstance(e, Column) else None)
+    return rebuild(predicate, COLUMNS, lambda e: replace(e, nullable=True))
 
 
 def _meets(rel: Rel, binding: int, plain: set[Scalar]) -> bool:

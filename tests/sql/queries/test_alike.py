@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ivm.errors import SqlError
+from planner.expr.parts import walk
 from planner.expr.scalar import Alike
-from planner.logical.traversal import nodes, scalars, walk
+from planner.logical.traversal import nodes, scalars
 from sql.bind.statement import bind_tree
 from sql.parse import parse, split
 from sql.syntax.grammar import operators

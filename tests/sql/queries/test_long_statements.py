@@ -112,9 +112,10 @@ FEW = {
     "text": (*STATEMENTS["text"], 55),
     "IN of sums": (*STATEMENTS["IN of sums"], 40),
     "IN of dates": (*STATEMENTS["IN of dates"], 50),
-    "a sum of several forms": (*STATEMENTS["a sum of several forms"], 600),
-    "AND of several forms": (*STATEMENTS["AND of several forms"], 1300),
-    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 840),
+    "a sum of several forms": (*STATEMENTS["a sum of several forms"], 340),
+    "AND of several forms": (*STATEMENTS["AND of several forms"], 900),
+    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 500),
+    "calls in calls": ("SELECT {} FROM t", STATEMENTS["calls in calls"][1], 260),
     "UNION ALL": (*STATEMENTS["UNION ALL"], 450),
     "UNION ALL of reads by key": (*STATEMENTS["UNION ALL of reads by key"], 900),
 }

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, Kind, SqlType
+from planner.expr.parts import walk
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.nodes import Finishing, Project, Rel
-from planner.logical.traversal import walk
 from sql.bind.bound_query import UNIT
 from sql.bind.coerce import castable, type_name
 from sql.bind.domains import domain_value
