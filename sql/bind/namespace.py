@@ -66,6 +66,14 @@ class Namespace:
     visible: tuple[Visible, ...] = ()
     ranges: tuple[Range, ...] = ()
     order: tuple[SortKey, ...] = ()
+    _named: dict[str, list[Visible]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def named(self, name: str) -> list[Visible]:
+        """The visible columns of this name. They are searched once, for all names: a query may name all of many."""
+        if not self._named:
+            for column in self.visible:
+                self._named.setdefault(column.name, []).append(column)
+        return self._named.get(name, [])
 
 
 HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})

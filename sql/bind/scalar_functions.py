@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ivm.errors import SqlError
 from ivm.words import BOOL, REGTYPE, TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.functions.ranges import MULTIRANGE, RANGE
+from planner.expr.functions.table import Function
 from planner.expr.functions.variadic import FORMS
 from planner.expr.scalar import Call, Case, Literal, Scalar
 from sql.bind import operator_functions, sequences
@@ -28,11 +31,11 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     if name in sequences.FUNCTIONS and args:
         args = [sequences.resolved(env, args[0], at), *args[1:]]
     args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
-    types = tuple(a.type for a in args)
+    types = tuple([a.type for a in args])
     if types == (SqlType(Kind.UNKNOWN),) and (converted := _as_cast(env, name, args, at)) is not None:
         return converted  # a literal is read by its type rather than passed to the function of its name
     try:
-        choice = resolve(tuple(f for f in overloads(name) if not f.internal), types)
+        choice = resolve(_callable(name, len(overloads(name))), types)
     except SqlError as error:
         raise not_resolved(error, no_function(name, types, at, ambiguous=True)) from None
     if choice is None:
@@ -45,6 +48,12 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     made = Call(function.key, bound, result_type(function.result, choice), nullable)
     return domain_value(env, made.type, made) if function.makes_row and has_domains(made.type) else made
+
+
+@lru_cache(4096)
+def _callable(name: str, count: int) -> tuple[Function, ...]:
+    """The functions of a name that clients may call. ``count``: of all, which grows while modules are imported."""
+    return tuple(f for f in overloads(name) if not f.internal)
 
 
 def apply_variadic(env: Environment, name: str, args: list[Scalar], at: int) -> Scalar:

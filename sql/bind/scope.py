@@ -8,10 +8,10 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema
-from planner.expr.scalar import Aggregate, Column, Scalar, SortKey
+from planner.expr.scalar import Aggregate, Coalesce, Column, Scalar, SortKey
 from planner.logical.frames import Framed
 from planner.logical.nodes import Numbering, Rel
-from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level, map_columns
+from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, at_level
 from sql.catalog.routine import Routine
 from sql.syntax.nodes.queries import Over, Star
 
@@ -109,19 +109,20 @@ def find_column(scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar:
     while True:
         found = _in_namespace(here.namespace, parts, at)
         if found is not None:
-            _check_target(here, found, at)
+            if here.target is not None:
+                _check_target(here.target, found, at)
             here.used = here.used or level > 0
             note_columns(here, found.expr, at, level > 0)
             found.note()
-            return at_level(found.expr, level)
+            return at_level(found.expr, level) if level else found.expr
         if here.parent is None:
             raise missing(scope, parts, at)
         here, level = here.parent, level + 1
 
 
-def _check_target(scope: NameScope, visible: Visible, at: int) -> None:
-    if scope.target is not None and any(visible is column for column in scope.target.columns):
-        alias = scope.target.alias
+def _check_target(target: Range, visible: Visible, at: int) -> None:
+    if any(visible is column for column in target.columns):
+        alias = target.alias
         raise SqlError(
             "42P10", f'invalid reference to FROM-clause entry for table "{alias}"',
             hint=f'There is an entry for table "{alias}", but it cannot be referenced from this part of the query.',
@@ -132,17 +133,18 @@ def _check_target(scope: NameScope, visible: Visible, at: int) -> None:
 def note_columns(scope: NameScope, expr: Scalar, at: int, below: bool) -> None:
     """Records the offset of a name's columns unless they were named before. ``below``: from an inner level."""
 
-    def note(column: Column) -> Scalar:
-        scope.seen.setdefault(column.index, (at, below))
-        return column
-
-    map_columns(expr, note)
+    if isinstance(expr, Column):
+        scope.seen.setdefault(expr.index, (at, below))
+        return
+    assert isinstance(expr, Coalesce), expr
+    for part in expr.args:
+        note_columns(scope, part, at, below)
 
 
 def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visible | None:
     name = parts[-1]
     if len(parts) == 1:
-        found = _one([c for c in namespace.visible if c.name == name], name, at)
+        found = _one(namespace.named(name), name, at)
         return found or _one(_oids(namespace.ranges, name), name, at)
     range_ = find_range(namespace, parts[:-1], at)
     if range_ is None:
@@ -192,8 +194,9 @@ def find_range_columns(scope: NameScope, star: Star) -> tuple[Visible, ...]:
             raise missing_table(scope, star.qualifier, star.at)
         here, level = here.parent, level + 1
     columns = [visible for visible in range_.columns if not visible.hidden]
-    for visible in columns:
-        _check_target(here, visible, star.at)
+    if here.target is not None:
+        for visible in columns:
+            _check_target(here.target, visible, star.at)
     here.used = here.used or level > 0
     for visible in columns:
         note_columns(here, visible.expr, star.at, level > 0)
