@@ -19,6 +19,8 @@ _NO_FIELDS: Final = frozenset(
     temp temporary truncate update values view""".split()  # noqa: SIM905
 )
 """Keywords that are names elsewhere, but no field of EXTRACT."""
+_NAMING: Final = (":=", "=>")
+_AFTER_CALLS: Final = frozenset({"within", "filter", "ignore", "respect", "over"})
 _TRIMS: Final = {"leading": "ltrim", "trailing": "rtrim", "both": "btrim"}
 
 
@@ -149,13 +151,12 @@ class CallGrammar(JsonGrammar):
             if not self.is_symbol(")"):
                 raise self.error()
             return Apply(name, (), at, star=True)
-        distinct = self.accept("distinct")
-        if not distinct:
-            self.accept("all")
+        first = self.accept_one_of("distinct", "all")
+        distinct = first == "distinct"
         args: list[Expr] = []
         names: list[str | None] = []
         while True:
-            named = self.is_symbol(":=", 1) or self.is_symbol("=>", 1)
+            named = self.ahead().value in _NAMING and self.ahead().kind is TokenKind.SYMBOL
             names.append(self.label() if named else None)
             self.index += named
             variadic = not named and self.accept("variadic")
@@ -179,6 +180,8 @@ class CallGrammar(JsonGrammar):
 
     def _window(self, call: Expr) -> Expr:
         """WITHIN GROUP, FILTER, the treatment of NULLs and OVER after a call."""
+        if self.token.value not in _AFTER_CALLS:
+            return call
         if self.is_word("within", "group"):
             self.index += 2
             self.expect_symbol("(")

@@ -57,12 +57,11 @@ class TokenCursor:
     def is_word(self, *words: str) -> bool:
         """Whether the next tokens are these keywords."""
         first = self.tokens[self.index]
-        if first.kind is not TokenKind.WORD or first.value != words[0]:
+        if first.value != words[0] or first.kind is not TokenKind.WORD:
             return False
-        last = len(self.tokens) - 1
-        for i, word in enumerate(words):
-            token = self.tokens[min(self.index + i, last)]
-            if token.kind is not TokenKind.WORD or token.value != word:
+        for i in range(1, len(words)):
+            token = self.ahead(i)
+            if token.value != words[i] or token.kind is not TokenKind.WORD:
                 return False
         return True
 
@@ -82,8 +81,10 @@ class TokenCursor:
 
     def expect(self, *words: str) -> None:
         for word in words:
-            if not self.accept(word):
+            token = self.tokens[self.index]
+            if token.value != word or token.kind is not TokenKind.WORD:
                 raise self.error()
+            self.index += 1
 
     def is_symbol(self, symbol: str, ahead: int = 0) -> bool:
         token = self.ahead(ahead) if ahead else self.tokens[self.index]

@@ -43,7 +43,7 @@ class OperandGrammar(CallGrammar):
 
     def operand(self) -> nodes.Expr:
         token = self.tokens[self.index]
-        after = self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        after = self.tokens[self.index + 1] if token.kind is not TokenKind.END else token
         ends = after.value not in _CONTINUES or after.kind is not TokenKind.SYMBOL
         if token.kind is TokenKind.WORD:
             if ends and after.kind is not TokenKind.STRING and token.value not in _KEYWORDS:
