@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 DEMO_FLAGS := $(if $(DEMO_EXIT),--exit) $(if $(LOAD),--load $(LOAD)) $(if $(PORT),--port $(PORT))
 
-.PHONY: clients demo tpch test lint types layers bench rivals pictures server requirements cluster histories fuzz wire beside blocks checked joins proctime aggregates priorities laws extremes bombs isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
+.PHONY: clients demo tpch test lint types layers images images-check bench rivals pictures server requirements cluster histories fuzz wire beside blocks checked joins proctime aggregates priorities laws extremes bombs isolation chaos crashes spark-kills spark-hydration sink-kills source-kills sqlglot clean
 
 demo: $(VENV)/server.done $(if $(filter spark,$(LOAD)),$(VENV)/test.done)
 	$(PY) -m examples.debian.demo $(DEMO_FLAGS)
@@ -34,6 +34,15 @@ types: $(VENV)/test.done
 
 layers: $(VENV)/test.done
 	$(VENV)/bin/lint-imports
+
+# Compiles the kernels that come with the sources (ivm/kernels/images/), after a change of one: those that have changed,
+# or FLAGS=--anew all, into one file, which takes minutes.
+images: $(VENV)/server.done
+	$(PY) -m sql.session.images $(FLAGS)
+
+# Fails if they are not those of the sources.
+images-check: $(VENV)/server.done
+	$(PY) -m sql.session.images --check
 
 bench: $(VENV)/test.done
 	$(PY) -m benchmarks.run $(if $(ONLY),--only $(ONLY))

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from ivm.kernels.memory import address
 from ivm.rows import Bytes, Mask, Words
 from ivm.stops import may_move, move, room
 from storage.dictionary import Dictionary
@@ -78,11 +77,15 @@ def of_bytes(data: Bytes, offsets: Words) -> TextColumn:
 
 def of_parts(data: Bytes, starts: Words, lengths: Words) -> TextColumn:
     """The values of ``lengths`` bytes of contiguous ``data`` from ``starts`` on."""
+    from ivm.kernels.memory import address
+
     return TextColumn(address(data) + starts, lengths, (data,))
 
 
 def of_value(value: bytes, count: int) -> TextColumn:
     """One value in every row."""
+    from ivm.kernels.memory import address
+
     data = np.frombuffer(bytearray(value + b"\0"), np.uint8)
     return _repeated(TextColumn(np.array([address(data)]), np.array([len(value)]), (data,)), count)
 
@@ -97,6 +100,7 @@ def of_choices(choices: Sequence[bytes], which: Words) -> TextColumn:
 def of_decimals(mantissas: Words, scales: Words | int) -> TextColumn:
     """``mantissa * 10**-scale`` as text, with that many digits after the point; scales up to 31."""
     from ivm.kernels import texts
+    from ivm.kernels.memory import address
 
     count = len(mantissas)
     data, lengths = np.empty(max(count, 1) * texts.DECIMAL_ROOM, np.uint8), np.empty(count, np.int64)

@@ -63,13 +63,12 @@ def pytest_unconfigure() -> None:
 
 
 def _compile() -> None:
-    """Compiles all kernels that are not in the cache."""
-    from sql.session.warm import marker, warm
+    """Compiles all kernels that no image has."""
+    import asyncio
 
-    if not marker().exists():
-        import asyncio
+    from sql.session.warm import warm
 
-        asyncio.run(warm(print))
+    asyncio.run(warm(print))
 
 
 @pytest.fixture

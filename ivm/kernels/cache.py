@@ -1,7 +1,8 @@
 """Where compiled kernels are kept, and the decorator that compiles them.
 
-numba notices a change in a kernel's own file but not in a callee's in another file, so each
-file's cache folder is named by a hash over that file and every kernel file that it imports. ``FRESHET_CACHE`` names
+Those that Python calls come from images (``ivm.kernels.image``). What no image has is compiled when it is called, and
+kept in numba's cache. numba notices a change in a kernel's own file but not in a callee's in another file, so each
+file's cache folder is named by a digest of that file and every kernel file that it imports. ``FRESHET_CACHE`` names
 another base folder than the user's.
 """
 
@@ -17,14 +18,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import numba
-from llvmlite.binding import get_host_cpu_name
+from numba.core import types
+from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED: Final = os.environ.get("FRESHET_CHECKED") == "1"
 """Whether kernels check every address and index (``ivm.kernels.shadow``), for tests."""
 
-_IMPORT = re.compile(r"^from (ivm\.kernels\.\w+) import", re.MULTILINE)
+_OPTIONS: Final = {"nopython": True, "nogil": True, "boundscheck": CHECKED or None}
+_FORM: Final = f"1 {sorted(_OPTIONS.items())}"
+"""How kernels are compiled, which digests include: change its number when this file or ``ivm.kernels.build`` compiles
+them otherwise."""
+_IMPORT = re.compile(r"^from (ivm\.kernels\.(?!cache)\w+) import", re.MULTILINE)
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -37,26 +43,69 @@ def base_folder() -> Path:
     return Path(home) / "freshet" / "kernels"
 
 
-def compiler() -> str:
-    """What compiled kernels are good for beside their sources: this place, this Python, this numba, this processor."""
-    return f"{_ROOT} {sys.version} {numba.__version__} {get_host_cpu_name()}"
-
-
 @cache
-def _sources(file: str) -> frozenset[str]:
-    """The file and all kernel files that it imports, at any depth."""
+def sources(file: str) -> frozenset[str]:
+    """The file and all kernel files that it imports, at any depth; not this one, of which only ``_FORM`` counts."""
     found = {file}
     for module in _IMPORT.findall(Path(file).read_text()):
-        found |= _sources(str(_ROOT / (module.replace(".", "/") + ".py")))
+        found |= sources(str(_ROOT / (module.replace(".", "/") + ".py")))
     return frozenset(found)
 
 
 @cache
-def _folder(file: str) -> str:
-    digest = hashlib.sha256(b"checked" if CHECKED else b"")
-    for source in sorted(_sources(file) | {__file__}):
-        digest.update(Path(source).read_bytes())
-    return str(base_folder() / digest.hexdigest()[:16])
+def _digest(file: str) -> str:
+    found = hashlib.sha256(_FORM.encode())
+    for source in sorted(sources(file)):
+        found.update(Path(source).read_bytes())
+    return found.hexdigest()[:16]
+
+
+def digest(module: str) -> str:
+    """A digest of the sources of a module's kernels: its file and every kernel file that it imports."""
+    file = getattr(sys.modules.get(module), "__file__", None) or _ROOT / (module.replace(".", "/") + ".py")
+    return _digest(str(Path(file).resolve()))
+
+
+class Kernel(CPUDispatcher):  # type: ignore[misc,unused-ignore]
+    """A compiled function, which calls others of its kind.
+
+    Called from Python it is taken from an image (``ivm.kernels.image``) where one has it; else from numba's cache; else
+    it is compiled. What it calls is compiled as part of it.
+    """
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Numba would compile a function once for each constant that its callers give it, which doubles the time."""
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+    def add_overload(self, compiled: Any) -> None:
+        """As a part of another kernel; Python goes on calling the image's."""
+        arguments = tuple(compiled.signature.args)
+        if arguments in self.linked:
+            self.overloads[arguments] = compiled
+        else:
+            super().add_overload(compiled)
+
+    def link(self, arguments: tuple[Any, ...], entry: Any) -> None:
+        """Let calls with arguments of these types go to a function from an image."""
+        if arguments not in self.overloads:
+            self._insert([one._code for one in arguments], entry, False)  # type: ignore[attr-defined,unused-ignore]
+        self.linked[arguments] = entry
+
+    @property
+    def linked(self) -> dict[tuple[Any, ...], Any]:
+        """What images have of the kernel, by the types of arguments."""
+        found: dict[tuple[Any, ...], Any] = self.__dict__.setdefault("_linked", {})
+        return found
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        if not CHECKED and not self.overloads:
+            from ivm.kernels.image import link
+
+            arguments = tuple(self.typeof_pyval(one) for one in args)
+            link(self)
+            if arguments in self.linked:
+                return self.linked[arguments]
+        return super()._compile_for_args(*args, **kws)  # type: ignore[misc,unused-ignore]
 
 
 def inlined(function: F) -> F:
@@ -74,5 +123,7 @@ def kernel(function: F) -> F:
 
 
 def _compiled(function: F, forceinline: bool = False) -> F:
-    numba.config.CACHE_DIR = _folder(str(Path(sys.modules[function.__module__].__file__ or "").resolve()))  # type: ignore[attr-defined]
-    return cast(F, numba.njit(cache=True, nogil=True, boundscheck=CHECKED or None, forceinline=forceinline)(function))
+    numba.config.CACHE_DIR = str(base_folder() / digest(function.__module__))  # type: ignore[attr-defined]
+    made = Kernel(function, targetoptions={**_OPTIONS, "forceinline": forceinline})
+    made.enable_caching()
+    return cast(F, made)

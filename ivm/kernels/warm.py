@@ -1,26 +1,30 @@
-"""Compiles every kernel ahead of time, or loads it from the cache folder."""
+"""Makes every kernel ready ahead of time: from an image that came with the sources, or from one made here once."""
 
 from __future__ import annotations
 
 import ast
-import fcntl
+import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Any, Final, get_type_hints
 
+import numpy as np
 from numba.core import types
-from numba.core.caching import IndexDataCacheFile
-from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
 
-from ivm.kernels.cache import base_folder
+from ivm.kernels import arena, decimals, interning, regex, texts
+from ivm.kernels.cache import Kernel, base_folder
+from ivm.kernels.image import Entry, entry_of, forget, keep_newest, link, missing, spell, unspell
+from ivm.kernels.memory import lay_out
 from ivm.kernels.reduce import differences_partial, differences_total
 from ivm.kernels.run import run_program
-from ivm.rows import Words
+from ivm.rows import Bytes, Mask, Words
 
-T = TypeVar("T")
+_ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def imported() -> list[Any]:
@@ -50,7 +54,7 @@ def _visit(kernel: Any, found: dict[Any, None]) -> None:
 
 
 def _is_kernel(value: object) -> bool:
-    return isinstance(value, Dispatcher)
+    return isinstance(value, Kernel)
 
 
 def _ordered(kernels: list[Any]) -> tuple[Any, ...]:
@@ -58,78 +62,117 @@ def _ordered(kernels: list[Any]) -> tuple[Any, ...]:
 
 
 _FOLDER: Final = Path(__file__).parent
-KERNELS: Final = _ordered(imported())
-"""The kernels called from Python; the rest is compiled as part of these. The parts of run_program come before it, the
-others after it: it takes longest, and they are compiled in parallel with it."""
+KERNELS: Final = _ordered([*imported(), lay_out])
+"""The engine's kernels that Python calls; the rest is compiled as part of these. The parts of run_program come before
+it: together they take as long as all others."""
 
 
 def signature(kernel: Any) -> tuple[Any, ...]:
     """The numba types of a kernel's arguments, from its annotations; only ``vals`` of a reducer is a matrix."""
-    words = types.Array(types.int64, 1, "C")
-    matrix = types.Array(types.int64, 2, "C")
-    kinds = {int: types.int64, bool: types.boolean, Words: words}
+    kinds = {
+        int: types.int64, bool: types.boolean, Words: unspell("int64[1C]"), Bytes: unspell("uint8[1C]"),
+        Mask: unspell("bool[1C]"), NDArray[np.uint32]: unspell("uint32[1C]"), NDArray[np.int32]: unspell("int32[1C]"),
+    }  # fmt: skip
     hints = get_type_hints(kernel.py_func)
     hints.pop("return")
     reduced = kernel in (differences_total, differences_partial)
+    matrix = unspell("int64[2C]")
     return tuple(matrix if reduced and name == "vals" else kinds[hint] for name, hint in hints.items())
 
 
-def warm(progress: Callable[[str, int, int], None], processes: int = 1) -> None:
-    """Compiles what is not in the cache yet, calling ``progress(kernel's name, how many are done, how many in all)``.
+def called(kernel: Any, **kinds: str) -> Entry:
+    """A kernel that Python calls, with arguments of the types that its annotations say, or of these (``spell``)."""
+    names = kernel.py_func.__code__.co_varnames
+    spelled = dict(zip(names, map(spell, signature(kernel)), strict=False))
+    return entry_of(kernel, tuple((spelled | kinds).values()))
 
-    Cost: minutes of CPU with an empty cache, of which one kernel, ``run_program``, takes two fifths: more than two
-    processes gain little; otherwise a second.
+
+def entries() -> list[Entry]:
+    """The engine's kernels, and those of the dictionary and of regular expressions."""
+    with_strides, read_only = "int64[1A]", "uint8[1Cr]"
+    return [
+        *map(called, KERNELS),
+        *map(called, (arena.measure, arena.gather, arena.prefixes, arena.compare_many, arena.resolve, arena.length_of)),
+        called(arena.measure, ids=with_strides),
+        called(arena.gather, ids=with_strides),
+        *map(called, (interning.intern_values, interning.load_values, interning.see_words, interning.keep_living)),
+        *map(called, (interning.propose, interning.move_slots, interning.unseen, interning.condemn, interning.weigh)),
+        called(interning.intern_values, data=read_only),
+        called(interning.unseen, words="int64[1Cr]"),
+        *map(
+            called, (texts.locate, texts.join, texts.characters, texts.cut, texts.find, texts.split, texts.count_found)
+        ),
+        *map(called, (texts.replace, texts.strip, texts.write_decimals, texts.read_decimals, decimals.divide)),
+        called(regex.run_regex, program="int64[2C]", truth="uint8[2C]", stack="int64[2C]"),
+        called(regex.forget),
+    ]
+
+
+def warm(progress: Callable[[str, int, int], None], processes: int = 1, more: Iterable[Entry] = ()) -> None:
+    """Links or compiles the engine's kernels and ``more``, calling ``progress(kernel's name, how many are done, how
+    many in all)``.
+
+    Cost: half a second where images have all. Otherwise up to two minutes of CPU for what is missing, in two processes,
+    which make images for the next start, or in this one, if ``processes`` is 1.
     """
-    missing = [place for place, kernel in enumerate(KERNELS) if not _is_cached(kernel)] if processes > 1 else []
-    if len(missing) > 1:
-        _compile_beside(missing, processes, progress)
-    for done, kernel in enumerate(KERNELS):
-        progress(kernel.py_func.__name__, max(done, len(missing)), len(KERNELS))
-        kernel.compile(signature(kernel))
-    progress("", len(KERNELS), len(KERNELS))
+    wanted = [*entries(), *more]
+    lacking = missing(wanted)
+    if lacking and processes > 1:
+        for count, name in enumerate(_build_beside(lacking)):
+            progress(name, len(wanted) - len(lacking) + count, len(wanted))
+        lacking = missing(wanted)
+    for count, entry in enumerate(lacking):
+        progress(entry.name, len(wanted) - len(lacking) + count, len(wanted))
+        _kernel(entry).compile(tuple(map(unspell, entry.types)))
+    for entry in wanted:
+        link(_kernel(entry))
+    progress("", len(wanted), len(wanted))
 
 
-def load_cached(kernels: Iterable[Any]) -> None:
-    """Loads all that the cache has of kernels: what has been compiled for any types. Cost: a few milliseconds each."""
-    for kernel in kernels:
-        for types_, *_ in kernel._cache._cache_file._load_index():
-            kernel.compile(types_)
+def _kernel(entry: Entry) -> Any:
+    return getattr(import_module(entry.module), entry.name)
 
 
-def _is_cached(kernel: Any) -> bool:
-    return kernel._cache.load_overload(signature(kernel), kernel.targetctx) is not None
+def _build_beside(entries: Sequence[Entry]) -> Iterable[str]:
+    """Makes images in two processes; gives the names of kernels as they are done. A process that fails, such as
+    with a numba that is made otherwise, leaves its kernels to be compiled here."""
+    half = _half(entries)
+    out, into = os.pipe()
+    started = [_builder(part, into) for part in (entries[:half], entries[half:]) if part]
+    os.close(into)
+    with os.fdopen(out, encoding="utf-8") as lines:
+        yield from map(str.strip, lines)
+    for one in started:
+        one.wait()
+    keep_newest()
+    forget()
 
 
-def _compile_beside(missing: Sequence[int], processes: int, progress: Callable[[str, int, int], None]) -> None:
-    """Fills the cache from separate processes: numba compiles on one thread per process at a time."""
-    before = len(KERNELS) - len(missing)
-    with ProcessPoolExecutor(processes, get_context("spawn"), _take_turns) as pool:
-        waiting = [pool.submit(_compile, place) for place in missing]
-        for done, future in enumerate(as_completed(waiting)):
-            progress(future.result(), before + done, len(KERNELS))
+def _half(entries: Sequence[Entry]) -> int:
+    """How many of the entries take half of the time: those up to run_program, if it is among them."""
+    names = [entry.name for entry in entries]
+    return names.index("run_program") + 1 if "run_program" in names else (len(names) + 1) // 2
 
 
-def _compile(place: int) -> str:
-    kernel = KERNELS[place]
-    kernel.compile(signature(kernel))
-    return str(kernel.py_func.__name__)
+def _builder(entries: Sequence[Entry], into: int) -> subprocess.Popen[str]:
+    """A process that makes an image of kernels and writes their names to a pipe as they are done."""
+    name = hashlib.sha256("".join(entry.symbol for entry in entries).encode()).hexdigest()[:16]
+    return _start(entries, base_folder() / f"{name}.image", None, into, subprocess.DEVNULL)
 
 
-def _take_turns() -> None:
-    """Lets one process at a time read or write the cache: a function's index file is read, extended and rewritten, and
-    names files that are written after it."""
-    base_folder().mkdir(parents=True, exist_ok=True)
-    turn = (base_folder() / "lock").open("w")
+def build_image(entries: Sequence[Entry], path: Path, environment: dict[str, str]) -> int:
+    """Make an image of kernels in one process with this environment. Returns its exit code."""
+    return _start(entries, path, environment, None, None).wait()
 
-    def alone(method: Callable[..., T]) -> Callable[..., T]:
-        def run(*given: Any) -> T:
-            fcntl.flock(turn, fcntl.LOCK_EX)
-            try:
-                return method(*given)
-            finally:
-                fcntl.flock(turn, fcntl.LOCK_UN)
 
-        return run
-
-    IndexDataCacheFile.save = alone(IndexDataCacheFile.save)  # type: ignore[method-assign]
-    IndexDataCacheFile.load = alone(IndexDataCacheFile.load)  # type: ignore[method-assign]
+def _start(
+    entries: Sequence[Entry], path: Path, environment: dict[str, str] | None, out: int | None, err: int | None
+) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ivm.kernels.build", str(path)]
+    started = subprocess.Popen(
+        command, cwd=_ROOT, env=environment, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True
+    )
+    assert started.stdin is not None
+    with started.stdin as lines:
+        lines.writelines(f"{entry.module} {entry.name} {' '.join(entry.types)}\n" for entry in entries)
+    return started
