@@ -177,15 +177,15 @@ class _Compiler:
         """The node of an expression. If the expression occurs twice, the node reuses the batch's result."""
         if type(expr) in LEAVES:
             return self._node(expr)
-        first = id(self.first[id(expr)])
-        if first not in self.again:
-            return self._node(expr)
-        node = self.nodes.get(first)
+        first = self.first[id(expr)]  # of the others the parts are not known
+        if id(first) not in self.again:
+            return self._node(first)
+        node = self.nodes.get(id(first))
         if node is None:
-            node = self._node(expr)
-            if not any(map(is_volatile, walk(expr))):
+            node = self._node(first)
+            if not any(map(is_volatile, walk(first))):
                 node.run = _shared(node.run, len(self.nodes))
-                self.nodes[first] = node
+                self.nodes[id(first)] = node
         return node
 
     def _node(self, expr: Scalar) -> _Node:

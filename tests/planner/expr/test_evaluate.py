@@ -182,6 +182,20 @@ def test_once_for_each_distinct_value(context: Context, counted: list[tuple[str,
         ]
 
 
+def test_equal_parts(context: Context, counted: list[tuple[str, Any]]) -> None:
+    """Equal parts are computed once, those with a volatile call each by itself."""
+
+    def twice(name: str) -> Call:
+        cut = "substr(text,int4)"
+        parts = [Call(cut, (Call(f"{name}(text)", (Column(0, TEXT),), TEXT), Literal(1, INT4)), TEXT) for _ in "ab"]
+        return Call("concat(any)", (parts[0], parts[1]), TEXT, False)
+
+    for name, calls in (("t_im", 2), ("t_vo", 4)):
+        counted.clear()
+        assert run(context, twice(name), ["a", "b"], types=(TEXT,)) == ["aa", "bb"], name
+        assert len(counted) == calls, name
+
+
 def test_folding(context: Context, counted: list[tuple[str, Any]]) -> None:
     def call(name: str) -> Call:
         return Call(f"{name}(text)", (Literal("x", TEXT),), TEXT)

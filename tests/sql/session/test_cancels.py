@@ -115,9 +115,10 @@ def is_same(one: tuple[object, list[tuple[Words, Words]]], other: tuple[object, 
 
 
 def cancelled(client: Client, text: str, by_timeout: bool, copied: bytes | None = None) -> tuple[str, float]:
-    """How the statement ends, and how many seconds after the cancel."""
+    """How the statement ends, and how many seconds after the first cancel. Those that come before it has begun do
+    nothing, so that it is cancelled again and again."""
     ended: list[tuple[str, float]] = []
-    wait = 0.15
+    wait = 0.15 if by_timeout else 0.05
 
     def run() -> None:
         try:
@@ -134,8 +135,9 @@ def cancelled(client: Client, text: str, by_timeout: bool, copied: bytes | None 
     begun = time.monotonic()
     thread.start()
     thread.join(wait)
-    if thread.is_alive() and not by_timeout:
+    while thread.is_alive() and not by_timeout and time.monotonic() < begun + 60:
         client.server.run(client.session.cancel())
+        thread.join(wait)
     thread.join(60)
     client.run("RESET statement_timeout")
     return ended[0][0], ended[0][1] - begun - wait
