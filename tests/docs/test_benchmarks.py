@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import crowd, demand, point_reads, report, rivals, spark_hydration, wide
-from benchmarks.run import COMMITS, ENGINE, LIBRARY, WIRE, Run, Size, chosen, measured
+from benchmarks.run import COMMITS, ENGINE, LIBRARY, VALUES, WIRE, Run, Size, chosen, measured
 from benchmarks.server import port_of, server
 from benchmarks.svg import draw
 from ivm.kernels.warm import warm
@@ -115,7 +115,7 @@ def test_only() -> None:
     assert [key for key, *_ in chosen(["W3"])] == ["W3", "W3-1M", "W3-plain"]
     assert [key for key, *_ in chosen(["A_S", "copy"])] == ["wire A_S", "library A_S", "commits copy"]
     tables = {table for _, table, *_ in WORKLOADS}
-    assert tables == {ENGINE, WIRE, LIBRARY, COMMITS}
+    assert tables == {ENGINE, WIRE, LIBRARY, COMMITS, VALUES}
 
 
 def test_rows_are_kept_and_shown(tmp_path: Path) -> None:
