@@ -77,6 +77,7 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     gc.enable()
     workers.use(options.workers)
     await warm(say)
+    load()
     files = tuple(path.resolve() for path in options.files)
     opening = Opening(
         options.data, options.memory, files, lambda text: say(f"freshet: {text}"), tuning, options.python, spark,
@@ -99,7 +100,6 @@ async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None
     gc.collect()
     gc.freeze()  # exclude the objects that exist now from garbage collection
     say(f"ready on {options.host}:{server.port}")
-    threading.Thread(target=load, name="load", daemon=True).start()
     await ended.wait()
     force = threading.Timer(END_SECONDS, lambda: os._exit(0))
     force.daemon = True
