@@ -1,4 +1,4 @@
-"""The marker of the first start, and which imports load no kernels."""
+"""Kernels are there before a server listens, come from images, and are not loaded by what needs none."""
 
 from __future__ import annotations
 
