@@ -121,11 +121,6 @@ class Channel(Protocol):
 
     async def next_message(self) -> frontend.Frontend | RunRequest | Begun: ...
     def write(self, data: bytes) -> None: ...
-
-    def send_beside(self, data: bytes) -> None:
-        """As ``write``, soon, beside the event loop: for what goes to many clients."""
-        ...
-
     async def drain(self) -> None: ...
 
 
@@ -376,11 +371,11 @@ class Conversation:
         self._out += (backend.COPY_DONE, backend.CommandComplete(result.tag()).encode())
 
     def _send_between(self, data: bytes) -> bool:
-        """Send messages; False if others come first, or the client is behind."""
+        """Send messages at once; False if others come first, or the client is behind."""
         session = self._session
         if self._out or session.notices or session.parameter_changes or self._channel.behind:
             return False
-        self._channel.send_beside(data)
+        self._channel.write(data)
         return True
 
     def _drain_session(self) -> None:

@@ -28,7 +28,6 @@ from sql.pgwire.messages_frontend import Frontend
 from sql.pgwire.messages_opening import CancelRequest
 from sql.pgwire.protocol import Phase, ServerProtocol
 from sql.pgwire.run_request import Begun, RunRequest
-from sql.pgwire.sending import Line, Sender, line_of
 from sql.pgwire.startup import REPORTED
 
 log = logging.getLogger("freshet.wire")
@@ -60,9 +59,7 @@ class ClientConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._arrived: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
-        self._paused = self._full = self._lost = self._closing = False
-        self._line: Line | None = None
-        """Once it has been sent to beside the event loop."""
+        self._paused = self._full = self._lost = False
         self.stopping = False
         self.backend_id = 0
         self.secret = b""
@@ -111,10 +108,7 @@ class ClientConnection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
-        self._go_on_writing()
-
-    def _go_on_writing(self) -> None:
-        if self._writable is not None and not self.behind:
+        if self._writable is not None:
             if not self._writable.done():
                 self._writable.set_result(None)
             self._writable = None
@@ -126,8 +120,6 @@ class ClientConnection(asyncio.Protocol):
                 waiter.set_exception(ConnectionLostError())
                 waiter.exception()
         self._arrived = self._writable = None
-        if self._line is not None:
-            self._line.lose()
         self._server.connections.discard(self)
         self._server.keys.pop(self.backend_id, None)
         if self.session is not None and self._task is not None and not self._task.done():
@@ -173,42 +165,18 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def behind(self) -> bool:
-        return self._full or self._lost or (self._line is not None and self._line.behind)
+        return self._full or self._lost
 
     def write(self, data: bytes) -> None:
-        """Passes bytes to the transport immediately, or behind what is being sent beside the event loop."""
-        if self._line is not None and self._line.lent:
-            self._line.late.append(data)
-        elif not self._lost and self._transport is not None:
+        """Passes bytes to the transport immediately."""
+        if not self._lost and self._transport is not None:
             self._transport.write(data)
-
-    def send_beside(self, data: bytes) -> None:
-        """Sends bytes beside the event loop, in the order of all that is written."""
-        transport, sender = self._transport, self._server.sender
-        if transport is None or sender is None or self._lost or transport.get_write_buffer_size():
-            self.write(data)
-            return
-        if self._line is None:
-            self._line = line_of(transport, self._came_back)
-        if self._line is None or self._line.lent:
-            self.write(data)
-        else:
-            sender.send(self._line, data)
-
-    def _came_back(self, rest: bytes, late: bytes) -> None:
-        if rest or self._closing:
-            self.write(rest + late)
-        elif late:
-            self.send_beside(late)
-        self._go_on_writing()
-        if self._closing:
-            self._close()
 
     async def drain(self) -> None:
         """Waits until the client has caught up with reading."""
         if self._lost:
             raise ConnectionLostError
-        if self.behind:
+        if self._full:
             self._writable = asyncio.get_running_loop().create_future()
             await self._writable
 
@@ -348,9 +316,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _close(self) -> None:
         self._protocol.end()
-        if self._line is not None and self._line.lent:
-            self._closing = True
-        elif self._transport is not None and not self._lost:
+        if self._transport is not None and not self._lost:
             self._transport.close()
 
     async def stop(self) -> None:
@@ -371,13 +337,11 @@ class Server:
         self.keys: dict[int, ClientConnection] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._listening: asyncio.Server | None = None
-        self.sender: Sender | None = None
 
     async def listen(self, host: str, port: int) -> None:
         loop = asyncio.get_running_loop()
-        self.sender = Sender()
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a client has one file, a subscriber two
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a client has a file each
         self._listening = await loop.create_server(lambda: ClientConnection(self), host, port, backlog=512)
 
     @property
@@ -420,8 +384,6 @@ class Server:
         for connection in connections:
             connection.end(TERMINATED)
         await asyncio.gather(*(connection.stop() for connection in connections))
-        if self.sender is not None:
-            await self.sender.close()
 
 
 async def _cancel(session: WireSession) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def entries() -> list[Entry]:
     """The wire's kernels, as Python calls them."""
     from ivm.kernels.warm import called
-    from sql.pgwire import copy_kernels, kernels, send_kernels
+    from sql.pgwire import copy_kernels, kernels
 
     data, matrix = "uint8[1Cr]", "int64[2C]"
     return [
@@ -30,7 +30,6 @@ def entries() -> list[Entry]:
         called(copy_kernels.plain_ascii),
         called(copy_kernels.plain_ascii, data=data),
         called(copy_kernels.frame_rows, data=data),
-        called(send_kernels.send_all, parts=matrix),
     ]  # fmt: skip
 
 
