@@ -25,8 +25,10 @@ DELAY_SECONDS: Final = 0.2
 """What is given back together. What asks for it is mostly still about to let go of what it used."""
 KEPT: Final = 8 << 20
 """Bytes that a pool keeps at its end until something large has ended."""
-FEW: Final = 100_000
-"""Objects that are looked at for garbage then: some 10 ms, in which nothing else runs."""
+RARELY: Final = 1_000
+"""Garbage is collected again after so many times of what that took, in which nothing else ran: 10 ms mostly, but 200
+with a million objects. They are not counted before: ``gc.get_objects`` also hands out tuples that other threads are
+still filling, which then fail."""
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
@@ -48,6 +50,7 @@ class _Returning:
         self._asked = threading.Event()
         self._started = False
         self._guard = threading.Lock()
+        self._collects_from = 0.0  # in seconds of time.monotonic()
 
     def ask(self) -> None:
         self._asked.set()
@@ -57,18 +60,24 @@ class _Returning:
                 threading.Thread(target=self._run, name="returning", daemon=True).start()
 
     def _run(self) -> None:
+        owed = False
         while True:
-            self._asked.wait()
+            self._asked.wait(max(0, self._collects_from - time.monotonic()) if owed else None)
             time.sleep(DELAY_SECONDS)
             self._asked.clear()
-            _collect_few()
+            owed = not self._collect_rarely()
             _LIBRARY.malloc_trim(0)
 
-
-def _collect_few() -> None:
-    """Collects all garbage, which frees what Python keeps for reuse, if that is short."""
-    if gc.isenabled() and len(gc.get_objects(2)) <= FEW:
-        gc.collect()
+    def _collect_rarely(self) -> bool:
+        """Collects all garbage, which frees what Python keeps for reuse, or says that it is too early to."""
+        begun = time.monotonic()
+        if begun < self._collects_from:
+            return False
+        if gc.isenabled():
+            gc.collect()
+        ended = time.monotonic()
+        self._collects_from = ended + RARELY * (ended - begun)
+        return True
 
 
 class _Present:

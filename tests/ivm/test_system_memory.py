@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,23 +75,51 @@ def full_collections() -> int:
     return int(gc.get_stats()[2]["collections"])
 
 
-def test_giving_back_collects_garbage_while_that_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_giving_back_collects_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this, thousands of freed tuples keep a block of 1 MB each."""
     library = Library()
     library.gate.set()
     monkeypatch.setattr(system_memory, "_LIBRARY", library)
-    monkeypatch.setattr(system_memory, "FEW", 1 << 40)
+    monkeypatch.setattr(system_memory._Present, "returning", system_memory._Returning())
     before = full_collections()
     system_memory.give_back()
     library.called(1)
     assert full_collections() > before
 
 
-def test_garbage_is_not_collected_while_that_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    collected: list[int] = []
-    monkeypatch.setattr(system_memory, "FEW", 0)
-    monkeypatch.setattr(gc, "collect", lambda: collected.append(1))
-    kept = [[i] for i in range(1000)]
-    system_memory._collect_few()
-    assert not collected
-    del kept
+def test_garbage_is_collected_again_after_many_times_of_what_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[float] = []
+    now = [100.0]
+
+    def collect() -> None:
+        collected.append(now[0])
+        now[0] += 0.25
+
+    monkeypatch.setattr(system_memory, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(system_memory, "gc", SimpleNamespace(isenabled=lambda: True, collect=collect))
+    returning = system_memory._Returning()
+    assert returning._collect_rarely()
+    now[0] += 0.25 * system_memory.RARELY - 1
+    assert not returning._collect_rarely()
+    now[0] += 1
+    assert returning._collect_rarely()
+    assert collected == [100.0, 100.25 + 0.25 * system_memory.RARELY]
+
+
+def test_garbage_that_is_not_collected_at_once_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    library.gate.set()
+    monkeypatch.setattr(system_memory, "_LIBRARY", library)
+    returning = system_memory._Returning()
+    monkeypatch.setattr(system_memory._Present, "returning", returning)
+    returning._collects_from = time.monotonic() + 2
+    before = full_collections()
+    system_memory.give_back()
+    library.called(2)  # of these only the second collects
+    assert full_collections() > before
+
+
+def test_tuples_that_others_fill_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of all objects holds them too: growing them is a SystemError then."""
+    monkeypatch.setattr(gc, "get_objects", lambda *_: pytest.fail("all objects are listed"))
+    assert system_memory._Returning()._collect_rarely()
