@@ -15,6 +15,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests.support.bytecode import keep_bytecode
 from tests.support.memory_folder import memory_folder
 from tests.support.profiles import NAME
 from tests.support.spark_cluster import cluster
@@ -26,6 +27,7 @@ __all__ = ["cluster", "local_spark"]
 ENGINE: Final = ("ivm.kernels.cache", "psycopg")
 """A collected test that runs kernels has imported them, or the client with which it talks to a server."""
 
+keep_bytecode()
 settings.load_profile(NAME)
 hurry()
 memory_folder()
