@@ -43,7 +43,7 @@ def _answers(dsn: str, over: threading.Event, waits: list[float]) -> None:
 
 def check(count: int, seconds: float, folder: Path) -> tuple[list[str], str]:
     """What was wrong, ideally nothing; and a line of figures."""
-    program, wrong = Program(folder, "--memory", "1GiB"), list[str]()
+    program, wrong = Program(folder, "--memory", "1GiB", alone=True), list[str]()
     process = program.process.pid
     ends: Counter[str] = Counter()
     waits: list[float] = []
