@@ -9,6 +9,7 @@ another base folder than the user's.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import sys
@@ -20,6 +21,8 @@ from typing import Any, Final, TypeVar, cast
 import numba
 from numba.core import types
 from numba.core.registry import CPUDispatcher
+
+log = logging.getLogger("freshet.kernels")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -105,6 +108,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc,unused-ignore]
             link(self)
             if arguments in self.linked:
                 return self.linked[arguments]
+            log.warning("no image has %s for %s: whoever needs it waits", self.py_func.__name__, arguments)
         return super()._compile_for_args(*args, **kws)  # type: ignore[misc,unused-ignore]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from importlib import import_module
@@ -24,6 +25,18 @@ def test_every_kernel_counts() -> None:
             for value in vars(module).values():
                 if isinstance(value, Kernel):
                     assert sys.modules[value.py_func.__module__].__file__ in sources(str(path))
+
+
+def test_every_kernel_that_is_imported_by_others_is_in_images() -> None:
+    """By whatever layer."""
+    asked = {(entry.module, entry.name) for entry in wanted()}
+    for path in (path for name in ("ivm", "planner", "storage", "sql") for path in (ROOT / name).rglob("*.py")):
+        if path.parent.name != "kernels":
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ivm.kernels."):
+                    values = vars(import_module(str(node.module)))
+                    found = (values[name.name] for name in node.names if isinstance(values[name.name], Kernel))
+                    assert {(kernel.py_func.__module__, kernel.py_func.__name__) for kernel in found} <= asked, path
 
 
 def test_images_have_all_that_python_calls() -> None:
@@ -68,6 +81,8 @@ async def main(folder):
         "CREATE MATERIALIZED VIEW j AS SELECT t.id, u.g FROM t JOIN t u ON t.n = u.id",
         *(f"INSERT INTO t VALUES ({i}, 'g', {i % 7})" for i in range(600)),
         "UPDATE t SET n = n + 1 WHERE id = 5",
+        "PREPARE u (int, int) AS UPDATE t SET n = n + $1 WHERE id = $2",
+        "EXECUTE u (1, 5)",
         "DELETE FROM t WHERE id = 6",
         "SELECT * FROM v",
         "SELECT n FROM t WHERE id = 7",
