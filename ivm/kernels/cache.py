@@ -63,6 +63,7 @@ def _digest(file: str) -> str:
     return found.hexdigest()[:16]
 
 
+@cache
 def digest(module: str) -> str:
     """A digest of the sources of a module's kernels: its file and every kernel file that it imports."""
     file = getattr(sys.modules.get(module), "__file__", None) or _ROOT / (module.replace(".", "/") + ".py")

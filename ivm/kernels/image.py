@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -144,6 +145,12 @@ def link(kernel: Kernel) -> bool:
             if kinds not in kernel.linked:
                 kernel.link(kinds, _function(kernel, entry, *_addresses()[entry.symbol]))
         return bool(kernel.linked)
+
+
+def link_all() -> None:
+    """Link every kernel that images have."""
+    for module, name in _entries():
+        link(getattr(import_module(module), name))
 
 
 def forget() -> None:
