@@ -12,6 +12,7 @@ as bigint words. A subquery behind a CASE, AND, OR or COALESCE raises errors onl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -181,13 +182,7 @@ class Decorrelator:
 
     def outer(self, expr: Scalar, domain: Domain, scopes: Scopes) -> Scalar:
         """An expression over (domain, own row): own columns shifted behind the domain, outer ones read from it."""
-
-        def change(part: Column | OuterColumn) -> Scalar:
-            if isinstance(part, Column):
-                return replace(part, index=part.index + domain.width)
-            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
-
-        return rebuild(expr, ALL_COLUMNS if domain.width else OUTER_COLUMNS, change)
+        return rebuild(expr, ALL_COLUMNS if domain.width else OUTER_COLUMNS, _placing(domain, scopes))
 
     def lift(
         self, exprs: tuple[Scalar, ...], applied: Rel, domain: Domain, scopes: Scopes
@@ -272,14 +267,9 @@ class Decorrelator:
         width, count = domain.width, len(schema(left)) - domain.width
         row = schema(left)
 
-        def place(part: Column | OuterColumn) -> Scalar:
-            if isinstance(part, Column):
-                return replace(part, index=part.index + width + (width if part.index >= count else 0))
-            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
-
         meet = [same_words(i, width + count + i, row[i]) for i in range(width)]
         kind = rel.kind
-        on = rebuild(rel.on, ALL_COLUMNS, place)
+        on = rebuild(rel.on, ALL_COLUMNS, _placing(domain, scopes, count, width))
         if kind is JoinKind.RIGHT:
             # An unmatched right row has its domain columns on the right only.
             on = _domain_on_right(on, width, width + count)
@@ -330,13 +320,6 @@ class Decorrelator:
         lifter = Lifter(self, left, domain, inner)
         inner_domain = lifter.domain_of(self.outer_columns_in(rel.right, inner), ())
         right = self._input(rel.right, inner_domain, inner)
-        width = inner_domain.width
-
-        def place(part: Column | OuterColumn) -> Scalar:
-            if isinstance(part, Column):
-                more = domain.width + (width if part.index >= count else 0)
-                return replace(part, index=part.index + more)
-            return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
 
         if has_subquery(rel.on):
             raise unsupported("a subquery in the condition of a lateral join")
@@ -345,11 +328,12 @@ class Decorrelator:
             same_words(lifter.position(t), len(row) + i, row[lifter.position(t)])
             for i, t in enumerate(inner_domain.columns)
         ]
-        joined = Join(rel.kind, left, right, conjunction((*meet, rebuild(rel.on, ALL_COLUMNS, place))))
+        on = rebuild(rel.on, ALL_COLUMNS, _placing(domain, scopes, count, inner_domain.width))
+        joined = Join(rel.kind, left, right, conjunction((*meet, on)))
         if rel.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return joined
         own = own_columns(schema(joined))
-        return Project(joined, (*own[: len(row)], *own[len(row) + width :]))
+        return Project(joined, (*own[: len(row)], *own[len(row) + inner_domain.width :]))
 
     def _reduce(self, rel: Reduce, domain: Domain, scopes: Scopes) -> Rel:
         applied = self._input(rel.input, domain, scopes)
@@ -403,6 +387,20 @@ class Decorrelator:
         priorities = tuple(None if p is None else shift(p, domain.width) for p in rel.priorities)
         body = self.apply(rel.body, domain, scopes)
         return replace(rel, bindings=bindings, schemas=rows, body=body, priorities=priorities)
+
+
+def _placing(
+    domain: Domain, scopes: Scopes, left: int = 0, right_width: int = 0
+) -> Callable[[Column | OuterColumn], Scalar]:
+    """Moves own columns behind the domain, those from ``left`` on also behind the right side's domain, and reads outer
+    columns from the domain."""
+
+    def place(part: Column | OuterColumn) -> Scalar:
+        if isinstance(part, Column):
+            return replace(part, index=part.index + domain.width + (right_width if part.index >= left else 0))
+        return Column(domain.position((scopes[part.level - 1], part.index)), part.type, part.nullable)
+
+    return place
 
 
 def _domain_on_right(on: Scalar, width: int, by: int) -> Scalar:
