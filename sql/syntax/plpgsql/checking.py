@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.stops import poll
 from sql.syntax.plpgsql import nodes
 from sql.syntax.plpgsql.conditions import codes_of
 
@@ -89,6 +90,7 @@ class _Check:
 
     def statements(self, body: Sequence[nodes.Node], scope: _Names) -> None:
         for node in body:
+            poll()
             self._statement(node, scope)
 
     def _statement(self, node: nodes.Node, scope: _Names) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +25,8 @@ class BodyCursor(TypeGrammar):
 
     def __init__(self, text: str) -> None:
         super().__init__(text, tokenize(text))
+        self._breaks = [k for k, character in enumerate(text) if character == "\n"]
+        """The ends of lines."""
 
     @property
     def line(self) -> int:
@@ -31,7 +34,7 @@ class BodyCursor(TypeGrammar):
         return self.line_of(self.token)
 
     def line_of(self, token: Token) -> int:
-        return self.text.count("\n", 0, token.start) + 1
+        return bisect_left(self._breaks, token.start) + 1
 
     def is_variable(self, ahead: int = 0) -> bool:
         """Whether the token can name a variable."""

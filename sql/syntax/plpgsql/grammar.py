@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ivm.errors import too_deep
+from ivm.stops import poll
 from sql.syntax.lexing.lexer import TokenKind
 from sql.syntax.plpgsql import nodes
 from sql.syntax.plpgsql.cursor import BodyCursor
@@ -84,6 +85,7 @@ def _statements(cursor: BodyCursor, *until: str) -> tuple[nodes.Node, ...]:
     while not cursor.is_one_of("end", "exception", *until):
         if cursor.at_end():
             raise cursor.error()
+        poll()
         found.append(_statement(cursor))
     return tuple(found)
 
