@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
 from ivm.kernels.memory import address
@@ -161,7 +162,7 @@ class Arena:
         """All present ids, int64[n], including dead and reserved ones. Needs no lock: slots that move to a new table
         meanwhile also stay in the old one."""
         columns = [table[:: kernels.SLOT_WORDS] for table in [*self.old_tables, self.table]]
-        found: Words = np.unique(np.concatenate(columns))
+        found: Words = distinct(np.concatenate(columns))
         used: Words = found[found != 0]
         return used
 

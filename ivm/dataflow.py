@@ -17,6 +17,7 @@ import numpy as np
 from ivm.arena import Arena
 from ivm.budget import Budget, Share
 from ivm.counters import Counters
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.moments import NEVER
@@ -246,7 +247,7 @@ class Dataflow(Network):
     def due_moments(self, now: int) -> Words:
         """The distinct moments up to ``now`` at which rows come or go, ascending, as far as steps have seen them."""
         waiting = self._context.waiting
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *(operator.due(now) for operator in waiting)]))
+        return distinct(np.concatenate([np.zeros(0, np.int64), *(operator.due(now) for operator in waiting)]))
 
     def step(self, until: float = math.inf) -> bool:
         """Processes everything fed, all ordinals in one pass. Raises 57014 if a loop was cancelled; what depends on

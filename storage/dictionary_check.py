@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.rows import Words, unpack
 from ivm.words import Schema, Storage
 from storage.dictionary import Dictionary, Entries
@@ -81,7 +82,7 @@ def check_rows(dictionary: Dictionary, rows: Words, schema: Schema) -> Iterator[
         if column.type.storage is Storage.DIRECT:
             continue
         words = vector.words if vector.nulls is None else vector.words[~vector.nulls]
-        ids = np.unique(words[words & 1 != 0] if column.type.storage is Storage.NUMERIC else words)
+        ids = distinct(words[words & 1 != 0] if column.type.storage is Storage.NUMERIC else words)
         missing = np.ones(len(ids), np.bool_)
         missing[dictionary.living(ids)] = False
         for ident in ids[missing].tolist():

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ivm.distinct import distinct, distinct_rows
 from ivm.errors import SqlError
 from ivm.graph import Lock
 from ivm.kernels.blocks import SAME, transfer
@@ -92,7 +93,7 @@ class LockOperator(Operator):
     def _given(self) -> list[tuple[int, Block]]:
         """The left updates by time, and the last time again if the right side has changed at it."""
         left, right = self.left.out, self.right.out
-        times = np.unique(left.times[: left.n]).tolist()
+        times = distinct(left.times[: left.n]).tolist()
         if self._kept.n and self._at not in times and right.n and (right.times[: right.n] == self._at).any():
             times.insert(0, self._at)
         if len(times) == 1 and left.n and times[0] == int(left.times[0]):
@@ -160,12 +161,12 @@ class LockOperator(Operator):
         key = self.left.key_width
         both = np.concatenate([rows[:, key:], known])
         weights = np.concatenate([diffs[:, 0], -counts])
-        distinct, first, place = np.unique(both, axis=0, return_index=True, return_inverse=True)
-        sums = np.zeros(len(distinct), np.int64)
-        np.add.at(sums, place.reshape(-1), weights)
+        found = distinct_rows(both)
+        sums = np.zeros(len(found.rows), np.int64)
+        np.add.at(sums, found.place, weights)
         changed = np.flatnonzero(sums)
-        keys = np.concatenate([rows[:, :key], np.zeros((len(known), key), np.int64)])[first[changed]]
-        return np.concatenate([keys, distinct[changed]], axis=1), sums[changed].reshape(-1, 1)
+        keys = np.concatenate([rows[:, :key], np.zeros((len(known), key), np.int64)])[found.first[changed]]
+        return np.concatenate([keys, found.rows[changed]], axis=1), sums[changed].reshape(-1, 1)
 
     def _pass(self, at: int, delta: Block) -> Block:
         """The changes from one time's left updates, including those of that time from earlier passes."""

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.graph import OrderedReducer, Reducer, Seen
 from ivm.operators.reduce import ReduceOperator
 from ivm.rows import Words
@@ -65,7 +66,7 @@ class SearchedReduceOperator(ReduceOperator):
             key = delta.rows[first, : self.key_width]
             times = delta.times[first:stop]
             before = self._at(delta, first, stop, BEFORE)
-            for time in np.unique(times).tolist():
+            for time in distinct(times).tolist():
                 now = np.flatnonzero(times == time) + first
                 after = self._at(delta, first, stop, time)
                 updates, diffs = delta.rows[now, self.key_width :], delta.diffs[now, 0]

@@ -14,6 +14,7 @@ from typing import Self
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.errors import unsupported
 from ivm.graph import Wait
 from ivm.kernels.memory import HEAD, L_COUNT, T_LAYERS
@@ -98,7 +99,7 @@ class WaitOperator(UnaryOperator):
         rows = sorted_block(Block.of(rows, np.zeros_like(times), diffs)).arrays()[0]
         if not len(rows):
             self._advance(now)
-        return np.unique(rows[:, 0])
+        return distinct(rows[:, 0])
 
     def _hold(self, rows: Words, times: Words, diffs: Words) -> None:
         self._held.insert(sorted_block(Block.of(rows, times, diffs)))

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.rows import Mask, Vector, Words
 from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
 from planner.aggregates.components import (
@@ -259,7 +260,7 @@ class _Cache:
                 others = np.ascontiguousarray(self.vectors[slot_set.other].words[rows])
                 return product_parts(values, word_to_float(others), rows)
             return square_parts(values, rows) if slot_set.squared else float_parts(values, rows)
-        ids = np.unique(words[is_interned(words)]).tolist()
+        ids = distinct(words[is_interned(words)]).tolist()
         wide = {word: decode_numeric(word, self.dictionary) for word in ids}
         return numeric_parts(words, rows, wide, slot_set.squared)
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.graph import NodeId
 from ivm.rows import Words
 from ivm.trace.batch import Block
@@ -102,7 +103,7 @@ def job_input(spread: Spread, changes: Mapping[int, Sequence[History]], first: i
     """The changes of tables, by relation, as a job's input. ``first``: an earlier epoch that gets a time too."""
     histories = [history for some in changes.values() for history in some]
     begin = np.array([] if first is None else [first], np.int64)
-    epochs = np.unique(np.concatenate([begin, *(history.epochs for history in histories)]))
+    epochs = distinct(np.concatenate([begin, *(history.epochs for history in histories)]))
     found = JobInput(epochs)
     for relation, some in changes.items():
         source = spread.source(relation)

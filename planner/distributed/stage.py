@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.partial import Layers
@@ -227,7 +228,7 @@ class Stage:
             return
         rows, times, diffs = sent.block.arrays()
         vectors = times & ((1 << all_bits(self.cut.fragments[sent.fragment].loops.scopes[loop].shape)) - 1)
-        found = np.unique(vectors).tolist()
+        found = distinct(vectors).tolist()
         for vector in found:
             chosen = slice(None) if len(found) == 1 else vectors == vector
             yield vector, Block.of(rows[chosen], times[chosen], diffs[chosen])

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.errors import SqlError
 from ivm.graph import Changes, Picks, Reduced, Seen, Window
 from ivm.rows import Mask, Words, pack
@@ -105,10 +106,10 @@ def collapsed(segment: Words, rows: Words, repeated: bool) -> tuple[Words, Words
     if not repeated or not len(rows):
         return segment, rows
     both = np.column_stack([segment, rows])
-    distinct, counts = np.unique(both, axis=0, return_counts=True)
-    out = distinct[:, 1:].copy()
-    out[:, 0] = counts
-    return distinct[:, 0].copy(), out
+    found = distinct_rows(both)
+    out = found.rows[:, 1:].copy()
+    out[:, 0] = found.counts
+    return found.rows[:, 0].copy(), out
 
 
 def _piled(parts: list[Words], width: int) -> Words:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.rows import Vector, Words, unpack
 from ivm.trace.ordered import Ordered
 from planner.aggregates.accumulable import Accumulation
@@ -180,7 +181,7 @@ class Searched:
         low, high = self._edges
         if not len(low):
             return low
-        starts = np.unique(np.append(low, high[-1])).tolist()
+        starts = distinct(np.append(low, high[-1])).tolist()
         for _ in range(step):
             if starts[-1] >= self.of.rows.size:
                 break
@@ -276,6 +277,6 @@ def _joined(parts: Sequence[Totals]) -> Totals:
     """Totals one after another."""
     if len(parts) == 1:
         return parts[0]
-    slots = np.unique(np.concatenate([p.slots for p in parts]))
+    slots = distinct(np.concatenate([p.slots for p in parts]))
     laid = [p.laid(slots) for p in parts]
     return Totals(np.concatenate([p.main for p in parts]), slots, np.concatenate(laid))

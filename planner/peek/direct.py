@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.graph import (
     Apart,
     Arrange,
@@ -249,8 +250,8 @@ def _distinct(rows: Words) -> tuple[Words, Words]:
     if rows.shape[1] == 1:
         words, inverse = np.unique(rows[:, 0], return_inverse=True)
         return words.reshape(-1, 1), inverse
-    found, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return found, inverse.reshape(-1)
+    found = distinct_rows(rows)
+    return found.rows, found.place
 
 
 def _pairs(left: Words, right: Words, count: int) -> tuple[Words, Words]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.graph import Arrange, Concat, Errors, Gather, Join, Keep, NodeId, Threshold
 from ivm.rows import Words
 from ivm.words import Storage
@@ -93,7 +94,7 @@ def _keys(found: Keyed, context: Context) -> Words | None:
     if None in datums:
         datums = [datum for datum in datums if datum is not None]
     words = encode(type_, datums, context.dictionary).words
-    return (words if len(words) < 2 else np.unique(words)).reshape(-1, 1)
+    return (words if len(words) < 2 else distinct(words)).reshape(-1, 1)
 
 
 def _datum(key: Scalar, context: Context) -> object:

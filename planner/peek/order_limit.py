@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.stops import poll, polled
 from ivm.words import BYTEA, INT8, ColumnType
@@ -95,7 +96,7 @@ def _sort_words(key: SortKey, columns: list[Vector], count: int, context: Contex
 def _ranks(vector: Vector, context: Context) -> Words:
     """The rank of each id by its bytes."""
     words = vector.words if vector.nulls is None else vector.words[~vector.nulls]
-    ids = np.unique(words)
+    ids = distinct(words)
     values = context.dictionary.lookup(ids)
     rank = np.zeros(len(ids), np.int64)
     rank[by_bytes(values)] = np.arange(len(ids))

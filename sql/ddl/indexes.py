@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.errors import SqlError, Subject, unsupported
 from sql.bind.constraints import added_check
 from sql.bind.index_keys import exclusion_of, expression_name, key_check_of
@@ -17,7 +18,6 @@ from sql.ddl.foreign_keys import check_keys_stay
 from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import CHECKED_ROWS, index_text
 from sql.dml.exclusions import among
-from sql.dml.key_index import single
 from sql.engine.writer import Writer
 from sql.statements import definitions
 from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
@@ -147,10 +147,10 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     own = diffs if source is None else diffs[source]
     if not len(keys):
         return
-    _, first, group = np.unique(single(keys), return_index=True, return_inverse=True)
-    counts = np.bincount(group.reshape(-1), weights=own)
+    found = distinct_rows(keys)
+    counts = np.bincount(found.place, weights=own)
     if (counts > 1).any():
-        place = int(first[int(np.flatnonzero(counts > 1)[0])])
+        place = int(found.first[int(np.flatnonzero(counts > 1)[0])])
         row = rows[place if source is None else int(source[place])]
         detail = f"{index_text(table, index, row, writer.engine.context)} is duplicated."
         raise SqlError("23505", f'could not create unique index "{index.name}"', detail)

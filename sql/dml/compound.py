@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.rows import RowSet, Words, pack
 from planner import gathers
 from planner.expr.context import Bounds, Context
@@ -56,8 +57,8 @@ class CompoundRun:
             self.changed = True
             if changed.returning is not None:
                 found = changed.returning.rows
-                rows, counts = np.unique(found, axis=0, return_counts=True) if len(found) else (found, np.zeros(0, int))
-                self.given[number] = np.ascontiguousarray(rows), counts.astype(np.int64)
+                once = distinct_rows(found)
+                self.given[number] = once.rows, once.counts
         main = statement.main
         if isinstance(main, Query):
             rows_ = finish(self._rows(main.rel), main.finishing, self.context)
@@ -124,6 +125,6 @@ class CompoundRun:
         writer.settle()
         version, stored = writer.engine.arrangement(table), writer.engine.stored()[table]
         arranged, _ = gathers.apply(table_layout(stored.schema, stored.primary_key).gather, rows)
-        keys = np.unique(np.ascontiguousarray(arranged[:, : version.key_width]), axis=0)
+        keys = distinct_rows(arranged[:, : version.key_width]).rows
         found, diffs, _ = version.lookup(keys, LATEST)
         return {row.tobytes() for row in restore(stored, np.ascontiguousarray(found[diffs > 0]))}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.errors import SqlError
 from ivm.rows import Mask, RowSet, Vector, Words, pack, unpack
 from ivm.words import OID, ColumnType
@@ -110,9 +111,9 @@ def _check_once(old: Words, wanted: Mask) -> None:
     """21000 if a changed row conflicts with another proposed row."""
     if len(old) < 2:
         return
-    _, group = np.unique(old, axis=0, return_inverse=True)
+    group = distinct_rows(old).place
     done: set[int] = set()
-    for place, changes in zip(group.reshape(-1).tolist(), wanted.tolist(), strict=True):
+    for place, changes in zip(group.tolist(), wanted.tolist(), strict=True):
         if place in done:
             raise _second_time()
         if changes:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.rows import Mask, Vector, Words, unpack
 from ivm.trace.trace import Version
 from planner.expr.context import Context
@@ -180,9 +181,7 @@ def _meeting(exclusion: Exclusion, keys: Words, rows: Words, context: Context) -
 
 def _groups(keys: Words) -> Words:
     """The number of each row's key among the distinct ones."""
-    if not keys.shape[1]:
-        return np.zeros(len(keys), np.int64)
-    return np.asarray(np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
+    return distinct_rows(keys).place
 
 
 def _last_not_above(group: Words, low: Words, high: Words, ends: Words) -> Words:

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.rows import Mask, Words
 from ivm.trace.trace import Version
 from planner.expr.context import Context
@@ -260,23 +261,15 @@ def first_of_each(keys: Words) -> Mask:
             seen.add(name)
         return good
     good = np.zeros(len(keys), np.bool_)
-    good[np.unique(single(keys), return_index=True)[1]] = True
+    good[distinct_rows(keys).first] = True
     return good
-
-
-def single(keys: Words) -> Words:
-    """The keys as one column that numpy can sort; a copy unless they are contiguous."""
-    if keys.shape[1] == 1:
-        return keys[:, 0]
-    return np.ascontiguousarray(keys).view([("", np.int64)] * keys.shape[1]).reshape(-1)
 
 
 def _gone(keys: Words, removed: Words) -> Words:
     """The number of removed rows with each key."""
     if not len(removed):
         return np.zeros(len(keys), np.int64)
-    _, place = np.unique(single(np.concatenate([keys, removed])), return_inverse=True)
-    place = place.reshape(-1)
+    place = distinct_rows(np.concatenate([keys, removed])).place
     return np.asarray(np.bincount(place[len(keys) :], minlength=int(place.max()) + 1)[place[: len(keys)]])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ivm.distinct import distinct, distinct_rows
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.stops import poll
@@ -271,9 +272,9 @@ class RowChanger:
         if len(old) < 2:
             return np.arange(len(old))
         poll()
-        if len(table.primary_key) == 1 and len(np.unique(old[:, table.primary_key[0]])) == len(old):
+        if len(table.primary_key) == 1 and len(distinct(old[:, table.primary_key[0]])) == len(old):
             return np.arange(len(old))
-        _, first, place, counts = np.unique(old, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        _, first, place, counts = distinct_rows(old)
         poll()
         if len(first) == len(old):
             return np.arange(len(old))
@@ -283,10 +284,10 @@ class RowChanger:
         stored = np.zeros(len(first), np.int64)
         _, diffs, index = version.lookup(np.ascontiguousarray(old[first]), LATEST)
         np.add.at(stored, index, diffs)
-        order = np.argsort(place.reshape(-1), kind="stable")
+        order = np.argsort(place, kind="stable")
         starts = np.repeat(np.cumsum(counts) - counts, counts)
         rank = np.arange(len(old)) - starts
-        keep = rank < stored[place.reshape(-1)[order]]
+        keep = rank < stored[place[order]]
         return np.sort(order[keep])
 
     def row_values(self) -> RowValues:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.errors import SqlError
 from ivm.rows import Mask, Words
 from sql.bind.index_keys import key_check_of
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Index
 from sql.dml.changes import Changer
-from sql.dml.key_index import single
 
 
 def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, gone: Mask) -> int:
@@ -42,5 +42,4 @@ def upsert_by_key(changer: Changer, table: Relation, index: Index, rows: Words, 
 
 def _last_of_each(keys: Words) -> Words:
     """The positions of each key's last row, ascending."""
-    _, first = np.unique(single(np.ascontiguousarray(keys[::-1])), return_index=True)
-    return np.sort(len(keys) - 1 - first)
+    return np.sort(len(keys) - 1 - distinct_rows(keys[::-1]).first)

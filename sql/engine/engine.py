@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.graph import NodeId
 from ivm.moments import NEVER
@@ -133,7 +134,7 @@ class Engine(EngineState):
         if self.next_moment > now:
             return
         due = self.dataflow.due_moments(now)
-        for i in np.unique(np.linspace(len(due) - 1, 0, min(len(due), MOMENTS_AT_ONCE)).astype(np.int64)).tolist():
+        for i in distinct(np.linspace(len(due) - 1, 0, min(len(due), MOMENTS_AT_ONCE)).astype(np.int64)).tolist():
             epoch = max(int(due[i]), self.clock.last + 1)
             self.clock.restore(epoch)
             self.admit(CommitRecord(epoch), self.catalog, [])

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.graph import Gather
 from ivm.rows import Words
 from ivm.trace.trace import Version
@@ -120,9 +121,9 @@ def _arranged(base: Version, gather: Gather, rows: Words, diffs: Words) -> Versi
 
 def _consolidated(rows: Words, diffs: Words) -> tuple[Words, Words]:
     """Each row once, where it comes first."""
-    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    _, first, place, _ = distinct_rows(rows)
     sums = np.zeros(len(first), np.int64)
-    np.add.at(sums, place.reshape(-1), diffs)
+    np.add.at(sums, place, diffs)
     live = np.flatnonzero(sums)
     live = live[np.argsort(first[live])]
     return rows[first[live]], sums[live]

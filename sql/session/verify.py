@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ivm.distinct import distinct_rows
 from ivm.errors import SqlError
 from ivm.kernels.codes import MARKER
 from ivm.rows import RowSet, Vector, Words, pack, unpack
@@ -104,8 +105,8 @@ def _difference(one: Counted, other: Counted) -> Counted:
     rows, diffs = np.concatenate([one[0], other[0]]), np.concatenate([one[1], -other[1]])
     if not len(rows):
         return rows, diffs
-    distinct, place = np.unique(rows, axis=0, return_inverse=True)
-    sums = np.zeros(len(distinct), np.int64)
-    np.add.at(sums, place.reshape(-1), diffs)
+    found = distinct_rows(rows)
+    sums = np.zeros(len(found.rows), np.int64)
+    np.add.at(sums, found.place, diffs)
     wrong = sums != 0
-    return distinct[wrong], sums[wrong]
+    return found.rows[wrong], sums[wrong]

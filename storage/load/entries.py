@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ivm.distinct import distinct_rows
 from ivm.rows import Words
 from ivm.words import Storage
 from storage.dictionary import Dictionary
@@ -27,11 +28,11 @@ def take_entries(batches: Iterable[pa.RecordBatch | pa.Table], dictionary: Dicti
             continue
         proposed = batch.column("id").to_numpy()
         given = dictionary.intern_packed(*_packed(batch.column("value")))
-        pairs = np.unique(np.stack([proposed, given], axis=1), axis=0)
+        pairs = distinct_rows(np.stack([proposed, given], axis=1)).rows
         if (pairs[1:, 0] == pairs[:-1, 0]).any():
             return None
         moved.append(pairs[pairs[:, 0] != pairs[:, 1]])
-    found = np.unique(np.concatenate(moved), axis=0)
+    found = distinct_rows(np.concatenate(moved)).rows
     return found[:, 0], found[:, 1]
 
 

@@ -21,6 +21,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.rows import Words, pack
 from ivm.trace.batch import Block
@@ -143,7 +144,7 @@ def _entry_records(
 ) -> Iterator[tuple[int, int, bytes]]:
     place = (ids >> 1) % places  # ids are odd
     lengths = np.diff(offsets)
-    for k in np.unique(place).tolist():
+    for k in distinct(place).tolist():
         chosen = np.flatnonzero(place == k)
         ends = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
         picked = np.repeat(offsets[:-1][chosen] - ends[:-1], lengths[chosen]) + np.arange(ends[-1])

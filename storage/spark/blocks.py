@@ -17,6 +17,7 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.rows import Words
 from ivm.trace.batch import Block
@@ -109,7 +110,7 @@ def entries_of(blocks: Sequence[Block], dictionary: Dictionary) -> Entries | Non
     that id's entry, which is harmless."""
     if not len(dictionary):
         return None
-    words = np.unique(np.concatenate([np.zeros(0, np.int64), *(b.rows[: b.n].reshape(-1) for b in blocks)]))
+    words = distinct(np.concatenate([np.zeros(0, np.int64), *(b.rows[: b.n].reshape(-1) for b in blocks)]))
     words = words[(words & 1) == 1]  # ids are odd
     ids = words[dictionary.living(words)]
     return (ids, *dictionary.packed(ids)) if len(ids) else None

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import Taking, poll
@@ -109,7 +110,7 @@ class _Block:
                 if p < first[r]:
                     first[r], which[r] = p, number
         lost = first < np.minimum(before, self._width)
-        for number in np.unique(which[lost]).tolist():
+        for number in distinct(which[lost]).tolist():
             batch.failed.append((self.rows[lost & (which == number)], self._failed[number][1]))
         return lost
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ivm.distinct import distinct
 from ivm.rows import Vector, Words
 from ivm.words import BOOL, Kind, SqlType
 from planner.expr import ordering
@@ -33,7 +34,7 @@ def elements_of(datum: Any, element: SqlType, dictionary: Dictionary) -> Element
     items = list(elements(datum, len(shape(datum, element.kind is Kind.INTERVAL))))
     present = [i for i in items if i is not None]
     words = encode(element, present, dictionary).words
-    return Elements(np.unique(ordering.equality_class(element, words, dictionary)), len(present) < len(items))
+    return Elements(distinct(ordering.equality_class(element, words, dictionary)), len(present) < len(items))
 
 
 def among(value: Vector, given: Elements, element: SqlType, dictionary: Dictionary) -> Vector:
