@@ -6,6 +6,7 @@ from typing import Protocol
 
 from ivm.graph import Join, NodeId
 from ivm.rows import Words
+from ivm.stops import poll
 from ivm.trace.trace import Version
 from planner import gathers
 from planner.physical.layouts import StoredKey, table_layout
@@ -49,6 +50,7 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
         assert found is not None, f"relation {table.relation} is not in the snapshot"
         return found
     rows, diffs = version.rows_at(snapshot.at)
+    poll()
     key = snapshot.primary_key(table.relation)
     if not key:
         return rows, diffs  # arranged by the whole row: unchanged

@@ -16,6 +16,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words, pack, unpack
+from ivm.stops import poll
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.scalar import Call, Column, Literal, Scalar
@@ -231,6 +232,7 @@ class Alterer:
     def _check_rows(self, old: Relation, new: Relation) -> None:
         """Check existing rows against the new constraints. Raises 23505, 23514."""
         for index in new.indexes:
+            poll()
             if index not in old.indexes and index.operators:
                 check_exclusion(self.writer, new, index)
             elif index not in old.indexes:
@@ -240,6 +242,7 @@ class Alterer:
         if fresh.checks:
             published = self.writer.snapshot()
             rows, _ = published.rows(old.id, published.ordinal)
+            poll()
             with _said_of_a_table(new):
                 check_conditions(fresh, rows, bound_conditions(fresh), self.context)
 
@@ -247,6 +250,7 @@ class Alterer:
         """Check existing rows against the new foreign keys. Raises 23503."""
         published = self.writer.snapshot()
         rows, _ = published.rows(new.id, published.ordinal)
+        poll()
         changer = Changer(self.writer, self.keys, self.context)
         for link in self.keys.links(self.writer.catalog).outgoing.get(new.id, ()):
             if link.key.valid and link.key not in old.foreign_keys:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ivm.distinct import distinct_rows
 from ivm.errors import SqlError, Subject, unsupported
+from ivm.stops import poll
 from sql.bind.constraints import added_check
 from sql.bind.index_keys import exclusion_of, expression_name, key_check_of
 from sql.catalog.catalog import LABELS, Catalog, Relation
@@ -147,6 +148,7 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     own = diffs if source is None else diffs[source]
     if not len(keys):
         return
+    poll()
     found = distinct_rows(keys)
     counts = np.bincount(found.place, weights=own)
     if (counts > 1).any():

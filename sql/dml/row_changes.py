@@ -69,6 +69,7 @@ class RowChanger:
         """23505 or 23P01 for the first new row whose key is taken, not counting the old rows, which are all stored."""
         if not len(new):
             return
+        poll()
         for check in self.keys.rules(table).computed:
             check.keys(new, self.context)
         self.keys.lock_keys(table, old, new, self.context, self.writer)
@@ -221,6 +222,7 @@ class RowChanger:
 
     def note(self, table: Relation, old: Words, new: Words, replaced: Words | None = None) -> None:
         """``apply`` without foreign keys: of a change of several partitions they are kept when all is noted."""
+        poll()
         if table.empties:
             self.empty_at_commit(table)
         if self.events is not None:

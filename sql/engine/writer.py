@@ -455,7 +455,8 @@ class Writer:
 
     def commit(self) -> int:
         """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error (of a
-        check that waited, 54000, 53100) rolls back; not so BlockedError, after which it is tried again."""
+        check that waited, 54000, 53100, 57014) and ``Stopped`` roll back; not so BlockedError, after which it is tried
+        again."""
         try:
             self.check_deferred()
             for finish in self.finishing.values():
@@ -474,9 +475,15 @@ class Writer:
         engine = self.engine
         if not self.updates and not self.loads and self.catalog is engine.catalog:
             return engine.timeline.epoch(engine.timeline.last)
-        if self._is_stepped_ahead():
-            self._step_ahead()
-        self._feed()
+        try:
+            stops.poll()
+            if self._is_stepped_ahead():
+                self._step_ahead()
+            self._feed()
+            stops.poll()
+        except stops.Stopped:
+            self.rollback()
+            raise
         engine.key_notes().take(self.notes.unfed)
         dropped = []
         if self.catalog is not engine.catalog:

@@ -11,7 +11,9 @@ import pytest
 
 from ivm.errors import SqlError
 from sql.engine import step_costs
+from sql.engine.engine import Engine
 from sql.engine.step_costs import UNKNOWN_ROWS
+from sql.engine.writer import Writer
 from tests.support.sessions import Client, Row, Server
 
 ROWS = 2 * UNKNOWN_ROWS
@@ -154,3 +156,39 @@ def test_a_cancel_while_the_commit_waits(client: Client, server: Server) -> None
     other.run("ROLLBACK")
     _check(client, before)
     other.close()
+
+
+UNSEEN = {
+    "a new table": "CREATE TABLE copied AS SELECT * FROM source",
+    "rows under no view": "INSERT INTO target SELECT * FROM source",
+    "a changed table": "ALTER TABLE source ALTER v TYPE bigint",
+}
+
+
+@pytest.mark.parametrize("where", ["feed", "add"])
+@pytest.mark.parametrize("text", UNSEEN.values(), ids=UNSEEN)
+def test_what_is_not_stepped_ahead(
+    client: Client, server: Server, monkeypatch: pytest.MonkeyPatch, text: str, where: str
+) -> None:
+    """It ends until its record is written: here by a cancel that comes while its rows are fed, or before."""
+    client.run("CREATE TABLE source (i int PRIMARY KEY, v int)")
+    client.run("CREATE TABLE target (i int PRIMARY KEY, v int)")
+    client.run(f"INSERT INTO source SELECT i, i FROM generate_series(1, {ROWS}) i")
+    engine = server.coordinator.engine
+    kind: type = Engine if where == "feed" else Writer
+    before: Callable[..., object] = getattr(kind, where)
+
+    def cancelled(*given: Any) -> object:
+        found = before(*given)
+        engine.dataflow.cancel.set()
+        return found
+
+    monkeypatch.setattr(kind, where, cancelled)
+    assert client.state(text) == "57014"
+    monkeypatch.undo()
+    assert client.state("SELECT FROM copied") == "42P01"
+    assert client.rows("SELECT count(*), sum(v) FROM source") == [(str(ROWS), str(ROWS * (ROWS + 1) // 2))]
+    assert client.rows("SELECT count(*) FROM target") == [("0",)]
+    client.run(text)
+    client.run("DROP TABLE IF EXISTS copied")
+    client.run("DROP TABLE source, target")
