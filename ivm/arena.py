@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
@@ -22,6 +23,12 @@ _LARGEST_CHUNK: Final = 1 << 26
 _FIRST_JOURNAL: Final = 1 << 8
 _KEPT_JOURNAL: Final = 1 << 16
 """A longer journal is not kept for the next entries."""
+INTERNED_AT_ONCE: Final = 1 << 14
+"""Values interned per hold of the lock, for which other writers wait: some 4 ms."""
+SEEN_AT_ONCE: Final = 1 << 16
+"""Words marked per hold of the lock: some 2 ms."""
+BREATH: Final = 0.0002
+"""Seconds left to other writers between two holds of the lock."""
 
 
 def _zeros(words: int) -> Words:
@@ -119,12 +126,16 @@ class Arena:
     def intern(self, data: Bytes, offsets: Words) -> Words:
         """The ids of the values ``data[offsets[i]:offsets[i+1]]``, adding those that are new."""
         ids = np.empty(len(offsets) - 1, np.int64)
-        with self.lock:
-            self._follow_parent()
-            done = 0
-            while (done := interning.intern_values(self.state, data, offsets, ids, done)) < len(ids):
-                self.make_room(int(offsets[done + 1] - offsets[done]))
-            self._settle_growth()
+        done = 0
+        while done < len(ids):
+            part = ids[: done + INTERNED_AT_ONCE]
+            with self.lock:
+                self._follow_parent()
+                while (done := interning.intern_values(self.state, data, offsets, part, done)) < len(part):
+                    self.make_room(int(offsets[done + 1] - offsets[done]))
+                self._settle_growth()
+            if done < len(ids):
+                time.sleep(BREATH)
         return ids
 
     def load(self, ids: Words, data: Bytes, offsets: Words) -> int | None:
@@ -143,12 +154,16 @@ class Arena:
         """Marks ids among these words as used: a sweep in progress keeps them, and values that it has declared dead are
         revived (and added to the journal)."""
         words = np.ascontiguousarray(words).reshape(-1)
-        with self.lock:
-            done = 0
-            while (done := interning.see_words(self.state, words, done)) < len(words):
-                slot = kernels.resolve(self.state, int(words[done]))
-                self.make_room(int(kernels.length_of(slot)))
-            self._settle_growth()
+        done = 0
+        while done < len(words):
+            part = words[: done + SEEN_AT_ONCE]
+            with self.lock:
+                while (done := interning.see_words(self.state, part, done)) < len(part):
+                    slot = kernels.resolve(self.state, int(words[done]))
+                    self.make_room(int(kernels.length_of(slot)))
+                self._settle_growth()
+            if done < len(words):
+                time.sleep(BREATH)
 
     def living(self, ids: Words) -> Words:
         """The indexes, int64[m], of those ids that no sweep has declared dead."""

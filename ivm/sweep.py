@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.arena import Arena, Generation
+from ivm.arena import BREATH, Arena, Generation
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
 from ivm.kernels.memory import address
@@ -27,8 +27,6 @@ SLICE: Final = 1 << 16
 """Words read, without a lock, in one kernel call."""
 LOCKED: Final = 1 << 11
 """Slots or words handled per hold of the lock, for which writers wait: some tenths of a millisecond."""
-BREATH: Final = 0.0002
-"""Seconds left to other writers between two slices under the lock."""
 SPARSE: Final = 0.75
 """A chunk with less than this fraction alive is retired; the bytes of its living values are copied."""
 
