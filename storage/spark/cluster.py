@@ -37,6 +37,13 @@ _CONNECT: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _WATCH: Final = """
 import os, shutil, signal, sys, time
 
+def lives(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
 running = set()
 for line in sys.stdin:  # until the program that writes has ended, however it did
     running ^= {int(line)}
@@ -46,7 +53,9 @@ for number in (signal.SIGTERM, signal.SIGKILL):
             os.killpg(group, number)
         except ProcessLookupError:
             running.discard(group)
-    time.sleep(float(sys.argv[2]) if running and number == signal.SIGTERM else 0)
+    end = time.monotonic() + float(sys.argv[2])
+    while number == signal.SIGTERM and time.monotonic() < end and any(map(lives, running)):
+        time.sleep(0.05)
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
 """A watchdog program that kills the cluster's processes when its parent ends. It reads process group ids from stdin:
