@@ -31,6 +31,7 @@ keep_bytecode()
 settings.load_profile(NAME)
 hurry()
 memory_folder()
+gc.set_threshold(700, 10, 4_000)  # as by default, but a collection of all objects is as rare as in a server
 gc.disable()  # until everything is imported: what modules hold is not garbage
 
 
