@@ -9,6 +9,8 @@ from ivm.errors import SqlError, unsupported
 from sql.bind.copy_rejects import OF_REJECTS, most_rejects
 from sql.statements.statements import CopyFormat, CopyOptions
 from sql.syntax.nodes import statements as nodes_statements
+from storage.encodings.encoding import CODECS
+from storage.encodings.names import SQL_ASCII, UTF8, name_of
 
 GivenOptions = dict[str, tuple[nodes_statements.OptionValue, int]]
 """The options by name, each with its value and its offset."""
@@ -57,7 +59,7 @@ def copy_options(node: nodes_statements.CopyStatement, all_names: Sequence[str],
         listed_in("force_quote"), listed_in("force_not_null"), listed_in("force_null"), _engine(given),
         _text(given, "load_id", "") or None, most_rejects(given, format_, node.to), _mapping(given, listed),
         given.get("array", (False, 0))[0] in (True, "true", "on", "1"),
-        tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given),
+        tuple((_JDBC[name], _text(given, name, "")) for name in _JDBC if name in given), _encoding(given, node.path),
     )  # fmt: skip
 
 
@@ -120,12 +122,21 @@ def _mapping(given: GivenOptions, listed: Sequence[str]) -> tuple[tuple[str, str
 
 
 def _refuse(given: GivenOptions) -> None:
-    if "encoding" in given:
-        value, at = given["encoding"]
-        if str(value).lower().replace("-", "").replace("_", "") not in ("utf8", "unicode"):
-            raise unsupported(f"encoding {value}", "Only UTF8 is supported.", at + 1)
     if "default" in given:
         raise unsupported("COPY option DEFAULT", position=given["default"][1] + 1)
+
+
+def _encoding(given: GivenOptions, path: str | None) -> str | None:
+    if "encoding" not in given:
+        return None
+    value, at = given["encoding"]
+    name = name_of(str(value))
+    if name is None:
+        raise SqlError("22023", 'argument to option "encoding" must be a valid encoding name', position=at + 1)
+    if name not in (UTF8, SQL_ASCII) and (name not in CODECS or path is not None):
+        what = f"encoding {name}" if path is None else f"encoding {name} of a file"
+        raise unsupported(what, None if path is None else "Files are in UTF8.", at + 1)
+    return name
 
 
 def _format(given: GivenOptions) -> CopyFormat:

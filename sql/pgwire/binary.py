@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import struct
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, SqlType
+from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, TEXT, Kind, SqlType
 from sql.pgwire.messages import sized
+from storage.encodings.encoding import Encoding
 from storage.types.arrays import Row, elements, shape
 from storage.types.definition import Inside
 from storage.types.definitions import DEFINITIONS
@@ -37,21 +39,23 @@ _STRUCTS: Final[dict[Kind, struct.Struct]] = {
 _NUMERIC_SIGNS: Final = {0xC000: "NaN", 0xD000: "Infinity", 0xF000: "-Infinity"}
 
 
-def encode_binary(type_: SqlType, datum: Any) -> bytes:
-    """Encodes a datum that is not None in its binary format."""
+def encode_binary(type_: SqlType, datum: Any, encoding: Encoding | None = None) -> bytes:
+    """Encodes a datum that is not None in its binary format. ``encoding``: of texts; None: UTF-8."""
     kind = type_.kind
     packer = _STRUCTS.get(kind)
     if packer is not None:
         return packer.pack(datum)
-    if kind in _TEXTS or kind is Kind.CHAR1:
-        return datum.encode("latin-1") or b"\0" if kind is Kind.CHAR1 else datum.encode()
+    if kind in _TEXTS:
+        return datum.encode() if encoding is None else encoding.bytes_of(datum)
     match kind:
         case Kind.BOOL:
             return b"\x01" if datum else b"\x00"
         case Kind.BYTEA:
             return bytes(datum)
+        case Kind.CHAR1:
+            return datum.encode("latin-1") or b"\0"
         case Kind.JSONB:
-            return b"\x01" + datum.encode()  # type: ignore[no-any-return]
+            return b"\x01" + encode_binary(TEXT, datum, encoding)
         case Kind.DATE:
             return _INT4.pack(max(-_MAX_INT4 - 1, min(_MAX_INT4, datum)))
         case Kind.INTERVAL:
@@ -59,15 +63,16 @@ def encode_binary(type_: SqlType, datum: Any) -> bytes:
         case Kind.NUMERIC:
             return _encode_numeric(datum)
         case Kind.ENUM:
-            return format_datum(type_, datum).encode()
+            return encode_binary(TEXT, format_datum(type_, datum), encoding)
         case Kind.ARRAY:
-            return _encode_array(type_, datum)
+            return _encode_array(type_, datum, encoding)
         case Kind.RECORD:
-            return _encode_row(type_, datum)
+            return _encode_row(type_, datum, encoding)
         case Kind.VOID:
             return b""
         case _ if (own := DEFINITIONS.get(kind)) is not None:
-            return own.send(type_, datum, encode_binary)
+            part = encode_binary if encoding is None else partial(encode_binary, encoding=encoding)
+            return own.send(type_, datum, part)
         case _:
             raise unsupported(f"binary output of type {format_type(type_)}")
 
@@ -79,17 +84,17 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
     try:
         if packer is not None:
             return packer.unpack(data)[0]
-        if kind in _TEXTS or kind in (Kind.CHAR1, Kind.ENUM):
-            return parse_datum(
-                type_, data.decode("latin-1").rstrip("\0") if kind is Kind.CHAR1 else data.decode(), style
-            )
+        if kind in _TEXTS or kind is Kind.ENUM:
+            return parse_datum(type_, _text_of(data, style), style)
         match kind:
+            case Kind.CHAR1:
+                return parse_datum(type_, data.decode("latin-1").rstrip("\0"), style)
             case Kind.BOOL:
                 return data != b"\x00"
             case Kind.BYTEA:
                 return data
             case Kind.JSONB if data[:1] == b"\x01":
-                return parse_datum(type_, data[1:].decode(), style)
+                return parse_datum(type_, _text_of(data[1:], style), style)
             case Kind.DATE:
                 return _decode_date(_INT4.unpack(data)[0])
             case Kind.INTERVAL:
@@ -112,6 +117,10 @@ def decode_binary(type_: SqlType, data: bytes, style: TextStyle = DEFAULT_STYLE)
     except (struct.error, IndexError, ValueError):
         pass
     raise SqlError("22P03", f"incorrect binary data format for type {format_type(type_)}")
+
+
+def _text_of(data: bytes, style: TextStyle) -> str:
+    return data.decode() if style.encoding is None else style.encoding.text_of(data)
 
 
 def _decode_date(days: int) -> int:
@@ -154,21 +163,21 @@ def _decode_numeric(data: bytes) -> Decimal:
     return from_parts(-number if sign else number, scale)
 
 
-def _encode_array(type_: SqlType, datum: Any) -> bytes:
+def _encode_array(type_: SqlType, datum: Any, encoding: Encoding | None) -> bytes:
     assert type_.element is not None
     element = type_.element
     lengths = shape(datum, element.kind is Kind.INTERVAL)
     flat = list(elements(datum, len(lengths)))
     parts = [struct.pack("!iiI", len(lengths), any(item is None for item in flat), type_oid(element))]
     parts += [struct.pack("!ii", length, 1) for length in lengths]
-    parts += [sized(None if item is None else encode_binary(element, item)) for item in flat]
+    parts += [sized(None if item is None else encode_binary(element, item, encoding)) for item in flat]
     return b"".join(parts)
 
 
-def _encode_row(type_: SqlType, datum: Any) -> bytes:
+def _encode_row(type_: SqlType, datum: Any, encoding: Encoding | None) -> bytes:
     parts = [_INT4.pack(len(datum))]
     for (_, field), value in zip(type_.fields, datum, strict=True):
-        body = None if value is None else encode_binary(field, value)
+        body = None if value is None else encode_binary(field, value, encoding)
         parts.append(_UINT4.pack(type_oid(field)) + sized(body))
     return b"".join(parts)
 

@@ -20,6 +20,7 @@ from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.run_request import Begun, RunRequest, run_request
 from sql.pgwire.values import encode_rows
+from sql.settings.settings import encoding_of_client
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
     CommandResult,
@@ -31,6 +32,7 @@ from sql.statements.results import (
     Result,
     RowsResult,
 )
+from storage.encodings.encoding import Encoding
 from storage.types.text_style import TextStyle
 from storage.types.type_names import type_oid
 
@@ -133,6 +135,12 @@ class Conversation:
         self._session = session
         self._out: list[bytes] = []
         self._formats: dict[str, tuple[int, ...]] = {}
+        self._encoding: Encoding | None = None
+        self._take_encoding(session.text_style.encoding)
+
+    def _take_encoding(self, encoding: Encoding | None) -> None:
+        """What the client sends and is sent from now on is in this encoding; None: UTF-8."""
+        self._encoding = self._protocol.encoding = encoding
 
     async def run(self) -> None:
         """Answers messages until the client leaves. Raises SqlError for errors that end the connection."""
@@ -164,7 +172,7 @@ class Conversation:
 
     def request_in(self, data: bytes) -> RunRequest | None:
         """The request that all of this is, from a client that was waited for; None: it goes to the protocol."""
-        if self._out or not self._protocol.idle:
+        if self._out or self._encoding is not None or not self._protocol.idle:
             return None
         request = run_request(data)
         if request is None or request.result_formats is None or not self._session.runs_whole(request.statement):
@@ -197,8 +205,11 @@ class Conversation:
     async def _fail(self, error: SqlError) -> None:
         """Reports an error. The session's transaction fails, and the rest of the pipeline is skipped up to Sync."""
         await self._session.fail()
-        self._drain_session()
-        self._out.append(backend.Diagnostic.of("ERROR", error).encode())
+        try:
+            self._drain_session()
+        except SqlError as worse:  # a notice that the client's encoding lacks
+            error = worse
+        self._out.append(backend.Diagnostic.of("ERROR", error).encode(self._encoding))
         if self._protocol.fail():
             self._flush()
         else:
@@ -262,7 +273,7 @@ class Conversation:
         self._out.append(backend.BIND_COMPLETE)
         if request.described:
             columns = self._session.describe_portal("")
-            self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats))
+            self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats, self._encoding))
         await self._send(await self._session.execute("", request.max_rows, True), described=True)
         await self._sync()
 
@@ -293,7 +304,7 @@ class Conversation:
         else:
             columns = self._session.describe_portal(message.name)
             formats = self._formats.get(message.name, ())
-        self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats))
+        self._out.append(backend.NO_DATA if columns is None else describe_rows(columns, formats, self._encoding))
 
     async def _send(self, result: Result, *, described: bool) -> None:
         """Sends a statement's result. ``described``: omit the RowDescription, which is up to the client to request."""
@@ -304,7 +315,7 @@ class Conversation:
                 out.append(backend.CommandComplete(result.tag).encode())
             case RowsResult():
                 if result.describe and not described:
-                    out.append(describe_rows(result.columns, result.formats))
+                    out.append(describe_rows(result.columns, result.formats, self._encoding))
                 if len(result.rows):
                     await self._send_rows(result)
                 self._drain_session()
@@ -382,16 +393,21 @@ class Conversation:
         """Queues notices and changed settings, which precede the answer to the call that caused them."""
         session = self._session
         if session.notices:
-            for notice in session.notices:
+            notices = session.notices[:]
+            session.notices.clear()
+            for notice in notices:
                 report = backend.Diagnostic(
                     "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint,
                     context=notice.context,
                 )  # fmt: skip
-                self._out.append(report.encode())
-            session.notices.clear()
+                self._out.append(report.encode(self._encoding))
         if session.parameter_changes:
-            self._out += [backend.ParameterStatus(name, value).encode() for name, value in session.parameter_changes]
+            changes = session.parameter_changes[:]
             session.parameter_changes.clear()
+            for name, value in changes:
+                if name == "client_encoding":
+                    self._take_encoding(encoding_of_client(value))
+            self._out += [backend.ParameterStatus(name, value).encode(self._encoding) for name, value in changes]
 
     def notify(self) -> None:
         """Sends other sessions' notifications, unless the client is in a transaction or an answer is in progress."""
@@ -400,9 +416,14 @@ class Conversation:
             self._flush()
 
     def _take_notifications(self) -> None:
-        arrived = self._session.inbox.arrived
-        self._out += [backend.NotificationResponse(n.sender, n.channel, n.payload).encode() for n in arrived]
-        arrived.clear()
+        arrived = self._session.inbox.arrived[:]
+        self._session.inbox.arrived.clear()
+        for n in arrived:
+            try:
+                report = backend.NotificationResponse(n.sender, n.channel, n.payload).encode(self._encoding)
+            except SqlError as error:
+                report = backend.Diagnostic("N", "WARNING", error.sqlstate, error.message).encode()
+            self._out.append(report)
 
     def _ready(self) -> None:
         """Queues ReadyForQuery, and sends everything in one write."""

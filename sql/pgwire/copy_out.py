@@ -7,6 +7,7 @@ offsets of their ends: ``CopyRows`` is the payload as bytes, and ``frame_copy`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from ivm.words import Kind, SqlType
 from sql.pgwire.copy_kernels import frame_rows
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
+from storage.encodings.encoding import Encoding
 from storage.types.text import format_text
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
 
@@ -48,6 +50,14 @@ def frame_copy(chunk: bytes) -> bytes | None:
     if not isinstance(chunk, CopyRows):
         return None
     return frame_rows(np.frombuffer(chunk, np.uint8), chunk.ends).tobytes()
+
+
+def recoded(rows: CopyRows, encoding: Encoding) -> CopyRows:
+    """Rows in the client's encoding. Raises 22P05."""
+    if rows.isascii():
+        return rows
+    starts = [0, *rows.ends.tolist()]
+    return CopyRows.of([encoding.of_utf8(rows[start:end]) for start, end in pairwise(starts)])
 
 
 def format_copy(

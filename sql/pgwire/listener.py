@@ -290,7 +290,7 @@ class ClientConnection(asyncio.Protocol):
         reported = {**REPORTED, "session_authorization": opened.user}
         reported.update(session.parameter_changes)
         session.parameter_changes.clear()
-        out += [ParameterStatus(name, value).encode() for name, value in reported.items()]
+        out += [ParameterStatus(name, value).encode(session.text_style.encoding) for name, value in reported.items()]
         out += [BackendKeyData(self.backend_id, self.secret).encode(), READY[session.transaction_status]]
         self.write(b"".join(out))
         conversation = self._conversation = Conversation(self, self._protocol, session)
@@ -311,7 +311,8 @@ class ClientConnection(asyncio.Protocol):
 
     def end(self, error: SqlError) -> None:
         """Reports the reason to the client, and closes."""
-        self.write(Diagnostic.of("FATAL", error).encode())
+        encoding = None if self.session is None else self.session.text_style.encoding
+        self.write(Diagnostic.of("FATAL", error).encode(encoding))
         self._close()
 
     def _close(self) -> None:

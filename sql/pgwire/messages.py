@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from ivm.errors import SqlError
+from storage.encodings.encoding import Encoding
 
 MAX_STARTUP_LENGTH: Final = 10_000
 """The maximum size of a startup packet in bytes; Postgres's MAX_STARTUP_PACKET_LENGTH."""
@@ -41,9 +42,9 @@ def frame(kind: bytes, body: bytes) -> bytes:
     return HEADER.pack(kind, len(body) + 4) + body
 
 
-def cstring(text: str) -> bytes:
-    """A string with its terminating zero. It must contain no zero."""
-    raw = text.encode()
+def cstring(text: str, encoding: Encoding | None = None) -> bytes:
+    """A string with its terminating zero. It must contain no zero. ``encoding``: the client's; None: UTF-8."""
+    raw = text.encode() if encoding is None else encoding.bytes_of(text)
     assert b"\0" not in raw, "a protocol string cannot hold a zero byte"
     return raw + b"\0"
 

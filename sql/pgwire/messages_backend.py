@@ -23,6 +23,7 @@ from sql.pgwire.messages import (
     string_at,
     values_at,
 )
+from storage.encodings.encoding import Encoding
 
 AUTHENTICATION_OK: Final = b"R\0\0\0\x08\0\0\0\0"
 PARSE_COMPLETE: Final = b"1\0\0\0\4"
@@ -100,8 +101,9 @@ class NotificationResponse:
     channel: str
     payload: str
 
-    def encode(self) -> bytes:
-        return frame(b"A", INT32.pack(self.sender) + cstring(self.channel) + cstring(self.payload))
+    def encode(self, encoding: Encoding | None = None) -> bytes:
+        strings = cstring(self.channel, encoding) + cstring(self.payload, encoding)
+        return frame(b"A", INT32.pack(self.sender) + strings)
 
     @staticmethod
     def decode(body: bytes) -> NotificationResponse:
@@ -119,8 +121,8 @@ class ParameterStatus:
     name: str
     value: str
 
-    def encode(self) -> bytes:
-        return frame(b"S", cstring(self.name) + cstring(self.value))
+    def encode(self, encoding: Encoding | None = None) -> bytes:
+        return frame(b"S", cstring(self.name, encoding) + cstring(self.value, encoding))
 
     @staticmethod
     def decode(body: bytes) -> ParameterStatus:
@@ -164,10 +166,10 @@ class RowDescription:
 
     fields: tuple[FieldDescription, ...]
 
-    def encode(self) -> bytes:
+    def encode(self, encoding: Encoding | None = None) -> bytes:
         parts = [UINT16.pack(len(self.fields))]
         for field in self.fields:
-            parts.append(cstring(field.name))
+            parts.append(cstring(field.name, encoding))
             parts.append(
                 _ATTRIBUTES.pack(
                     field.table, field.attribute, field.type_oid, field.type_size, field.type_modifier, field.format
@@ -274,7 +276,8 @@ class Diagnostic:
             error.context, error.query,
         )  # fmt: skip
 
-    def encode(self) -> bytes:
+    def encode(self, encoding: Encoding | None = None) -> bytes:
+        """In a client's encoding. What that lacks is reported instead of an error (22P05); a notice raises it."""
         position = None if self.position is None else str(self.position)
         routine = next((name for text, name in _ROUTINES.items() if text.match(self.message)), None)
         fields = [
@@ -284,7 +287,13 @@ class Diagnostic:
         ]  # fmt: skip
         if (on := self.subject) is not None:
             fields += [("s", on.schema), ("t", on.table), ("c", on.column), ("n", on.constraint)]
-        body = b"".join(code.encode() + cstring(value.replace("\0", "")) for code, value in fields if value is not None)
+        told = [(code.encode(), value.replace("\0", "")) for code, value in fields if value is not None]
+        try:
+            body = b"".join([code + cstring(value, encoding) for code, value in told])
+        except SqlError as error:
+            if self.kind == "N":
+                raise
+            return Diagnostic.of(self.severity, error).encode()
         return frame(self.kind.encode(), body + b"\0")
 
     @staticmethod

@@ -30,6 +30,8 @@ from sql.pgwire.messages_opening import (
     decode_opening,
     unsupported_version,
 )
+from sql.pgwire.strings import in_utf8
+from storage.encodings.encoding import Encoding
 
 _QUERY: Final = ord("Q")
 _FUNCTION_CALL: Final = ord("F")
@@ -49,12 +51,16 @@ class Phase(Enum):
 
 
 class ServerProtocol:
-    """The server's side of one connection. ``pending``: received bytes not yet consumed by a message."""
+    """The server's side of one connection. ``pending``: received bytes not yet consumed by a message. ``encoding``: of
+    the strings in the client's next messages; None: UTF-8."""
 
-    __slots__ = ("_asked", "_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "phase")
+    __slots__ = (
+        "_asked", "_at", "_buffer", "_chunks", "_extended", "_needed", "_skip_to_sync", "_total", "encoding", "phase",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.phase = Phase.STARTUP
+        self.encoding: Encoding | None = None
         self._asked: set[int] = set()
         self._buffer = b""
         self._at = 0
@@ -170,8 +176,9 @@ class ServerProtocol:
     def next_message(self) -> Frontend | None:
         """The next message to act on, None if more bytes are needed.
 
-        Raises ProtocolError. A fatal one ends the connection. After any other the message is consumed; the server
-        reports the error and calls ``fail``, as for any error.
+        Raises ProtocolError, or the error of a string that is none in the client's encoding. A fatal one ends the
+        connection. After any other the message is consumed; the server reports the error and calls ``fail``, as for any
+        error.
         """
         while self.phase in (Phase.QUERIES, Phase.COPY_IN):
             if self.pending < self._needed:
@@ -191,7 +198,8 @@ class ServerProtocol:
             self._at, self._needed = end, 0
             if not self._dropped(kind):
                 self._note(kind)
-                return message.decode(buffer[at + 5 : end])
+                body = buffer[at + 5 : end]
+                return message.decode(body if self.encoding is None else in_utf8(kind, body, self.encoding))
         return None
 
     def _lost(self, kind: int, unknown: bool) -> ProtocolError:

@@ -59,15 +59,7 @@ def open_session(startup: Startup) -> Opened:
         del given[name]
     parameters = parse_options(given.pop("options", ""))
     parameters.update(given)
-    if "client_encoding" in parameters:
-        parameters["client_encoding"] = encoding_name(parameters["client_encoding"])
     return Opened(user, database, parameters, unknown)
-
-
-def encoding_name(text: str) -> str:
-    """UTF8 for any of its spellings. As in Postgres only letters and digits count (asyncpg sends ``'utf-8'``)."""
-    plain = "".join(c for c in text.lower() if c.isalnum())
-    return "UTF8" if plain in ("utf8", "unicode") else text
 
 
 def parse_options(text: str) -> dict[str, str]:

@@ -13,8 +13,10 @@ from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words
 from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, Schema, SqlType, Storage
 from sql.pgwire.binary import decode_binary, encode_binary
+from sql.pgwire.copy_kernels import plain_ascii
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
 from storage.dictionary import Dictionary
+from storage.encodings.encoding import Encoding
 from storage.types import codec
 from storage.types.numeric import SCALE_BITS, word_text
 from storage.types.text import format_datum, format_text, parse_datum
@@ -46,11 +48,14 @@ Slices = tuple[NDArray[np.uint8], Words, Words]
 
 
 def decode_parameter(type_: SqlType, format_: int, data: bytes, style: TextStyle = DEFAULT_STYLE) -> object:
-    """Decodes a parameter's bytes. Raises the errors of the type's input function, 22021 if it is not UTF-8."""
+    """Decodes a parameter's bytes. Raises the errors of the type's input function, 22021 and 22P05 if it is not text in
+    the client's encoding."""
     if format_ == BINARY_FORMAT:
         return decode_binary(type_, data, style)
     if format_ != TEXT_FORMAT:
         raise SqlError("08P01", f"unsupported format code: {format_}")
+    if style.encoding is not None:
+        return parse_datum(type_, style.encoding.text_of(data), style)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -101,7 +106,21 @@ def _encode_few(rowset: RowSet, formats: list[int], dictionary: Dictionary, styl
 
 def row_writers(schema: Schema, formats: Sequence[int], dictionary: Dictionary, style: TextStyle) -> list[Writer]:
     """What writes each column of a row. ``formats``: one per column."""
-    return [_writer(c.type, f, dictionary, style) for c, f in zip(schema, formats, strict=True)]
+    writers = [_writer(c.type, f, dictionary, style) for c, f in zip(schema, formats, strict=True)]
+    if (encoding := style.encoding) is not None:
+        for i, (column, form) in enumerate(zip(schema, formats, strict=True)):
+            if _is_text(column.type, form):
+                writers[i] = _recoding(writers[i], encoding)
+    return writers
+
+
+def _is_text(type_: SqlType, format_: int) -> bool:
+    """Whether values are sent as texts."""
+    return format_ == TEXT_FORMAT or type_.kind in TEXT_KINDS
+
+
+def _recoding(write: Writer, encoding: Encoding) -> Writer:
+    return lambda word: encoding.of_utf8(write(word))
 
 
 def encode_row(row: Sequence[int], writers: Sequence[Writer]) -> bytes:
@@ -134,7 +153,7 @@ def _writer(type_: SqlType, format_: int, dictionary: Dictionary, style: TextSty
         if kind is Kind.NUMERIC and type_.storage is Storage.NUMERIC:
             return lambda word: word_text(word, dictionary)
         return lambda word: format_datum(type_, codec.decode_one(type_, word, dictionary), style).encode()
-    return lambda word: encode_binary(type_, codec.decode_one(type_, word, dictionary))
+    return lambda word: encode_binary(type_, codec.decode_one(type_, word, dictionary), style.encoding)
 
 
 def _encode_many(rowset: RowSet, formats: list[int], dictionary: Dictionary, style: TextStyle) -> bytes:
@@ -146,6 +165,8 @@ def _encode_many(rowset: RowSet, formats: list[int], dictionary: Dictionary, sty
     base = 0
     for i, (column, vector) in enumerate(zip(rowset.schema, rowset.columns(), strict=True)):
         data, column_starts, column_lengths = _slices(column.type, vector, formats[i], dictionary, style)
+        if style.encoding is not None and _is_text(column.type, formats[i]) and not plain_ascii(data):
+            data, column_starts, column_lengths = _recoded(data, column_starts, column_lengths, style.encoding)
         np.add(column_starts, base, out=starts[i])
         lengths[i] = column_lengths
         if vector.nulls is not None:
@@ -167,7 +188,7 @@ def _slices(type_: SqlType, vector: Vector, format_: int, dictionary: Dictionary
             size = len(data) // count
             return data, np.arange(count) * size, np.full(count, size)
         datums = codec.decode(type_, vector, dictionary)
-        return _list_slices([None if d is None else encode_binary(type_, d) for d in datums])
+        return _list_slices([None if d is None else encode_binary(type_, d, style.encoding) for d in datums])
     if kind in _INTEGERS:
         return _integer_slices(vector.words)
     if kind is Kind.NUMERIC and type_.storage is Storage.NUMERIC and not (vector.words & SCALE_BITS).any():
@@ -202,6 +223,12 @@ def _list_slices(values: Sequence[bytes | None]) -> Slices:
     ends = np.cumsum(np.maximum(lengths, 0))
     data = np.frombuffer(b"".join([v for v in values if v is not None]), np.uint8)
     return data, ends - np.maximum(lengths, 0), lengths
+
+
+def _recoded(data: NDArray[np.uint8], starts: Words, lengths: Words, encoding: Encoding) -> Slices:
+    """Texts in UTF-8, in the client's encoding."""
+    raw, spans = data.tobytes(), zip(starts.tolist(), lengths.tolist(), strict=True)
+    return _list_slices([None if size < 0 else encoding.of_utf8(raw[at : at + size]) for at, size in spans])
 
 
 def _binary_words(kind: Kind, words: Words) -> NDArray[np.uint8]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -25,9 +27,10 @@ from sql.engine.loads import Load
 from sql.engine.writer import Writer
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_binary import BinaryParser
+from sql.pgwire.copy_encoding import SMALL, CopyDecoder
 from sql.pgwire.file_formats import of_listed
 from sql.session.collected import Collected
-from sql.session.information import text_style
+from sql.session.information import copy_encoding, text_style
 from sql.session.rejecting import RowChecks, load_of_stdin, rejects_of, tell
 from sql.session.state import SessionState
 from sql.statements.results import CommandResult
@@ -50,7 +53,8 @@ class CopyIn:
         self._context = context
         table = statement.table
         columns = [table.columns[i] for i in statement.columns]
-        style = text_style(session)
+        encoding = copy_encoding(session, statement.options)
+        style = replace(text_style(session), encoding=session.settings.encoding)
         self._rejects = rejects_of(statement)
         options, dictionary = of_listed(statement.options, statement.columns), context.dictionary
         self._parser: CopyParser | BinaryParser
@@ -58,14 +62,20 @@ class CopyIn:
             self._parser = BinaryParser(table.name, columns, dictionary, style)
         else:
             self._parser = CopyParser(table.name, columns, options, dictionary, style, rejects=self._rejects)
-
+        self._decoder: CopyDecoder | None = None
+        if encoding is not None and options.format is not CopyFormat.BINARY:
+            self._decoder = CopyDecoder(encoding, table.name)
         self._progress = CopyInfo(session.backend_id, table.oid, False, "PIPE")
         session.copying = lambda: self._progress
         session.interrupts.limit(session.settings.milliseconds("statement_timeout"))
 
     async def feed(self, data: bytes) -> None:
         """Take one piece of data. SqlError if it is malformed, or 57014."""
-        self._parser.feed(data)
+        if self._decoder is None:
+            self._parser.feed(data)
+        else:
+            decode = partial(self._decoder.feed, data)
+            self._parser.feed(decode() if len(data) <= SMALL else await self._beside(decode))
         with self._session.interrupts.interruptible():
             if self._parser.ready:
                 await self._beside(self._parser.parse)
@@ -76,6 +86,8 @@ class CopyIn:
 
     async def finish(self) -> CommandResult:
         """Add the rows to the transaction."""
+        if self._decoder is not None:
+            self._decoder.finish()
         with self._session.interrupts.interruptible():
             rows = await self._beside(self._rows)
             count = await self._write(rows) if self._rejects is None else await self._write_load(rows, self._rejects)

@@ -14,7 +14,7 @@ from sql.coordination.followers import Written
 from sql.coordination.prepared import Prepared
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_to_files import file_to_write, write_file
-from sql.session.information import output_style
+from sql.session.information import copy_encoding, output_style
 from sql.session.reads import Reads
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -44,7 +44,7 @@ async def copy_query(
         with session.interrupts.interruptible():
             await write_file(path, statement, names, rows, reading.context.dictionary, style, progress)
         return CommandResult(f"COPY {len(rows)}")
-    writer = CopyWriter(statement.options, names, reading.context.dictionary)
+    writer = CopyWriter(statement.options, names, reading.context.dictionary, copy_encoding(session, statement.options))
 
     async def chunks() -> AsyncIterator[bytes]:
         if header := writer.header():
@@ -71,7 +71,7 @@ async def copy_subscription(
     """COPY (SUBSCRIBE …) TO STDOUT: the changes as they come, until the subscription ends."""
     subscription = await subscribe(session, reads, source, prepared, request)
     names = [c.name for c in subscription.columns]
-    writer = CopyWriter(statement.options, names, subscription.dictionary)
+    writer = CopyWriter(statement.options, names, subscription.dictionary, copy_encoding(session, statement.options))
     shared = not writer.format and not any(_has_names(column.type) for column in subscription.columns)
     progress = CopyInfo(session.backend_id, 0, True, "PIPE")
     session.copying = lambda: progress

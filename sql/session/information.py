@@ -27,11 +27,14 @@ from sql.session.rights import check_signal
 from sql.session.sequences import SequenceFunctions
 from sql.session.shown_locks import locks
 from sql.session.state import SessionState
+from sql.settings.settings import encoding_of_client
+from sql.statements.statements import CopyOptions
 from sql.system import relations as system
 from sql.system.functions import SystemFunctions
 from sql.system.own import OWN_RELATIONS
 from sql.system.state import CopyInfo, CursorInfo, HbaLine, LockInfo, SessionInfo, StatementInfo
 from storage.dictionary import Dictionary
+from storage.encodings.encoding import Encoding
 from storage.types.codec import encode
 from storage.types.text_style import TextStyle
 
@@ -247,9 +250,14 @@ def output_style(session: SessionState) -> TextStyle:
     if known is not None and known[0] is catalog and known[1] == changes:
         return known[2]
     digits = int(session.settings.get("extra_float_digits"))
-    style = replace(text_style(session), now=0, float_digits=digits)
+    style = replace(text_style(session), now=0, float_digits=digits, encoding=session.settings.encoding)
     session.output_style = catalog, changes, style
     return style
+
+
+def copy_encoding(session: SessionState, options: CopyOptions) -> Encoding | None:
+    """The encoding of a COPY's texts, to or from the client; None: UTF-8."""
+    return session.settings.encoding if options.encoding is None else encoding_of_client(options.encoding)
 
 
 def system_words(

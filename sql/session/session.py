@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeVar
 
@@ -181,6 +182,8 @@ class Session:
             )
         datums = []
         style = DEFAULT_STYLE if all(t.kind in ALIKE for t in types) else text_style(self.state)
+        if (encoding := self.state.settings.encoding) is not None:
+            style = replace(style, encoding=encoding)
         for i, (type_, data) in enumerate(zip(types, parameters, strict=True)):
             form = formats[0] if len(formats) == 1 else formats[i] if formats else 0
             datums.append(None if data is None else decode_parameter(type_, form, data, style))

@@ -9,6 +9,8 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.catalog.search_path import schema_list
+from storage.encodings.encoding import CODECS
+from storage.encodings.names import SQL_ASCII, UTF8, name_of
 from storage.types.textsearch.configuration import configuration, configuration_name
 from storage.types.zone_files import zone_names
 from storage.types.zones import find_zone, fixed_zone
@@ -42,13 +44,15 @@ def only(*values: str) -> Callable[[str, str], str]:
 
 
 def encoding(name: str, value: str) -> str:
-    """UTF8, or SQL_ASCII: the same bytes, of which the client makes what it likes. Raises 22023, 0A000."""
-    plain = re.sub(r"[^a-z0-9]", "", value.lower())
-    if plain in ("utf8", "unicode"):
-        return "UTF8"
-    if plain == "sqlascii":
-        return "SQL_ASCII"
-    raise SqlError("0A000", f'{name} "{value}" is not supported', hint="Only UTF8 and SQL_ASCII are.")
+    """An encoding's name. UTF8 and SQL_ASCII are the same bytes, of which the client makes what it likes. Raises 22023,
+    and 0A000 for one that cannot be had."""
+    found = name_of(value)
+    message = f'invalid value for parameter "{name}": "{value}"'
+    if found is None:
+        raise SqlError("22023", message)
+    if found not in CODECS and found not in (UTF8, SQL_ASCII):
+        raise SqlError("0A000", message, f"Conversion between {found} and UTF8 is not supported.")
+    return found
 
 
 def boolean(name: str, value: str) -> str:

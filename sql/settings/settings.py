@@ -28,6 +28,7 @@ from sql.settings.checks import (
 from sql.settings.date_style import date_style
 from sql.settings.limits import MOST_SESSIONS, RESERVED
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
+from storage.encodings.encoding import CODECS, Encoding, encoding_named
 from storage.types.text_style import TextFormats
 
 REPORTED: Final = (
@@ -55,6 +56,11 @@ class _Setting:
     default: str
     check: Callable[[str, str], str] | None = None
     """(name, value) → canonical value; None if the setting cannot be changed."""
+
+
+def encoding_of_client(name: str) -> Encoding | None:
+    """The encoding that a client_encoding names; None: texts are sent and received as they are."""
+    return encoding_named(name) if name in CODECS else None
 
 
 @lru_cache(1000)
@@ -149,6 +155,8 @@ class Settings:
     """The names with a dot that were ever set: they stay known, and are empty by default."""
     _levels: list[_Level] = field(default_factory=list)
     """Of the open transaction, and of its savepoints."""
+    encoding: Encoding | None = None
+    """client_encoding; None: UTF8 or SQL_ASCII, of which every text is as it is here."""
     changes: int = 0
     """Grows with every change of a value, but for the modes of a transaction."""
     _derived: dict[str, Any] = field(default_factory=dict)
@@ -328,6 +336,8 @@ class Settings:
                 values.pop(key, None)
             else:
                 values[key] = value
+        if key == "client_encoding":
+            self.encoding = encoding_of_client(self.get(key))
         setting = _BY_NAME.get(key)
         if old != value and setting is not None and setting.name in REPORTED and setting.name not in self.reported:
             self.reported.append(setting.name)

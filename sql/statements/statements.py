@@ -196,7 +196,8 @@ class CopyOptions:
     """Options of COPY, with Postgres's defaults for the format filled in (``null``: the NULL marker).
 
     ``load_id``: a load with this id that was committed is not loaded again; ``max_rejects``: how many bad rows may be
-    left out; None: the first one is an error.
+    left out; None: the first one is an error. ``encoding``: its name; None: the client's, or UTF8
+    in files.
     """
 
     format: CopyFormat = CopyFormat.TEXT
@@ -219,6 +220,7 @@ class CopyOptions:
     """A JSON file is one array of objects."""
     jdbc: tuple[tuple[str, str], ...] = ()
     """Options for Spark's JDBC reader, by Spark's own names."""
+    encoding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from ivm.words import SqlType
+from storage.encodings.encoding import Encoding
 
 
 class RegNames(Protocol):
@@ -33,13 +34,15 @@ DEFAULT_FORMATS: Final = TextFormats()
 @dataclass(frozen=True, slots=True)
 class TextStyle:
     """``timezone``: the session's. ``now``: the transaction's time, µs since 2000-01-01 UTC, for 'now' and 'today'.
-    ``float_digits``: extra_float_digits, which only what a client reads obeys; above 0, floats are exact."""
+    ``float_digits``: extra_float_digits, which only what a client reads obeys; above 0, floats are exact. ``encoding``:
+    of the texts that a client sends and reads, as they are on the wire; None: UTF-8."""
 
     timezone: str = "UTC"
     now: int = 0
     reg: RegNames | None = None
     formats: TextFormats = DEFAULT_FORMATS
     float_digits: int = 1
+    encoding: Encoding | None = None
 
 
 DEFAULT_STYLE: Final = TextStyle()

@@ -102,9 +102,9 @@ class AtOnce:
                 return Beginning.of(self._state, statement)
             case Commit() | Rollback() as statement:
                 return Ending(self._state, statement)
-            case Query() if self._state.settings.get("client_encoding") == "UTF8":
+            case Query():
                 return point_read(self._state, self._reads, prepared, request)
-            case Insert() | Update() | Delete() if self._state.settings.get("client_encoding") == "UTF8":
+            case Insert() | Update() | Delete():
                 return row_change(self._state, self._writes, self._general, prepared)
             case _:
                 return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ivm.words import Kind, SqlType
+from ivm.words import TEXT, Kind, SqlType
 from storage.types.definition import BytesPart, FormatPart, FromBytesPart, Inside, TypeDefinition
 from storage.types.jsonpath.output import format_path
 from storage.types.jsonpath.parser import parse_path
@@ -22,13 +22,13 @@ def _write(type_: SqlType, datum: str, style: TextStyle, part: FormatPart) -> st
 
 
 def _send(type_: SqlType, datum: str, part: BytesPart) -> bytes:
-    return _VERSION + datum.encode()
+    return _VERSION + part(TEXT, datum)
 
 
 def _receive(type_: SqlType, data: bytes, inside: Inside[bytes]) -> str:
     if data[:1] != _VERSION:
         raise ValueError
-    return format_path(parse_path(data[1:].decode()))
+    return format_path(parse_path(inside.read(TEXT, data[1:])))
 
 
 def _pack(type_: SqlType, datum: Any, part: BytesPart) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ivm.words import Kind, SqlType
+from ivm.words import TEXT, Kind, SqlType
 from storage.types.definition import BytesPart, FormatPart, FromBytesPart, Inside, TypeDefinition
 from storage.types.text_style import TextStyle
 from storage.types.textsearch.lexemes import checked
@@ -26,23 +26,24 @@ def _write(type_: SqlType, datum: Query, style: TextStyle, part: FormatPart) -> 
     return "" if datum.root is None else format_query(datum.root)
 
 
-def _item(node: Node) -> bytes:
+def _item(node: Node, part: BytesPart) -> bytes:
     if isinstance(node, Term):
-        return struct.pack("BBB", 1, node.weights, node.prefix) + node.lexeme.encode() + b"\0"
+        return struct.pack("BBB", 1, node.weights, node.prefix) + part(TEXT, node.lexeme) + b"\0"
     distance = struct.pack(">H", node.distance) if node.operator == "<->" else b""
     return struct.pack("BB", 2, _CODES[node.operator]) + distance
 
 
 def _send(type_: SqlType, datum: Query, part: BytesPart) -> bytes:
-    sent = [_item(node) for node in datum.items()]
+    sent = [_item(node, part) for node in datum.items()]
     return struct.pack(">i", len(sent)) + b"".join(sent)
 
 
 class _Items:
     """Reads the items of the binary form."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, part: FromBytesPart) -> None:
         self.data = data
+        self.part = part
         self.at = 4
         self.left = struct.unpack_from(">i", data)[0]
 
@@ -52,7 +53,7 @@ class _Items:
         kind, code = self.data[self.at], self.data[self.at + 1]
         if kind == 1:
             end = self.data.index(b"\0", self.at + 3)
-            lexeme, prefix = self.data[self.at + 3 : end].decode(), self.data[self.at + 2]
+            lexeme, prefix = self.part(TEXT, self.data[self.at + 3 : end]), self.data[self.at + 2]
             if code > 15 or not lexeme:
                 raise ValueError
             self.at = end + 1
@@ -71,7 +72,7 @@ class _Items:
 
 
 def _unpack(type_: SqlType, data: bytes, part: FromBytesPart) -> Query:
-    found = _Items(data)
+    found = _Items(data, part)
     root = found.read() if found.left else None
     if found.left or found.at != len(data):
         raise ValueError
@@ -80,7 +81,7 @@ def _unpack(type_: SqlType, data: bytes, part: FromBytesPart) -> Query:
 
 def _receive(type_: SqlType, data: bytes, inside: Inside[bytes]) -> Query:
     try:
-        return _unpack(type_, data, lambda type_, data: None)
+        return _unpack(type_, data, inside.read)
     except RecursionError:
         raise ValueError from None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ivm.errors import SqlError
-from ivm.words import Kind, SqlType
+from ivm.words import TEXT, Kind, SqlType
 from storage.types.definition import BytesPart, FormatPart, FromBytesPart, Inside, TypeDefinition
 from storage.types.text_style import TextStyle
 from storage.types.textsearch.lexemes import MOST_POSITION, WEIGHTS, checked, quoted, read_lexeme, syntax_error
@@ -108,7 +108,7 @@ def _write(type_: SqlType, datum: Vector, style: TextStyle, part: FormatPart) ->
 def _send(type_: SqlType, datum: Vector, part: BytesPart) -> bytes:
     out = [struct.pack(">i", len(datum))]
     for lexeme, places in datum:
-        out += [lexeme.encode(), b"\0", struct.pack(f">{len(places) + 1}H", len(places), *places)]
+        out += [part(TEXT, lexeme), b"\0", struct.pack(f">{len(places) + 1}H", len(places), *places)]
     return b"".join(out)
 
 
@@ -117,7 +117,7 @@ def _unpack(type_: SqlType, data: bytes, part: FromBytesPart) -> Vector:
     entries = []
     for _ in range(count):
         end = data.index(b"\0", at)
-        lexeme = data[at:end].decode()
+        lexeme = part(TEXT, data[at:end])
         (size,) = struct.unpack_from(">H", data, end + 1)
         entries.append((lexeme, struct.unpack_from(f">{size}H", data, end + 3)))
         at = end + 3 + 2 * size
@@ -127,7 +127,7 @@ def _unpack(type_: SqlType, data: bytes, part: FromBytesPart) -> Vector:
 
 
 def _receive(type_: SqlType, data: bytes, inside: Inside[bytes]) -> Vector:
-    entries = _unpack(type_, data, lambda type_, data: None)
+    entries = _unpack(type_, data, inside.read)
     if any(not lexeme or position(p) == 0 for lexeme, places in entries for p in (*places, 1)):
         raise ValueError
     return vector_of((checked(lexeme), places) for lexeme, places in entries)

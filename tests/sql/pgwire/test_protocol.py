@@ -227,7 +227,7 @@ def test_startup_parameters() -> None:
     )
     opened = open_session(startup)
     assert (opened.user, opened.database, opened.unknown) == ("u", "u", ("_pq_.x",))
-    assert opened.parameters == {"a.b": "1", "search_path": "x y", "client_encoding": "UTF8"}
+    assert opened.parameters == {"a.b": "1", "search_path": "x y", "client_encoding": "'utf-8'"}
     assert parse_options("") == {}
 
 

@@ -123,7 +123,8 @@ def test_bulk_insert_checks_keys(client: Client) -> None:
         ("SELECT 99999999999::int", "22003"),
         ("SET nosuch = 1", "42704"),
         ("SHOW nosuch", "42704"),
-        ("SET client_encoding = 'latin1'", "0A000"),
+        ("SET client_encoding = 'mule_internal'", "0A000"),
+        ("SET client_encoding = 'latin11'", "22023"),
         ("EXECUTE nosuch", "26000"),
         ("FETCH 1 FROM nosuch", "34000"),
         ("ROLLBACK TO nosuch", "25P01"),
@@ -433,7 +434,16 @@ def test_client_encodings(client: Client) -> None:
     assert client.rows("SELECT pg_client_encoding(), current_setting('client_encoding')") == [("SQL_ASCII",) * 2]
     client.run("SET NAMES 'unicode'")
     assert client.rows("SELECT pg_client_encoding()") == [("UTF8",)]
-    assert client.state("SET client_encoding = latin1") == "0A000"
+    client.run("SET client_encoding = 'ISO-8859-1'")
+    assert client.rows("SHOW client_encoding") == [("LATIN1",)]
+    client.run("RESET client_encoding")
+    assert client.rows("SHOW client_encoding") == [("UTF8",)]
+    assert client.rows(
+        "SELECT pg_encoding_to_char(24), pg_char_to_encoding('windows-1252'), pg_encoding_max_length(39)"
+    ) == [("WIN1252", "24", "4")]
+    assert client.rows("SELECT pg_encoding_to_char(42), pg_char_to_encoding('x'), pg_encoding_max_length(42)") == [
+        ("", "-1", None)
+    ]
 
 
 def test_prepared_transactions_are_disabled(client: Client) -> None:

@@ -9,6 +9,7 @@ from ivm.words import BOOL, FLOAT8, INT4, NAME, TEXT, TIMESTAMPTZ, VOID
 from planner.expr.context import SERVER_VERSION
 from planner.expr.functions.datetime.clock import clock_timestamp
 from planner.expr.functions.table import per_value
+from storage.encodings.names import NAMES, most_bytes, name_of
 
 
 @per_value("version", (), TEXT, volatility="stable")
@@ -28,13 +29,13 @@ def encoding() -> str:
 
 @per_value("pg_encoding_to_char", (INT4,), NAME)
 def pg_encoding_to_char(code: int) -> str:
-    return {0: "SQL_ASCII", 6: "UTF8"}.get(code, "")
+    return NAMES[code] if 0 <= code < len(NAMES) else ""
 
 
 @per_value("pg_char_to_encoding", (NAME,), INT4)
 def pg_char_to_encoding(name: str) -> int:
-    plain = "".join(c for c in name.lower() if c.isalnum())
-    return {"sqlascii": 0, "utf8": 6, "unicode": 6}.get(plain, -1)
+    found = name_of(name)
+    return -1 if found is None else NAMES.index(found)
 
 
 _STARTED: Final = clock_timestamp()
@@ -50,7 +51,7 @@ def pg_postmaster_start_time() -> int:
 @per_value("pg_encoding_max_length", (INT4,), INT4)
 def pg_encoding_max_length(code: int) -> int | None:
     """The bytes of a character; NULL for an encoding that there is not."""
-    return {0: 1, 6: 4}.get(code)
+    return most_bytes(NAMES[code]) if 0 <= code < len(NAMES) else None
 
 
 @per_value("pg_jit_available", (), BOOL, volatility="volatile")
