@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server, values
+from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server, statements, values
 from benchmarks.calibrate import factor
 from benchmarks.report import HERE, MILLISECONDS, SECONDS, Row, Run
 from benchmarks.workloads import workloads
@@ -27,6 +27,7 @@ WIRE = "A to E over the wire, durable (milliseconds, median / p99)"
 LIBRARY = "A to E, `ivm` alone in process (milliseconds of CPU, median / p99)"
 COMMITS = "Commits over the wire, durable"
 VALUES = "Functions and casts over 50,000 distinct rows, one-shot (microseconds of CPU a row, scan included)"
+STATEMENTS = "Long statements, each text new (milliseconds of CPU)"
 QUICK = {1: 20, 10: 20, 100: 200, 1_000: 2_000, 100_000: 2_000}
 
 
@@ -118,6 +119,13 @@ def value_rows(name: str, size: Size, speed: float) -> list[Row]:
     return list(values.measure(values.EXPRESSIONS[::20], 1_000) if size.quick else values.measure(values.EXPRESSIONS))
 
 
+def statement_rows(name: str, size: Size, speed: float) -> list[Row]:
+    """Long statements beside PostgreSQL, where one runs."""
+    if size.quick:
+        return list(statements.measure(list(statements.FORMS), size.shrink, 1))
+    return list(statements.measure(list(statements.FORMS)))
+
+
 Measure = Callable[[str, Size, float], list[Row]]
 
 
@@ -140,6 +148,8 @@ def chosen(only: Iterable[str] = ()) -> Iterator[tuple[str, str, str, Measure]]:
             yield f"commits {name}", COMMITS, name, commit_rows
     if asked("values"):
         yield "values", VALUES, "values", value_rows
+    if asked("statements"):
+        yield "statements", STATEMENTS, "statements", statement_rows
 
 
 def measured(table: str, name: str, measure: Measure, size: Size, speed: float) -> Run:

@@ -80,6 +80,8 @@ def _parts(exprs: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 def rebuild(expr: Scalar, kinds: Kinds, change: Callable[[Any], Scalar]) -> Scalar:
     """Replaces, bottom up, each part of these kinds by what ``change`` makes of it, once its own parts are replaced."""
+    if type(expr) in LEAVES:
+        return change(expr) if type(expr) in kinds else expr
     if kinds.isdisjoint(kinds_of(expr)):
         return expr
     made: dict[int, Scalar] = {}

@@ -18,7 +18,7 @@ from planner.expr.functions.lockstep import parts_of
 from planner.expr.functions.python_calls import PYTHON_ROW, PYTHON_ROWS
 from planner.expr.functions.routine import ROUTINE_ROW, ROUTINE_ROWS
 from planner.expr.parts import walk
-from planner.expr.scalar import Call, Literal, Scalar
+from planner.expr.scalar import LEAVES, Call, Literal, Scalar
 from planner.logical.nodes import Rel, TableFunction, Values
 from planner.logical.traversal import all_inputs, children, nodes, scalars
 
@@ -51,7 +51,7 @@ def own_number(rel: TableFunction) -> int:
 
 def calls_volatile(expr: Scalar) -> bool:
     """Whether the expression calls a function that has a value for each row, subqueries aside."""
-    return any(is_volatile(part) and not _by_number(part) for part in walk(expr))
+    return type(expr) not in LEAVES and any(is_volatile(part) and not _by_number(part) for part in walk(expr))
 
 
 def expands_each(rel: Rel) -> bool:

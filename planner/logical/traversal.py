@@ -11,7 +11,7 @@ from ivm.words import BOOL, ColumnType, Schema
 from planner.expr import scalar
 from planner.expr.literal_rows import LiteralRows
 from planner.expr.parts import COLUMNS, SUBQUERIES, kinds_of, rebuild, walk
-from planner.expr.scalar import Column, Exists, Quantified, Scalar, ScalarSubquery
+from planner.expr.scalar import LEAVES, Column, Exists, Quantified, Scalar, ScalarSubquery
 from planner.logical.aggregates import aggregate_scalars, with_aggregate_scalars
 from planner.logical.nodes import (
     AsOf,
@@ -214,7 +214,7 @@ def column_types(exprs: tuple[Scalar, ...]) -> Schema:
 
 def has_subquery(expr: Scalar) -> bool:
     """Whether the expression contains a subquery."""
-    return not SUBQUERIES.isdisjoint(kinds_of(expr))
+    return type(expr) not in LEAVES and not SUBQUERIES.isdisjoint(kinds_of(expr))
 
 
 def subqueries(expr: Scalar) -> list[ScalarSubquery | Exists | Quantified]:

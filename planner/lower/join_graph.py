@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import comparable
 from planner.logical.nodes import Filter, Join, JoinKind, Project, Rel, schema
 from planner.logical.traversal import columns_of, conjuncts, has_subquery, renumber, shift
+from planner.memo import by_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,20 @@ class Combination:
     inputs: tuple[Rel, ...]
     predicates: tuple[Scalar, ...]
     columns: tuple[int, ...]
+    width: int
+    """The number of columns of all inputs."""
+
+    @property
+    def may_be_cyclic(self) -> bool:
+        """Whether the join can be both connected and cyclic. A class of k equal columns takes k - 1 equalities: with
+        fewer of them than inputs, inputs and attributes that are connected are a tree, of which GYO leaves nothing."""
+        return len(self.predicates) >= len(self.inputs)
 
     @property
     def starts(self) -> tuple[int, ...]:
         """Each input's first column."""
         widths = [len(schema(rel)) for rel in self.inputs]
-        return tuple(sum(widths[:i]) for i in range(len(widths)))
+        return tuple(accumulate(widths[:-1], initial=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +96,28 @@ def combination(rel: Join) -> Combination | None:
     return found if len(found.inputs) > 2 else None
 
 
+@by_identity
 def _flatten(rel: Rel) -> Combination:
+    """Once for each join of a tree, all of which are asked about."""
     if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
         left, right = _flatten(rel.left), _flatten(rel.right)
-        by = sum(len(schema(r)) for r in left.inputs)
+        by = left.width
         columns = (*left.columns, *(c + by for c in right.columns))
         on = tuple(renumber(p, columns.__getitem__) for p in conjuncts(rel.on))
         predicates = (*left.predicates, *(shift(p, by) for p in right.predicates), *on)
-        return Combination((*left.inputs, *right.inputs), predicates, columns)
+        return Combination((*left.inputs, *right.inputs), predicates, columns, by + right.width)
     if isinstance(rel, Project) and is_join(rel.input) and all(isinstance(e, Column) for e in rel.exprs):
         inner = _flatten(rel.input)
         shown = tuple(inner.columns[e.index] for e in rel.exprs if isinstance(e, Column))
-        return Combination(inner.inputs, inner.predicates, shown)
+        return Combination(inner.inputs, inner.predicates, shown, inner.width)
     if isinstance(rel, Filter) and is_join(rel.input):
         parts = conjuncts(rel.predicate)
         if not any(can_raise(p) or has_subquery(p) for p in parts):
             inner = _flatten(rel.input)
             added = tuple(renumber(p, inner.columns.__getitem__) for p in parts)
-            return Combination(inner.inputs, (*inner.predicates, *added), inner.columns)
-    return Combination((rel,), (), tuple(range(len(schema(rel)))))
+            return Combination(inner.inputs, (*inner.predicates, *added), inner.columns, inner.width)
+    width = len(schema(rel))
+    return Combination((rel,), (), tuple(range(width)), width)
 
 
 def is_join(rel: Rel) -> bool:

@@ -32,7 +32,7 @@ def lower_multiway(low: Lowering, join: Join) -> Flow | None:
     """The join of all inputs at once; None: a linear join is better, or the only one possible."""
     mode = low.indexes.planning.joins
     joined = None if mode is Joins.LINEAR else combination(join)
-    if joined is None:
+    if joined is None or (mode is Joins.AUTO and low.indexes.one_shot and not joined.may_be_cyclic):
         return None
     found = attributes(joined)
     if not found.connected or (mode is Joins.AUTO and not _worth_a_look(low, joined, found)):

@@ -66,6 +66,10 @@ class MapFilter:
         object.__setattr__(self, "computed", Stage.of(computed))
         object.__setattr__(self, "output", self.schema if self.exprs is None else column_types(self.exprs))
 
+    def __hash__(self) -> int:
+        """Without the types of the columns, which may be many: programs mostly differ in their expressions too."""
+        return hash((len(self.schema), self.predicates, self.exprs))
+
     @property
     def out_width(self) -> int:
         return gathers.width(self.output)

@@ -9,7 +9,7 @@ from operator import is_
 from typing import Final
 
 from planner.expr.parts import Kinds, rebuild, walk
-from planner.expr.scalar import And, Column, Literal, Or, Scalar
+from planner.expr.scalar import LEAVES, And, Column, Literal, Or, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.nodes import Filter, Project, Rel, Values, schema
 from planner.logical.traversal import (
@@ -33,7 +33,7 @@ def fold(rel: Rel) -> Rel:
 def _fold(rel: Rel) -> Rel:
     exprs = scalars(rel)
     if exprs and not isinstance(rel, Values):
-        simple = tuple(map(_simple, exprs))
+        simple = tuple([e if type(e) in LEAVES else _simple(e) for e in exprs])
         if not all(map(is_, exprs, simple)):
             rel = with_scalars(rel, simple)
     match rel:

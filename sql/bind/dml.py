@@ -216,7 +216,8 @@ def _insert_values(
     for place in places.values():
         check_given(columns[place], node.overriding)
     taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
-    rest = defaults_of(env, target, [i for i in range(len(columns)) if i not in taken.values()], node.overriding)
+    others = sorted(set(range(len(columns))).difference(taken.values()))
+    rest = defaults_of(env, target, others, node.overriding)
     if constant is not None:
         made = inserted(env, constant, [columns[taken[i]] if i in taken else None for i in positions])
         if made is not None:

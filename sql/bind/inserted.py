@@ -32,13 +32,13 @@ def check_width(positions: tuple[int, ...], found: int, columns: Names, at: int)
 
 def places_of(target: Target, positions: Sequence[int]) -> tuple[int, ...]:
     """Where in the table these columns of the relation are. Raises 0A000, 42601."""
-    found: list[int] = []
+    found: dict[int, None] = {}
     for i in positions:
         place = target.assigned(i, "insert into")
         if place in found:
             name = target.table.columns[place].name
             raise SqlError("42601", f'multiple assignments to same column "{name}"')
-        found.append(place)
+        found[place] = None
     return tuple(found)
 
 

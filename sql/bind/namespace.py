@@ -53,6 +53,11 @@ class Range:
     row: SqlType | None = None
     at: int = -1
     scalar: bool = False
+    _named: dict[str, list[Visible]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def named(self, name: str) -> list[Visible]:
+        """Its columns of this name, as ``Namespace.named``."""
+        return _by_name(self._named, self.columns, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +72,26 @@ class Namespace:
     ranges: tuple[Range, ...] = ()
     order: tuple[SortKey, ...] = ()
     _named: dict[str, list[Visible]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _meant: dict[Scalar, Visible] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def named(self, name: str) -> list[Visible]:
         """The visible columns of this name. They are searched once, for all names: a query may name all of many."""
-        if not self._named:
+        return _by_name(self._named, self.visible, name)
+
+    def meant(self, expr: Column) -> Visible | None:
+        """The first visible column with this value. They are searched once too."""
+        if not self._meant:
             for column in self.visible:
-                self._named.setdefault(column.name, []).append(column)
-        return self._named.get(name, [])
+                self._meant.setdefault(column.expr, column)
+        return self._meant.get(expr)
+
+
+def _by_name(known: dict[str, list[Visible]], columns: tuple[Visible, ...], name: str) -> list[Visible]:
+    """Those of this name; ``known`` gets those of each name."""
+    if not known:
+        for column in columns:
+            known.setdefault(column.name, []).append(column)
+    return known.get(name, [])
 
 
 HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})

@@ -58,7 +58,8 @@ def bind_stored(env: Environment, query: nodes.Query) -> Query:
 
 
 def _typed_columns(bound: BoundQuery) -> tuple[OutputColumn, ...]:
-    return tuple(replace(c, type=t.type) for c, t in zip(bound.columns, schema(bound.rel), strict=False))
+    pairs = zip(bound.columns, schema(bound.rel), strict=False)
+    return tuple([c if c.type is t.type else replace(c, type=t.type) for c, t in pairs])
 
 
 def epoch_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:

@@ -149,7 +149,7 @@ def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visi
     range_ = find_range(namespace, parts[:-1], at)
     if range_ is None:
         return None
-    found = _one([*(c for c in range_.columns if c.name == name), *_oids((range_,), name)], name, at)
+    found = _one([*range_.named(name), *_oids((range_,), name)], name, at)
     if found is None:
         shown = ".".join(parts[-2:])
         raise SqlError("42703", f"column {shown} does not exist", hint=_hint(namespace, name), position=at + 1)

@@ -23,7 +23,7 @@ from sql.bind.locking import locked_rows
 from sql.bind.names import column_name
 from sql.bind.namespace import Visible, nullable
 from sql.bind.order_by import ordinal, sort_key
-from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope, find_range_columns
+from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope, find_range_columns, note_columns
 from sql.bind.set_returning import arguments, called, reached, with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
@@ -135,11 +135,8 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
 
 def _origin(scope: NameScope, expr: Scalar) -> tuple[int, int]:
     """The table and the attribute that a column of the select list is, 0 and 0 for another expression."""
-    if isinstance(expr, Column):
-        for visible in scope.namespace.visible:
-            if visible.expr == expr:
-                return visible.table, visible.attribute
-    return 0, 0
+    visible = scope.namespace.meant(expr) if isinstance(expr, Column) else None
+    return (0, 0) if visible is None else (visible.table, visible.attribute)
 
 
 def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
@@ -150,8 +147,7 @@ def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
     columns = tuple(visible for visible in scope.namespace.visible if not visible.hidden)
     for visible in columns:
         visible.note()
-        for _, index in references(visible.expr):
-            scope.seen.setdefault(index, (star.at, False))
+        note_columns(scope, visible.expr, star.at, False)
     return columns
 
 

@@ -105,16 +105,16 @@ def changed_table(relation: Relation, name: nodes.TableName) -> Relation:
 
 def column_positions(table: Relation, columns: Sequence[tuple[str, int]]) -> tuple[int, ...]:
     """The positions of named columns; a name comes with its offset. Raises 42703, 42701."""
-    names = [c.name for c in table.columns]
-    found: list[int] = []
+    places = {c.name: i for i, c in enumerate(table.columns)}
+    found: dict[int, None] = {}
     for name, at in columns:
-        if name not in names:
+        index = places.get(name)
+        if index is None:
             message = f'column "{name}" of relation "{table.name}" does not exist'
             raise SqlError("42703", message, position=at + 1)
-        index = names.index(name)
         if index in found:
             raise SqlError("42701", f'column "{name}" specified more than once', position=at + 1)
-        found.append(index)
+        found[index] = None
     return tuple(found)
 
 

@@ -35,6 +35,7 @@ from sql.parse import StatementText
 from sql.settings.settings import Settings
 from sql.statements.definitions import AlterTable, CreateTable, CreateView, Definition
 from sql.statements.policies import AlterPolicy, CreatePolicy
+from sql.statements.queries import Query
 from sql.statements.statements import BoundStatement, Explain, Statement
 from storage.types.text_style import TextStyle
 
@@ -42,6 +43,9 @@ CACHED: Final = 2000
 CACHED_CHARACTERS: Final = 1 << 20
 """A limit on the total size of the cached texts: a bound long list of VALUES takes about forty times the memory of its
 text."""
+
+WIDE: Final = 200
+"""From so many columns on, planning a query takes several milliseconds, however short its text."""
 
 
 class StaleError(SqlError):
@@ -125,7 +129,8 @@ class Prepared:
     @property
     def long(self) -> bool:
         """Whether it is planned on a thread of its own."""
-        return is_long(self.text)
+        statement = self.bound.statement
+        return is_long(self.text) or (isinstance(statement, Query) and len(statement.columns) >= WIDE)
 
     def planned(self, published: Published) -> bool:
         """Whether ``plan_of`` would return the cached plan."""

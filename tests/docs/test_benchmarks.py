@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import crowd, demand, point_reads, report, rivals, spark_hydration, wide
-from benchmarks.run import COMMITS, ENGINE, LIBRARY, VALUES, WIRE, Run, Size, chosen, measured
+from benchmarks import crowd, demand, point_reads, report, rivals, spark_hydration, statements, wide
+from benchmarks.run import COMMITS, ENGINE, LIBRARY, STATEMENTS, VALUES, WIRE, Run, Size, chosen, measured
 from benchmarks.server import port_of, server
 from benchmarks.svg import draw
 from ivm.kernels.warm import warm
@@ -58,6 +58,13 @@ def test_wire() -> None:
 def test_values() -> None:
     rows = run_of("values").rows
     assert len(rows) > 4
+    assert all(row.ours > 0 for row in rows)
+
+
+def test_statements() -> None:
+    """All of them are right."""
+    rows = run_of("statements").rows
+    assert len(rows) == 2 * len(statements.FORMS)
     assert all(row.ours > 0 for row in rows)
 
 
@@ -115,7 +122,7 @@ def test_only() -> None:
     assert [key for key, *_ in chosen(["W3"])] == ["W3", "W3-1M", "W3-plain"]
     assert [key for key, *_ in chosen(["A_S", "copy"])] == ["wire A_S", "library A_S", "commits copy"]
     tables = {table for _, table, *_ in WORKLOADS}
-    assert tables == {ENGINE, WIRE, LIBRARY, COMMITS, VALUES}
+    assert tables == {ENGINE, WIRE, LIBRARY, COMMITS, VALUES, STATEMENTS}
 
 
 def test_rows_are_kept_and_shown(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +14,11 @@ import pytest
 from ivm.graph import Arrange, DeltaJoin, Join
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.runtime.operator import Operator
-from ivm.words import INT8
-from planner.expr.scalar import Column
-from planner.lower.join_graph import Attributes, stages
+from ivm.words import BOOL, INT8, ColumnType
+from planner.expr.functions.table import function_key
+from planner.expr.scalar import Call, Column
+from planner.logical.nodes import Values
+from planner.lower.join_graph import Attributes, Combination, attributes, stages
 from planner.lower.plan import lower
 from planner.options import Joins, Planning
 from planner.physical.nodes import Plan
@@ -139,6 +143,39 @@ def test_ears_and_stages() -> None:
     assert [[visit.input for visit in stage] for stage in course] == [[1, 2]]
     course = stages(0, of("ab", "bc", "cd", "da").of, True, lambda i, key: 0)
     assert sorted(len(stage) for stage in course) == [1, 2]
+
+
+def test_few_equalities_are_not_a_cycle() -> None:
+    """What is not asked further is not connected, or not cyclic; random trees and graphs of equalities."""
+    draw = random.Random(5)
+    asked = 0
+    for _ in range(2000):
+        count = draw.randint(3, 6)
+        inputs = tuple(Values((), (ColumnType(INT8, False),) * 3) for _ in range(count))
+        columns = [Column(i, INT8, False) for i in range(3 * count)]
+        equalities = draw.randint(count - 2, count + 1)
+        pairs = [draw.sample(columns, 2) for _ in range(equalities)]
+        on = tuple(Call(function_key("=", (INT8, INT8)), tuple(pair), BOOL, False) for pair in pairs)
+        joined = Combination(inputs, on, tuple(range(3 * count)), 3 * count)
+        found = attributes(joined)
+        asked += found.connected and found.cyclic
+        assert joined.may_be_cyclic or not (found.connected and found.cyclic)
+    assert asked > 20
+
+
+def test_a_long_chain_is_looked_at_once() -> None:
+    """The work of planning grows with the number of tables, not with its square."""
+
+    def calls(count: int) -> int:
+        joins = " ".join(f"JOIN e x{i} ON x{i}.src = x{i - 1}.dst" for i in range(1, count))
+        profile = cProfile.Profile()
+        profile.enable()
+        plan_of(Joined(), f"SELECT x0.src FROM e x0 {joins}", one_shot=True)
+        profile.disable()
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    calls(4)
+    assert calls(40) < 6 * calls(10)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Final
 from ivm.words import BOOL
 from planner.expr.functions.boolean import IS_NULL, NOT
 from planner.expr.functions.library import comparison_of
-from planner.expr.parts import walk
+from planner.expr.parts import kinds_of, walk
 from planner.expr.scalar import (
     And,
     Call,
@@ -28,7 +28,7 @@ from planner.logical.apart import sets_apart
 from planner.logical.join_keys import operator
 from planner.logical.levels import unlift
 from planner.logical.nodes import Filter, Join, Project, Reduce, Reference, Rel, TableFunction, TopK, Values
-from planner.logical.traversal import children, conjunction, scalars
+from planner.logical.traversal import children, conjunction, scalars, subqueries
 from planner.memo import by_identity
 
 parts = walk
@@ -50,6 +50,8 @@ def outer_columns(rel: Rel) -> frozenset[tuple[int, int]]:
 def outer_columns_of(expr: Scalar) -> set[tuple[int, int]]:
     """The outer columns that an expression refers to, including those of its subqueries."""
     found: set[tuple[int, int]] = set()
+    if _OWN.issuperset(kinds_of(expr)):
+        return found
     for part in walk(expr):
         if type(part) in _OWN:
             continue
@@ -74,9 +76,8 @@ def references(rel: Rel) -> frozenset[int]:
     """The recursive bindings that a plan refers to, including those in subqueries."""
     found = {rel.binding} if isinstance(rel, Reference) else set()
     for expr in scalars(rel):
-        for part in walk(expr):
-            if isinstance(part, ScalarSubquery | Exists | Quantified):
-                found |= references(part.rel)
+        for part in subqueries(expr):
+            found |= references(part.rel)
     return frozenset(found.union(*(references(c) for c in children(rel))))
 
 

@@ -202,11 +202,11 @@ class QueryGrammar(TableGrammar):
         if self.token.kind is TokenKind.ROWS and not (after.kind is TokenKind.SYMBOL and after.value == ","):
             rows = self.advance()
             return ConstantRows(rows.value, rows.start)
-        self.spell_out()
         return self.listed(self.value_row)
 
     def value_row(self) -> tuple[nodes.Expr, ...]:
         """``(value | DEFAULT, …)``."""
+        self.spell_out()
         return self.enclosed(self.value_or_default)
 
     def value_or_default(self) -> nodes.Expr:

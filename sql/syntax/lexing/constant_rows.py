@@ -11,6 +11,8 @@ from ivm.stops import poll
 
 MANY_ROWS: Final = 8
 """From so many rows on."""
+WIDE: Final = 32
+"""Of so many constants, one row is enough."""
 _AT_ONCE: Final = 256
 """So many rows are matched by one call, during which no other thread runs."""
 _NUMBER: Final = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"
@@ -39,9 +41,9 @@ def rows_end(text: str, at: int, stop: int) -> int | None:
 def pieces(text: str, at: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
     """The offsets of runs of rows of so many constants, which follow each other with commas between them.
 
-    The first has ``MANY_ROWS`` or more.
+    The first has ``MANY_ROWS`` or more, if they are not wide.
     """
-    pattern = _run(width, MANY_ROWS - 1)
+    pattern = _run(width, MANY_ROWS - 1 if width < WIDE else 0)
     while (found := pattern.match(text, at, stop)) is not None:
         yield at, found.end()
         comma = _COMMA.match(text, found.end(), stop)

@@ -16,7 +16,7 @@ from sql.parse import parse
 from sql.statements.queries import Query
 from sql.statements.results import RowsResult
 from sql.statements.statements import Insert
-from sql.syntax.lexing.constant_rows import MANY_ROWS
+from sql.syntax.lexing.constant_rows import MANY_ROWS, WIDE
 from sql.syntax.lexing.lexer import TokenKind, tokenize
 from sql.syntax.nodes.constant_items import ConstantRows
 from tests.support.bind_fake import FakeCatalog
@@ -83,8 +83,9 @@ def both(form: str, columns: list[list[str]]) -> tuple[str, str]:
     """A statement with rows of constants, and the same with a comment between them, which are then read one by one."""
     rows = [f"({', '.join(row)})" for row in zip(*columns, strict=True)]
     plain = form.replace("{}", ", ".join(rows))
-    commented = form.replace("{}", f"{rows[0]}/*{'-' * 4}*/, {', '.join(rows[1:])}")
-    return plain, commented
+    within = rows[0].replace(cell := columns[0][0], f"{cell}/*----*/", 1)
+    apart = within if len(rows) == 1 else f"{rows[0]}/*----*/, {', '.join(rows[1:])}"
+    return plain, form.replace("{}", apart)
 
 
 def answer(client: Client, text: str) -> object:
@@ -107,9 +108,9 @@ def is_bulk(text: str) -> bool:
 
 def test_queries(client: Client) -> None:
     draw = random.Random(1)
-    for _ in range(150):
-        count = draw.choice((MANY_ROWS, 20, 300))
-        columns = [column(draw, list(CELLS), count) for _ in range(draw.randint(1, 4))]
+    for _ in range(200):
+        count = draw.choice((1, MANY_ROWS, 20, 300))
+        columns = [column(draw, list(CELLS), count) for _ in range(WIDE if count == 1 else draw.randint(1, 4))]
         for form in ("VALUES {}", "SELECT * FROM (VALUES {}) v ORDER BY 1 LIMIT 5"):
             plain, commented = both(form, columns)
             assert is_bulk(plain)
@@ -119,9 +120,9 @@ def test_queries(client: Client) -> None:
 
 def test_inserts(client: Client) -> None:
     draw = random.Random(2)
-    for n in range(150):
-        count = draw.choice((MANY_ROWS, 20, 300))
-        types = [draw.choice(list(TYPES)) for _ in range(draw.randint(1, 4))]
+    for n in range(200):
+        count = draw.choice((1, MANY_ROWS, 20, 300))
+        types = [draw.choice(list(TYPES)) for _ in range(WIDE + 3 if count == 1 else draw.randint(1, 4))]
         names = [f"c{i}" for i in range(len(types))]
         more = draw.choice(("", ", z int DEFAULT 7", ", z text DEFAULT 'z'", ", z serial"))
         for side in ("a", "b"):
@@ -150,6 +151,22 @@ def test_what_follows_is_read_as_ever(client: Client, first: str, rows: str) -> 
     many = ", ".join([first] * MANY_ROWS)
     text = f"VALUES {many}, {rows}"
     assert answer(client, text) == answer(client, text.replace(", (", "/*----*/, (", 1))
+
+
+def test_one_wide_row(client: Client) -> None:
+    """It is read at once where it is all that VALUES has, and one by one where the grammar has one row."""
+    names = ", ".join(f"c{i}" for i in range(WIDE))
+    client.run(f"CREATE TABLE wide ({names.replace(',', ' int,')} int)")
+    row = ", ".join(map(str, range(WIDE)))
+    assert is_bulk(f"INSERT INTO wide VALUES ({row})")
+    assert not is_bulk(f"VALUES ({', '.join(['1'] * (WIDE - 1))})")
+    client.run(f"MERGE INTO wide w USING (VALUES (0)) v(x) ON w.c0 = v.x WHEN NOT MATCHED THEN INSERT VALUES ({row})")
+    client.run(f"INSERT INTO wide ({names}) VALUES ({row})")
+    assert client.rows("TABLE wide") == [tuple(map(str, range(WIDE)))] * 2
+    assert client.error(f"INSERT INTO wide VALUES ({row}, 1)").position == len(f"INSERT INTO wide VALUES ({row}, 1")
+    for text in (f"VALUES ({row}), (1)", f"SELECT values ({row})", f"INSERT INTO wide VALUES ({row}) ({row})"):
+        assert answer(client, text) == answer(client, text.replace("(0,", "(0/*----*/,", 1))
+    client.run("DROP TABLE wide")
 
 
 def test_nodes_are_those_of_the_grammar() -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import cProfile
-import pstats
 from collections.abc import Iterator
 
 import pytest
 
 from ivm.errors import SqlError
-from sql.coordination import planning
+from sql.coordination import planning, prepared
 from tests.support.sessions import Client, Server
 
 SHORT, LONG = 50, 200
 MOST = 6.0
 """Four times the length may take this many times the calls; quadratic work takes sixteen."""
+BROAD = (300, 301, 302, 1200, 1201, 1202)
 
 
 def listed(form: str, between: str = ", ") -> object:
@@ -44,6 +44,15 @@ STATEMENTS = {
         "SELECT * FROM ({}) u",
         listed("SELECT a + {i} AS x FROM t WHERE a = {i}", " UNION ALL "),
     ),
+    "INSERT of a row": ("INSERT INTO broad{n} VALUES ({})", listed("{i}")),
+    "all columns": ("SELECT * FROM broad{n}", lambda n: ""),
+    "named columns": ("SELECT {} FROM broad{n}", listed("c{i}")),
+    "qualified columns": ("SELECT {} FROM broad{n} AS q", listed("q.c{i}")),
+    "given columns": ("INSERT INTO broad{n} ({}) SELECT * FROM broad{n}", listed("c{i}")),
+    "tables": (
+        "SELECT count(*) FROM t AS t0{}",
+        lambda n: "".join(f" JOIN t AS t{i} ON t{i}.a = t{i - 1}.b" for i in range(1, n // 4)),
+    ),
     "columns": ("SELECT {} FROM t", listed("a + {i} AS c{i}")),
     "aggregates": ("SELECT {} FROM t", listed("sum(a + {i})")),
     "CASE": ("SELECT CASE {} END FROM t", listed("WHEN a = {i} THEN b + {i}", " ")),
@@ -66,6 +75,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     server = Server(tmp_path_factory.mktemp("long"))
     client = server.client()
     client.run("CREATE TABLE t (a int PRIMARY KEY, b int)")
+    for n in (SHORT, LONG, *BROAD):
+        client.run(f"CREATE TABLE broad{n} ({', '.join(f'c{i} int' for i in range(n))})")
     yield client
     server.close()
 
@@ -74,6 +85,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long statements are planned where short ones are."""
     monkeypatch.setattr(planning, "LONG", 1 << 60)
+    monkeypatch.setattr(prepared, "WIDE", 1 << 60)
 
 
 def calls(client: Client, text: str) -> int:
@@ -88,7 +100,7 @@ def calls(client: Client, text: str) -> int:
             profile.disable()
 
     client.server.run(run())
-    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+    return sum(entry.callcount for entry in profile.getstats())  # pstats takes all dataclasses' __eq__ for one
 
 
 @pytest.mark.usefixtures("on_the_loop")
@@ -196,3 +208,32 @@ def test_a_cancel_ends_planning(client: Client) -> None:
     client.run("SET statement_timeout = '100ms'")
     assert client.state(text) == "57014"
     client.run("RESET statement_timeout")
+
+
+@pytest.mark.usefixtures("on_the_loop")
+@pytest.mark.parametrize(("text", "most"), [
+    ("SELECT * FROM broad{n}", 75),
+    ("SELECT {} FROM broad{n}", 150),
+    ("INSERT INTO broad{n} VALUES ({})", 90),
+])  # fmt: skip
+def test_a_further_column_costs_few_calls(client: Client, text: str, most: int) -> None:
+    found = []
+    for few, many in zip(BROAD[:3], BROAD[3:], strict=True):
+        form = "{i}" if "VALUES" in text else "c{i}"
+        spent = [calls(client, text.replace("{n}", str(n)).replace("{}", listed(form)(n))) for n in (few, many)]  # type: ignore[operator]
+        found.append((spent[1] - spent[0]) / (many - few))
+        if found[-1] < most:
+            return
+    raise AssertionError(found)
+
+
+def test_a_query_of_many_columns_is_planned_beside_the_event_loop(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However short its text."""
+    run, planned = planning.Planning.run, []
+    monkeypatch.setattr(planning.Planning, "run", lambda self, work, n: planned.append(n) or run(self, work, n))
+    client.rows("SELECT * FROM t WHERE b = 17")
+    assert not planned
+    client.rows("SELECT * FROM broad300 WHERE c0 = 17")
+    assert planned
