@@ -9,7 +9,8 @@ from itertools import chain
 
 from ivm.errors import SqlError, unsupported
 from ivm.stops import poll
-from planner.expr.functions.pieces import PIECE, bytes_of, is_long, pieces, text_of
+from planner.expr.functions import pieces as cut
+from planner.expr.functions.pieces import bytes_of, is_long, pieces, text_of
 from storage.encodings.encoding import CODECS, Encoding, encoding_named
 from storage.encodings.names import LONGEST, SQL_ASCII, UTF8, name_of
 
@@ -50,7 +51,7 @@ def _cut(value: bytes, encoding: Encoding) -> Iterator[bytes]:
     at = 0
     while at < len(value):
         poll()
-        end = encoding.whole(value, at, at + PIECE)
+        end = encoding.whole(value, at, at + cut.PIECE)
         if end == at:
             end += LONGEST  # whose first is wrong
         yield value[at:end]
