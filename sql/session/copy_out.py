@@ -9,9 +9,11 @@ from functools import partial
 from typing import Final
 
 from ivm.rows import RowSet
+from ivm.stops import movable
 from ivm.words import Kind, SqlType
 from sql.coordination.followers import Written
 from sql.coordination.prepared import Prepared
+from sql.engine.state import TooLongHereError
 from sql.pgwire.copy_writer import CopyWriter
 from sql.session.copy_to_files import file_to_write, write_file
 from sql.session.information import copy_encoding, output_style
@@ -23,10 +25,13 @@ from sql.statements.queries import Query
 from sql.statements.results import CommandResult, CopyOutResult, Outlet, Result
 from sql.statements.statements import CopyTo, Subscribe
 from sql.system.state import CopyInfo
+from storage.types.text_style import TextStyle
 
 CHUNK_ROWS: Final = 8192
 HERE_ROWS: Final = 200
 """The most rows whose text is written on the event loop, where changing threads would cost more."""
+HERE_SECONDS: Final = 0.01
+"""How long that may take."""
 
 
 async def copy_query(
@@ -53,8 +58,10 @@ async def copy_query(
         for start in range(0, len(rows), CHUNK_ROWS):
             part = RowSet(rows.rows[start : start + CHUNK_ROWS], rows.schema)
             if len(rows) <= HERE_ROWS:
-                yield writer.rows(part, style)
-                continue
+                chunk = written_here(writer, part, style)
+                if chunk is not None:
+                    yield chunk
+                    continue
             with session.interrupts.interruptible():
                 chunk = await loop.run_in_executor(readers, writer.rows, part, style)
             progress.done, progress.rows = progress.done + len(chunk), progress.rows + len(part)
@@ -63,6 +70,15 @@ async def copy_query(
             yield trailer
 
     return CopyOutResult(len(names), writer.format, chunks(), lambda: f"COPY {len(rows)}")
+
+
+def written_here(writer: CopyWriter, rows: RowSet, style: TextStyle) -> bytes | None:
+    """The data of a few rows, on the event loop; None: writing their long values takes long."""
+    try:
+        with movable(HERE_SECONDS, TooLongHereError):
+            return writer.rows(rows, style)
+    except TooLongHereError:
+        return None
 
 
 async def copy_subscription(

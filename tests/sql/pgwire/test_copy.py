@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,14 +13,21 @@ from hypothesis import strategies as st
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, pack
+from ivm.stops import stoppable
 from ivm.words import BOOL, DATE, INT2, INT4, INT8, OID, TEXT, VARCHAR, ColumnType, SqlType
+from planner.expr.functions import pieces
 from sql.catalog.catalog import TableColumn
+from sql.pgwire import copy_out
 from sql.pgwire.copy import CopyParser
 from sql.pgwire.copy_out import CopyRows, format_copy, format_header, frame_copy
+from sql.pgwire.copy_writer import CopyWriter
 from sql.pgwire.messages_frontend import CopyData
+from sql.session.copy_out import written_here
 from sql.statements.statements import CopyFormat, CopyOptions
 from storage.dictionary import Dictionary
+from storage.long_values import LONG
 from storage.types import codec
+from storage.types.text_style import DEFAULT_STYLE
 from tests.support.copy_twin import Row, TwinError, parse_csv, parse_text
 
 DICTIONARY = Dictionary(b"k" * 16)
@@ -227,6 +235,34 @@ def test_what_is_written_reads_back(rows: list[tuple[str | None, int | None]], o
     written = format_copy(rowset(rows), options, DICTIONARY)
     assert len(written.ends) == len(rows)
     assert parse(bytes(written), [TEXT, INT4], options) == [list(row) for row in rows]
+
+
+@given(st.lists(st.tuples(VALUES, st.none()), min_size=1, max_size=6), WRITERS)
+def test_long_values_are_written_by_pieces(rows: list[tuple[str | None, int | None]], options: CopyOptions) -> None:
+    whole = format_copy(rowset(rows), options, DICTIONARY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE", 2)
+        patch.setattr(copy_out, "SHORT", 0)
+        assert format_copy(rowset(rows), options, DICTIONARY) == whole
+
+
+@pytest.mark.parametrize("options", [TEXTS, CSV])
+def test_writing_a_long_value_ends_when_cancelled(options: CopyOptions) -> None:
+    rows, cancel = rowset([("x" * (2 * pieces.PIECE), None)]), threading.Event()
+    cancel.set()
+    with pytest.raises(SqlError, match="canceling statement"), stoppable(cancel):
+        format_copy(rows, options, DICTIONARY)
+
+
+@pytest.mark.parametrize("options", [TEXTS, CSV, CopyOptions(CopyFormat.BINARY)])
+def test_long_values_are_not_written_on_the_event_loop(options: CopyOptions) -> None:
+    short, long = rowset([("x", 1)]), rowset([("x", 1), ("x" * (LONG + 1), 2)])
+    writer = CopyWriter(options, ["a", "b"], DICTIONARY)
+    assert written_here(writer, long, DEFAULT_STYLE) is None
+    written = writer.rows(long, DEFAULT_STYLE)
+    other = CopyWriter(options, ["a", "b"], DICTIONARY)
+    assert written.startswith(other.rows(short, DEFAULT_STYLE))
+    assert written_here(writer, short, DEFAULT_STYLE) == other.rows(short, DEFAULT_STYLE)
 
 
 def test_formats_are_postgres_s() -> None:
