@@ -27,6 +27,7 @@ from sql.coordination.filling import Filling, HydrationPhase
 from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
+from sql.engine.row_locks import LockOwner
 from sql.engine.snapshot import plan_maintained
 from sql.engine.writer import Writer
 from sql.statements.definitions import CreateView
@@ -63,8 +64,11 @@ class Hydrators:
         self.under_way: list[Creation] = []
         self.refilling: list[Filling] = []
 
-    async def create(self, creation: Creation) -> bool:
-        """Create the view, which is committed on return. False: only the engine itself can; nothing has changed."""
+    async def create(self, creation: Creation, owner: LockOwner, patience: int) -> bool:
+        """Create the view, which is committed on return. False: only the engine itself can; nothing has changed.
+
+        ``owner``, ``patience``: who waits in the end for others who change the catalog, and for how many milliseconds.
+        """
         self.under_way.append(creation)
         try:
             async with self._turns:
@@ -73,14 +77,16 @@ class Hydrators:
                     return True
                 if way is Way.BESIDE:
                     await self._beside(creation.plan, creation.cancel, self._threads)
-                    if await self._go(creation, self._threads):
+                    if await self._go(creation, self._threads, owner, patience):
                         return True
                 creation.check_local()
                 return False
         finally:
             self.under_way.remove(creation)
 
-    async def _go(self, filling: Filling, threads: ThreadPoolExecutor) -> bool:
+    async def _go(
+        self, filling: Filling, threads: ThreadPoolExecutor, owner: LockOwner | None = None, patience: int = 0
+    ) -> bool:
         try:
             if not await self._job(filling.begin):
                 return False
@@ -93,7 +99,7 @@ class Hydrators:
                     break
             await self._beside(filling.run, filling.cancel, threads)
             filling.phase = HydrationPhase.TAKING_OVER
-            await self._jobs.autocommit(filling.finish)
+            await self._jobs.autocommit(lambda: _finish(filling), owner=owner, patience=patience)
         except BaseException:
             filling.cancel.set()
             self._jobs.clean_up(filling.abandon)
@@ -134,6 +140,13 @@ class Hydrators:
             filling.cancel.set()
         for threads in (self._threads, self._refills):
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _finish(filling: Filling) -> None:
+    """Raises BlockedError before anything has changed."""
+    if filling.defines:
+        filling.engine.check_definable()
+    filling.finish()
 
 
 @dataclass(slots=True)

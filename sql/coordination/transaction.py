@@ -22,6 +22,7 @@ from sql.catalog.catalog import Catalog
 from sql.catalog.databases import FIRST_DATABASE, Shared
 from sql.coordination.jobs import Jobs
 from sql.coordination.thread import Job
+from sql.engine.inputs import made_from
 from sql.engine.read_set import Reading, ReadSet
 from sql.engine.row_locks import BlockedError, LockOwner
 from sql.engine.snapshot import Published
@@ -83,7 +84,7 @@ class Transaction:
     @property
     def catalog(self) -> Catalog:
         """The catalog in which names are resolved: that of the snapshot, with the transaction's own changes."""
-        if self.writer is not None and self.writer.is_fixed:
+        if self.writer is not None and self.writer.defines:
             return self.writer.catalog
         if self.writer is not None:
             return self.jobs.engine.catalog
@@ -94,7 +95,7 @@ class Transaction:
         """What all databases share, before and with its changes; None: it changes nothing of that, or is the first
         database's, whose commit is all it takes."""
         writer = self.writer
-        if writer is None or not writer.is_fixed or writer.catalog.access.database == FIRST_DATABASE:
+        if writer is None or not writer.defines or writer.catalog.access.database == FIRST_DATABASE:
             return None
         before, after = writer.base.access.shared, writer.catalog.access.shared
         return None if before is after else (before, after)
@@ -177,6 +178,10 @@ class Transaction:
         """Remember what a statement reads."""
         if self.checks_reads:
             self._reads.add(reading)
+            writer = self.writer
+            own = reading.relations & {r.id for r in writer.created} if writer is not None else None
+            if writer is not None and own:  # commits do not tell of it, but of what it is made from
+                self._reads.add(Reading(made_from(own, writer.catalog, writer.base.relations)))
 
     def enter(self, inputs: Iterable[int]) -> bool:
         """On the event loop's thread: go on with the open writer while the engine is idle, and read these relations.

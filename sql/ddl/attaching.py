@@ -20,6 +20,9 @@ def attach(changer: RowChanger, names: SearchPathReader, statement: Attach) -> N
     writer = changer.writer
     parent, child = _named(names, statement.parent), _named(names, statement.child)
     catalog = writer.catalog
+    if statement.bound is not None:
+        writer.hold_still(parent)
+        writer.hold_still(child)
     _check_attachable(parent, child, statement.bound is not None)
     if parent.id in (child.id, *(r.id for r in catalog.below(child))):
         detail = f'"{parent.name}" is already a child of "{child.name}".'
@@ -175,6 +178,7 @@ def detach(changer: RowChanger, names: SearchPathReader, statement: Detach) -> N
     if not statement.partition and child.bound is not None:
         raise SqlError("42809", "cannot change inheritance of a partition")
     above = writer.catalog.above(child)
+    writer.hold_still(child)
     rest = tuple(p for p in child.parents if p != parent.oid)
     if child.bound is not None:
         _check_unreferenced(changer, child)

@@ -68,6 +68,8 @@ class Definer:
         table = replace(table, empties=statement.on_commit == "delete")
         for message in statement.notices:
             self.say(message)
+        if statement.bound is not None:
+            self.writer.hold_still(self.writer.catalog.relations[statement.parents[0].id])
         table = partition_parts(changer, table, statement)
         table = create_column_sequences(self.writer, table, statement)
         table = with_constraints(table, statement, self.writer)

@@ -136,6 +136,7 @@ class DomainAlterer:
     def _check_nulls(self, domain: Relation) -> None:
         published = self.writer.snapshot()
         for table, place, column in self._columns(domain):
+            self.writer.lock_whole(table)
             rows, _ = published.rows(table.id, published.ordinal)
             nulls = unpack(rows, table.schema)[place].nulls
             if nulls is not None and nulls.any():
@@ -146,6 +147,7 @@ class DomainAlterer:
         alone = replace(domain, columns=(value,), checks=(check,))
         published, env = self.writer.snapshot(), empty_environment()
         for table, place, column in self._columns(domain):
+            self.writer.lock_whole(table)
             rows, _ = published.rows(table.id, published.ordinal)
             checked = domain_value(env, replace(column.type, domain=alone), Column(place, column.type, column.nullable))
             try:

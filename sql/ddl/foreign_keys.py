@@ -44,6 +44,8 @@ def with_foreign_key(writer: Writer, table: Relation, new: NewForeignKey) -> Rel
             "42809", f'cannot add NOT VALID foreign key on partitioned table "{table.name}" referencing relation '
             f'"{parent.name}"', "This feature is not yet supported on partitioned tables.",
         )  # fmt: skip
+    if parent.id in writer.catalog.relations:
+        writer.hold_still(parent)
     if parent.kind is not RelationKind.TABLE:
         raise SqlError("42809", f'referenced relation "{parent.name}" is not a table')
     if parent.temporary != table.temporary:

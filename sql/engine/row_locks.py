@@ -37,7 +37,9 @@ def use(table: int) -> Target:
 
 
 DATAFLOW: Final = whole(-1)
-"""The dataflow itself: a transaction that has changed the catalog has it to itself."""
+"""The dataflow itself: a transaction that has loaded a large file has it to itself."""
+CATALOG: Final = whole(-2)
+"""The catalog: one transaction at a time changes it."""
 
 
 class Strength(IntEnum):

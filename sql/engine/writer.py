@@ -5,7 +5,8 @@ them, in tables and in views. To roll back, the opposite updates are fed at the 
 writer's changes are in the dataflow. Many transactions may be open: before another one goes on, or anything is
 committed, the changes are taken out again (``park``); the transaction keeps them, and feeds them once more when it has
 to see them in the dataflow. A short transaction is never fed before it commits, because its statements read tables
-through overlays. One that has changed the catalog cannot be parked, so that others wait for its end.
+through overlays. What a transaction has created is taken out and made again likewise (``sql.engine.uncommitted``). One
+that has changed the catalog keeps others from doing so until it ends; one that has loaded a large file is not parked.
 """
 
 from __future__ import annotations
@@ -24,18 +25,20 @@ from ivm.trace.trace import Version
 from planner.logical.nodes import Rel
 from planner.options import DEFAULT, Planning
 from sql.catalog.access import Access, Securable
-from sql.catalog.catalog import FED, STORED, Catalog, Relation, RelationKind
+from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.keys import ForeignKey, Index
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import schema_object, securable
 from sql.catalog.triggers import Trigger
 from sql.catalog.user_types import check_lasting, check_unused
+from sql.engine import uncommitted
 from sql.engine.engine import Engine
+from sql.engine.inputs import are_still, is_apart
 from sql.engine.key_notes import WriterNotes
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
-from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, use
-from sql.engine.snapshot import Published, plan_maintained
+from sql.engine.row_locks import CATALOG, DATAFLOW, BlockedError, LockOwner, Strength, Target, use
+from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
 from storage.record import RelationUpdate
 from storage.row_file import RowFile
@@ -125,19 +128,29 @@ class Writer:
             return
         if engine.rests and engine.dataflow.waits:
             raise TooLongHereError  # a moment may have come, which takes a step
+        if engine.rests and uncommitted.missing(engine, self.created, self.catalog):
+            raise TooLongHereError
         engine.make_room()
         if engine.dataflow.waits:
             engine.pass_time()
         self.ordinal = engine.timeline.last + 1
-        self.catalog = self._base = engine.catalog
+        if not self.defines:
+            self.catalog = self._base = engine.catalog
+        assert self._base is engine.catalog, "nobody else changes the catalog meanwhile"
         engine.tentative = self
         self._start_clock()
+        self._install_again()
+
+    def _install_again(self) -> None:
+        gone = uncommitted.missing(self.engine, self.created, self.catalog)
+        uncommitted.install_again(self.engine, gone, self.catalog, self.snapshot)
 
     def park(self) -> None:
         engine = self.engine
         if self.is_fixed:
-            raise BlockedError(DATAFLOW, [self.owner_of_locks], "another transaction is changing the catalog")
-        if self.fed:
+            raise BlockedError(DATAFLOW, [self.owner_of_locks], "another transaction is loading a large file")
+        held = [r for r in self.created if r.id in engine.renderer.stored]
+        if self.fed or held:
             if engine.rests:
                 raise TooLongHereError
             for update in self.updates[: self.fed]:
@@ -146,6 +159,9 @@ class Writer:
             engine.costs.skip()
             engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.taken_out()
+        if held:
+            uncommitted.take_out(engine, held)
+            engine.settle_watched()
 
     @property
     def _is_broken(self) -> bool:
@@ -155,12 +171,18 @@ class Writer:
     @property
     def is_fixed(self) -> bool:
         """Whether the changes must stay in the dataflow until the transaction ends."""
-        return self._defines or bool(self.loads) or self._is_broken or self._arranged > 0
+        return bool(self.loads) or self._is_broken or self._arranged > 0
 
     @property
-    def _defines(self) -> bool:
+    def defines(self) -> bool:
         """Whether it changes the catalog."""
         return bool(self.created or self.passing) or self.catalog is not self._base
+
+    def define(self) -> None:
+        """Keep others from changing the catalog until the transaction ends. Raises BlockedError."""
+        self.engine.check_definable(self.owner_of_locks)
+        if self.is_open:
+            self.engine.row_locks.take_whole(self.owner_of_locks, CATALOG[0], "", keep=True)
 
     def locks_in(self, table: Relation) -> bool:
         """Whether rows of a table must be locked: it keeps its locks, or another transaction has some there."""
@@ -183,6 +205,11 @@ class Writer:
         """Lock a table with all its rows. Raises BlockedError."""
         self.engine.row_locks.take_whole(self.owner_of_locks, table.id, table.name, keep=self.is_open)
 
+    def hold_still(self, table: Relation) -> None:
+        """Lock a table and those below it, whose rows are to stay as they are found. Raises BlockedError."""
+        for each in (table, *self.catalog.below(table)):
+            self.lock_whole(each)
+
     def _start_clock(self) -> None:
         """Make it the present in the views that this transaction sees."""
         engine = self.engine
@@ -195,20 +222,6 @@ class Writer:
         """Add changes of a table; the caller has checked constraints."""
         if len(rows):
             self.updates.append(RelationUpdate(relation, rows, diffs))
-
-    def _apart(self, inputs: Iterable[int]) -> bool:
-        """Whether none of the changes that are not fed is of these relations or of what they are made from."""
-        known = self.catalog.relations
-        changed = {u.relation for u in self.updates[self.fed :]}
-        todo, seen = list(inputs), set[int]()
-        while todo:
-            relation = todo.pop()
-            if relation in changed:
-                return False
-            if relation not in seen and relation in known:
-                seen.add(relation)
-                todo += (*known[relation].dependencies, *(r.id for r in self.catalog.below(known[relation])))
-        return True
 
     def add_arranged(self, relation: int, rows: Words, file: RowFile, batch: Batch) -> None:
         """Add rows of a table, each once, as a batch of the table's own arrangement. The rows are in ``file``, which is
@@ -230,8 +243,9 @@ class Writer:
         The changes since the last step are fed and stepped only if they may affect the inputs, so that a transaction of
         several statements is stepped once.
         """
-        if inputs is None or not self._untouched(inputs):
-            if inputs is not None and not self.fed and self._apart(inputs):
+        unfed = {u.relation for u in self.updates[self.fed :]}
+        if inputs is None or not are_still(inputs, self.engine.touched | unfed, self.catalog):
+            if inputs is not None and not self.fed and is_apart(inputs, unfed, self.catalog):
                 self.engine.settle()
             else:
                 self.settle()
@@ -276,6 +290,7 @@ class Writer:
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """Create a table, a plain view, or a materialized view of ``rel``, which is hydrated on return."""
+        self.define()
         check_lasting(self.catalog, relation)
         if relation.id not in self.catalog.relations:
             self.own(securable(relation), relation.schema_name)
@@ -295,21 +310,25 @@ class Writer:
 
     def set_access(self, access: Access) -> None:
         """Change who may do what; only the catalog changes."""
+        self.define()
         self.catalog = replace(self.catalog, access=access, version=self.engine.next_version())
 
     def new_id(self) -> int:
         """An oid for an object that is no relation."""
+        self.define()
         found = self.engine.next_id(self.catalog)
         self.catalog = replace(self.catalog, next_id=max(self.catalog.next_id, found + 1))
         return found
 
     def redefine(self, relation: Relation) -> None:
         """Change a relation's definition but not its layout."""
+        self.define()
         self.lock_whole(relation)
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
 
     def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
         """Replace ``old`` by another relation: an empty table, or a materialized view of ``rel``."""
+        self.define()
         engine = self.engine
         before = self.catalog.relations[old]
         self.lock_whole(before)
@@ -324,25 +343,16 @@ class Writer:
         return new
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
-        engine = self.engine
-        if relation.kind not in STORED or relation.parts:
-            return
-        if relation.kind in FED:
-            engine.add_table(relation)
-        else:
-            assert rel is not None, "a materialized view has a query"
-            plan = plan_maintained(rel, self.snapshot(), relation.planning, relation.schema)
-            engine.install(plan, relation.id)
-            engine.add_indexes(relation)
-        self.created.append(relation)
-        engine.hydrate()
-        engine.failing.settle_tentative()
+        if uncommitted.is_held(relation):
+            self.created.append(relation)
+            uncommitted.install(self.engine, relation, rel, self.snapshot)
 
     def alter(self, relation: Relation) -> None:
         """Apply a relation's new indexes and constraints; indexes are filled on return.
 
         A dropped index's arrangement is freed when the commit is published.
         """
+        self.define()
         engine = self.engine
         self.lock_whole(relation)
         self.settle()
@@ -355,6 +365,7 @@ class Writer:
 
     def drop(self, ids: Iterable[int]) -> None:
         """Drop relations at commit; until then only this transaction sees them dropped."""
+        self.define()
         gone = frozenset(ids)
         check_unused(self.catalog, gone)
         for id_ in gone:
@@ -363,12 +374,14 @@ class Writer:
 
     def create_schema(self, name: str) -> None:
         """Add a schema; only the catalog changes."""
+        self.define()
         engine = self.engine
         self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
         self.own(schema_object(self.catalog, name))
 
     def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
         """Drop schemas and the relations ``ids``, which include all relations in them."""
+        self.define()
         self.drop(ids)
         self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
 
@@ -398,22 +411,26 @@ class Writer:
         del self.deferred[mark.deferred :]
         self.all_deferred, self.deferring = mark.deferring[0], dict(mark.deferring[1])
         self.fed = min(self.fed, kept)
-        if undone or len(self.created) > mark.created:
+        held = [r for r in self.created[mark.created :] if r.id in engine.renderer.stored]
+        del self.created[mark.created :]
+        if undone or held:
             engine.costs.skip()
             engine.settle()
-            for relation in reversed(self.created[mark.created :]):
-                engine.drop_relation(relation.id)
-            del self.created[mark.created :]
+            uncommitted.take_out(engine, held)
             engine.settle()
         self.notes.forget(len(self.updates))
         engine.release(self.owner_of_locks, mark.locks)
         engine.released.append(DATAFLOW)
         self._return_to(mark)
+        if not mark.redefined:
+            self.passing.clear()
         if broken:
             engine.failing.restore(self.catalog)
             self._feed()
             engine.settle()
             self.notes.stepped()
+        if engine.tentative is self:
+            self._install_again()
 
     def _return_to(self, mark: Mark) -> None:
         """Take the catalog of the savepoint, or the committed one that has come since."""
@@ -487,6 +504,8 @@ class Writer:
         engine.key_notes().take(self.notes.unfed)
         dropped = []
         if self.catalog is not engine.catalog:
+            self.define()
+            self.catalog = uncommitted.dated(engine, self.catalog)
             dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
             dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         try:
@@ -508,7 +527,7 @@ class Writer:
     def _is_stepped_ahead(self) -> bool:
         """Whether its step can be undone where it is, so that it comes before the commit is durable and a cancel undoes
         that. Not on the event loop's thread."""
-        if not stops.may_end() or self._defines or self._is_broken or not self.may_be_long:
+        if not stops.may_end() or self.defines or self._is_broken or not self.may_be_long:
             return False
         given = [u.relation for u in self.updates[self.fed :] if u.arranged is not None or self._arranged]
         return len(given) == len(set(given))  # what is fed as a batch takes a step of its own, else
@@ -564,17 +583,6 @@ class Writer:
         if ids:
             ids |= {r.id for r in self.catalog.owned(ids)}
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
-
-    def _untouched(self, inputs: Iterable[int]) -> bool:
-        """Whether the inputs are tables without changes since the last step."""
-        engine = self.engine
-        touched = engine.touched | {u.relation for u in self.updates[self.fed :]}
-        kinds = (*FED, RelationKind.SYSTEM, RelationKind.SEQUENCE)
-        for relation in inputs:
-            known = self.catalog.by_id(relation)
-            if known is None or known.kind not in kinds or relation in touched:
-                return False
-        return True
 
     def _feed(self) -> None:
         for update in self.updates[self.fed :]:

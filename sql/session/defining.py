@@ -124,7 +124,8 @@ class Definitions:
             session.backend_id, timestamp_now(), coordinator.spark.session(), coordinator.budget.limit,
             lambda text: notify(Notice("NOTICE", "00000", text)),
         )  # fmt: skip
-        return await coordinator.hydrators.create(creation)
+        waiting = session.running
+        return await coordinator.hydrators.create(creation, waiting.owner, waiting.patience())
 
     async def _scatter(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> CommandResult:
         """Create a view that Spark maintains, and wait for its first job. If that fails the view is dropped again."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from sql.coordination.coordinator import Coordinator
-from sql.engine.row_locks import DATAFLOW, LockOwner, Strength, Target, whole, whole_of
+from sql.engine.row_locks import CATALOG, DATAFLOW, LockOwner, Strength, Target, whole, whole_of
 from sql.system.state import LockInfo
 
 _DATABASES: Final = 1262
@@ -28,17 +28,19 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
     """All sessions' locks in a database. May be called on any thread."""
     held, waits = coordinator.jobs.engine.row_locks, coordinator.jobs.waits
     for table, owner in held.tables():
-        if table == DATAFLOW[0]:
+        if table == CATALOG[0]:
+            yield _of_database(owner, database, True)
             continue
         alone = held.strength(owner, whole(table)) is not None
         yield LockInfo("relation", owner.backend, "ExclusiveLock" if alone else "RowExclusiveLock", relation=table)
     waiting = waits.waited_for()
-    for target in dict.fromkeys(target for _, target, _ in waiting if whole_of(target) is None and target != DATAFLOW):
+    rows = (t for _, t, _ in waiting if whole_of(t) is None and t not in (CATALOG, DATAFLOW))
+    for target in dict.fromkeys(rows):
         for owner, strength in held.holding(target):
             yield _of_row(owner, target, strength, True)
     for owner, target, strength in waiting:
         table_ = whole_of(target)
-        if target == DATAFLOW:
+        if target in (CATALOG, DATAFLOW):
             yield _of_database(owner, database, False)
         elif table_ is not None:
             yield LockInfo("relation", owner.backend, "ExclusiveLock", False, relation=table_)

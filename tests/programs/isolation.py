@@ -2,9 +2,9 @@
 
     python -m tests.programs.isolation --count 100000 --level serializable --clients 12
 
-Clients append to lists and read them, by key, by condition, in a maintained view and in one over it, with and without
-row locks and savepoints, and roll back now and then. ``tests.support.histories_of_lists`` says what is looked for.
-Ends with status 1 if anything was found.
+Clients append to lists and read them, by key, by condition, in a maintained view, in one over it and in one that the
+transaction itself has made, with and without row locks and savepoints, and roll back now and then.
+``tests.support.histories_of_lists`` says what is looked for. Ends with status 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ READS: Final = (
     "SELECT k, v FROM lists WHERE k = %(k)s FOR SHARE",
     "SELECT k, v FROM lists WHERE k = %(k)s FOR UPDATE",
 )
+OWN: Final = "CREATE MATERIALIZED VIEW own%(n)s AS SELECT k, v FROM lists"
+"""A view of one transaction's own, which others never see or see for a moment."""
+OWN_READ: Final = "SELECT k, v FROM own%(n)s WHERE k = %(k)s"
 ALLOWED: Final = ("40001", "40P01")
 
 
@@ -99,6 +102,7 @@ def _transaction(
     block = steps > 1 or rnd.random() < 0.5
     if block:
         connection.execute("BEGIN")
+    own = 0
     for _ in range(steps):
         given = {"k": rnd.randrange(run.keys), "j": rnd.randrange(run.keys), "n": 0}
         if rnd.random() < 0.5:
@@ -112,14 +116,25 @@ def _transaction(
             else:
                 recorded.appends.append((given["k"], given["n"]))
         else:
-            rows = connection.execute(rnd.choice(READS), given).fetchall()  # type: ignore[call-overload]
+            if block and not own and rnd.random() < 0.1:
+                own = next(run.numbers)
+                connection.execute(OWN % {"n": own})  # type: ignore[call-overload]
+            read = OWN_READ % {"n": own, "k": "%(k)s"} if own and rnd.random() < 0.7 else rnd.choice(READS)
+            rows = connection.execute(read, given).fetchall()  # type: ignore[call-overload]
             recorded.reads += [(int(k), _list(v)) for k, v in rows]
     if not block:
         return True
+    if own and rnd.random() < 0.5:
+        connection.execute(f"DROP MATERIALIZED VIEW own{own}")  # type: ignore[call-overload]
+        own = 0
     if rnd.random() < 0.05:
         connection.execute("ROLLBACK")
         return False
     connection.execute("COMMIT")
+    if own:
+        if connection.execute(f"VERIFY MATERIALIZED VIEW own{own}").fetchall():  # type: ignore[call-overload]
+            run.wrong.append(f"VERIFY own{own} found differences")
+        connection.execute(f"DROP MATERIALIZED VIEW own{own}")  # type: ignore[call-overload]
     return True
 
 

@@ -139,12 +139,15 @@ def test_few_rows_of_a_table_whose_last_step_was_long(
 
 
 def test_a_cancel_while_the_commit_waits(client: Client, server: Server) -> None:
-    """It waits for a transaction that has changed the catalog."""
+    """It waits for a transaction that has loaded a large file."""
     other, before = server.client(), _contents(client)
     client.run("BEGIN")
     client.run("INSERT INTO t VALUES (0, 7)")
     other.run("BEGIN")
-    other.run("CREATE TABLE made (i int)")
+    other.run("INSERT INTO t VALUES (-1, 7)")
+    writer = other.session.state.running.writer
+    assert writer is not None
+    writer._arranged = 1  # as such a load leaves it
     commit = server.start(client.work("COMMIT"))
     while not server.coordinator.jobs.waits.waited_for():
         assert not commit.done()
