@@ -1,16 +1,30 @@
-"""Advisory locks: locks on numbers whose meaning is up to the clients, exclusive or shared."""
+"""Advisory locks: locks on numbers whose meaning is up to the clients, exclusive or shared.
+
+A statement that meets one gives back those that it has taken itself, waits, and runs again, as after a row's lock
+(``sql.coordination.waits``).
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-from ivm.errors import SqlError
+from sql.engine.row_locks import ADVISORY, BlockedError, Strength, Target
 
 Key = tuple[int, ...]
 """One bigint, or two integers: their locks are distinct."""
-HELD: Final = "the advisory lock is held by another session"
+
+
+def target_of(key: Key) -> Target:
+    """What those wait for who wait for a lock."""
+    return ADVISORY, None, b"".join(part.to_bytes(8, "big", signed=True) for part in key)
+
+
+def key_of(target: Target) -> Key:
+    """The inverse."""
+    data = bytes(target[2])
+    return tuple(int.from_bytes(data[i : i + 8], "big", signed=True) for i in range(0, len(data), 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +39,10 @@ class _Hold:
 class AdvisoryLocks:
     """All sessions' locks, by backend id. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, released: Callable[[Target], None]) -> None:
+        """``released``: called, on any thread, when others may take a lock that a session held."""
         self._guard = threading.Lock()
+        self._released = released
         self._held: dict[Key, list[_Hold]] = {}
 
     def take(self, backend: int, key: Key, transaction: bool, shared: bool = False) -> bool:
@@ -39,14 +55,20 @@ class AdvisoryLocks:
             return True
 
     def demand(self, backend: int, key: Key, transaction: bool, shared: bool = False) -> None:
-        """Take a lock. 55P03: another session's hold excludes it (Postgres waits; here the client must retry)."""
+        """Take a lock. Raises BlockedError while another session's hold excludes it."""
         if not self.take(backend, key, transaction, shared):
-            hint = "Waiting for advisory locks is not supported: try again, or use pg_try_advisory_lock."
-            raise SqlError("55P03", HELD, hint=hint)
+            strength = Strength.SHARE if shared else Strength.UPDATE
+            raise BlockedError(target_of(key), (), "could not obtain advisory lock", strength,
+                               lambda: self._excluding(backend, key, shared))  # fmt: skip
 
-    def give_back(self, backend: int, key: Key, shared: bool = False) -> bool:
-        """Release a lock once. False if the session does not hold it so beyond its transaction."""
-        hold = _Hold(backend, False, shared)
+    def _excluding(self, backend: int, key: Key, shared: bool) -> set[int]:
+        with self._guard:
+            holds = self._held.get(key, [])
+            return {h.backend for h in holds if h.backend != backend and not (h.shared and shared)}
+
+    def give_back(self, backend: int, key: Key, shared: bool = False, transaction: bool = False) -> bool:
+        """Release a lock once. False if the session does not hold it so."""
+        hold = _Hold(backend, transaction, shared)
         with self._guard:
             holds = self._held.get(key, [])
             if hold not in holds:
@@ -54,7 +76,8 @@ class AdvisoryLocks:
             holds.remove(hold)
             if not holds:
                 del self._held[key]
-            return True
+        self._released(target_of(key))
+        return True
 
     def all(self) -> list[tuple[int, Key, bool]]:
         """Who holds what: backend ids, keys, and whether shared. A lock that is held several times comes once."""
@@ -66,8 +89,14 @@ class AdvisoryLocks:
         """Release all locks that the session took for itself, or (``transaction``) for its transaction."""
         if not self._held:
             return
+        released = []
         with self._guard:
             for key, holds in list(self._held.items()):
-                holds[:] = [h for h in holds if h.backend != backend or h.transaction is not transaction]
-                if not holds:
+                kept = [h for h in holds if h.backend != backend or h.transaction is not transaction]
+                if len(kept) < len(holds):
+                    released.append(key)
+                    holds[:] = kept
+                if not kept:
                     del self._held[key]
+        for key in released:
+            self._released(target_of(key))

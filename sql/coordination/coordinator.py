@@ -76,7 +76,6 @@ class Coordinator:
         self.secrets: Secrets | None = None
         self.python = python
         self.places = places
-        self.advisory = AdvisoryLocks()
         self.channels = Channels()
         self.keys = KeyIndex(engine)
         self.statements = Statements()
@@ -94,6 +93,7 @@ class Coordinator:
         """All of the server's; None if this one is alone."""
         self._temporary = 1 << 40
         self.jobs = Jobs(engine)
+        self.advisory = AdvisoryLocks(self.jobs.unlocked)
         self.followers = Followers(engine, lambda: self.jobs.pending > 0)
         self.jobs.telling = lambda: self.followers.telling
         self.spark = SharedSpark(engine, spark)

@@ -22,7 +22,7 @@ from sql.coordination.thread import RUNNING_STATEMENT, EngineThread, Job
 from sql.coordination.waits import Waits
 from sql.engine.engine import Engine
 from sql.engine.indexing import Wish
-from sql.engine.row_locks import LockOwner
+from sql.engine.row_locks import LockOwner, Target
 from sql.engine.snapshot import Published
 
 T = TypeVar("T")
@@ -79,6 +79,12 @@ class Jobs:
             self._loop.call_soon_threadsafe(self.waits.look)
         with self._thread.meanwhile():
             yield
+
+    def unlocked(self, target: Target) -> None:
+        """Others may take what a session held. On any thread."""
+        if self.waits.is_waited_for(target):
+            self.engine.released.append(target)
+            self._loop.call_soon_threadsafe(self.waits.look)
 
     def queue(self, work: Callable[[], T], keep: bool = False, firm: bool = False) -> Awaitable[T]:
         """Queue a job at once. Its result comes when the job's group is durable and published.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -78,6 +78,10 @@ class Waits:
             if target in self._queues:
                 self._wake(target)
 
+    def is_waited_for(self, target: Target) -> bool:
+        """May be called on any thread."""
+        return target in self._queues
+
     def blocking(self, backend: int) -> list[int]:
         """The sessions that the one with this number waits for. May be called on any thread."""
         found = [w for owner, w in tuple(self._waiting.items()) if owner.backend == backend]
@@ -118,6 +122,8 @@ class Waits:
                 del self._queues[blocked.target]
 
     def _is_held(self, blocked: BlockedError) -> bool:
+        if blocked.sessions is not None:
+            return bool(blocked.sessions())
         if blocked.target == DATAFLOW:
             tentative = self._engine.tentative
             return tentative is not None and tentative.owner_of_locks in blocked.holders and tentative.is_fixed
@@ -161,6 +167,8 @@ class Waits:
         if waiting.woken.done():
             return ()
         target, locks = waiting.target, self._engine.row_locks
+        if waiting.blocked.sessions is not None:
+            return self._of_sessions(waiting.blocked.sessions())
         before = [holder for holder in waiting.blocked.holders if target == DATAFLOW or locks.is_in(holder, target)]
         table = whole_of(target)
         if table is not None:
@@ -175,6 +183,11 @@ class Waits:
             before.append(other.owner)
         before += locks.holders(waiting.owner, target, waiting.blocked.strength)
         return tuple(dict.fromkeys(before))
+
+    def _of_sessions(self, backends: Collection[int]) -> tuple[LockOwner, ...]:
+        """The transactions that wait in these sessions, or just the sessions."""
+        found = {owner.backend: owner for owner in tuple(self._waiting) if owner.backend in backends}
+        return tuple(found.get(backend) or LockOwner(backend) for backend in backends)
 
     def _check_cycle(self, owner: LockOwner) -> None:
         """40P01 if the owner waits for itself in the end."""

@@ -8,7 +8,7 @@ runs its statement again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
@@ -40,6 +40,8 @@ DATAFLOW: Final = whole(-1)
 """The dataflow itself: a transaction that has loaded a large file has it to itself."""
 CATALOG: Final = whole(-2)
 """The catalog: one transaction at a time changes it."""
+ADVISORY: Final = -3
+"""In place of a table in the targets of advisory locks, which sessions hold (``sql.coordination.advisory``)."""
 
 
 class Strength(IntEnum):
@@ -70,12 +72,19 @@ class BlockedError(Exception):
     """
 
     def __init__(
-        self, target: Target, holders: Collection[LockOwner], message: str, strength: Strength = Strength.UPDATE
+        self,
+        target: Target,
+        holders: Collection[LockOwner],
+        message: str,
+        strength: Strength = Strength.UPDATE,
+        sessions: Callable[[], Collection[int]] | None = None,
     ) -> None:
+        """``sessions``: those that hold it now, of a lock that sessions hold and not transactions."""
         super().__init__(message)
         self.target = target
         self.holders = tuple(holders)
         self.strength = strength
+        self.sessions = sessions
 
     @property
     def error(self) -> SqlError:

@@ -6,7 +6,7 @@ had never been there; when the transaction goes on it is made again, over the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planner.logical.nodes import Rel
@@ -16,8 +16,8 @@ from sql.engine.engine import Engine
 from sql.engine.snapshot import Published, plan_maintained
 
 
-def is_held(relation: Relation) -> bool:
-    """Whether a relation has nodes in the dataflow."""
+def is_stored(relation: Relation) -> bool:
+    """Whether a relation has nodes in the dataflow while it is there."""
     return relation.kind in STORED and not relation.parts
 
 
@@ -43,16 +43,21 @@ def missing(engine: Engine, created: Sequence[Relation], catalog: Catalog) -> li
 
 
 def install_again(
-    engine: Engine, relations: Iterable[Relation], catalog: Catalog, snapshot: Callable[[], Published]
+    engine: Engine, created: Sequence[Relation], catalog: Catalog, snapshot: Callable[[], Published]
 ) -> None:
-    """Add relations that were taken out. Cost: their contents. Raises what ``install`` raises."""
-    for relation in relations:
+    """Add those that were taken out. Cost: their contents. Raises what ``install`` raises."""
+    for relation in missing(engine, created, catalog):
         install(engine, relation, None if relation.kind in FED else definition_rel(relation, catalog), snapshot)
 
 
-def take_out(engine: Engine, created: Sequence[Relation]) -> None:
+def held(engine: Engine, created: Sequence[Relation]) -> list[Relation]:
+    """Those that are in the dataflow."""
+    return [r for r in created if r.id in engine.renderer.stored]
+
+
+def take_out(engine: Engine, relations: Sequence[Relation]) -> None:
     """Free what relations have in the dataflow. Their changes have been undone."""
-    for relation in reversed(created):
+    for relation in reversed(relations):
         engine.drop_relation(relation.id)
 
 

@@ -139,17 +139,13 @@ class Writer:
         assert self._base is engine.catalog, "nobody else changes the catalog meanwhile"
         engine.tentative = self
         self._start_clock()
-        self._install_again()
-
-    def _install_again(self) -> None:
-        gone = uncommitted.missing(self.engine, self.created, self.catalog)
-        uncommitted.install_again(self.engine, gone, self.catalog, self.snapshot)
+        uncommitted.install_again(engine, self.created, self.catalog, self.snapshot)
 
     def park(self) -> None:
         engine = self.engine
         if self.is_fixed:
             raise BlockedError(DATAFLOW, [self.owner_of_locks], "another transaction is loading a large file")
-        held = [r for r in self.created if r.id in engine.renderer.stored]
+        held = uncommitted.held(engine, self.created)
         if self.fed or held:
             if engine.rests:
                 raise TooLongHereError
@@ -159,7 +155,6 @@ class Writer:
             engine.costs.skip()
             engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.taken_out()
-        if held:
             uncommitted.take_out(engine, held)
             engine.settle_watched()
 
@@ -343,7 +338,7 @@ class Writer:
         return new
 
     def _install(self, relation: Relation, rel: Rel | None) -> None:
-        if uncommitted.is_held(relation):
+        if uncommitted.is_stored(relation):
             self.created.append(relation)
             uncommitted.install(self.engine, relation, rel, self.snapshot)
 
@@ -411,7 +406,7 @@ class Writer:
         del self.deferred[mark.deferred :]
         self.all_deferred, self.deferring = mark.deferring[0], dict(mark.deferring[1])
         self.fed = min(self.fed, kept)
-        held = [r for r in self.created[mark.created :] if r.id in engine.renderer.stored]
+        held = uncommitted.held(engine, self.created[mark.created :])
         del self.created[mark.created :]
         if undone or held:
             engine.costs.skip()
@@ -430,7 +425,7 @@ class Writer:
             engine.settle()
             self.notes.stepped()
         if engine.tentative is self:
-            self._install_again()
+            uncommitted.install_again(engine, self.created, self.catalog, self.snapshot)
 
     def _return_to(self, mark: Mark) -> None:
         """Take the catalog of the savepoint, or the committed one that has come since."""

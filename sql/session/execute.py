@@ -9,6 +9,7 @@ from ivm.errors import SqlError, unsupported
 from planner.expr.evaluate.evaluator import constant
 from planner.expr.scalar import Call
 from sql.coordination.prepared import Prepared, StaleError
+from sql.engine.row_locks import BlockedError
 from sql.engine.writer import Writer
 from sql.parse import StatementText
 from sql.session.connections import check_reachable
@@ -66,7 +67,26 @@ class Executor:
         self._calls = session.routines = Calls(session, Runners(self.reads, self.writes, self._definitions))
 
     async def run(self, prepared: Prepared, request: Request) -> Result:
-        """The statement's result. It is bound again if another session has changed the catalog meanwhile."""
+        """The statement's result."""
+        self._session.advisory_locks.clear()
+        try:
+            return await self._bound(prepared, request)
+        except BlockedError as blocked:
+            return await self._after(blocked, prepared, request)
+
+    async def _after(self, blocked: BlockedError, prepared: Prepared, request: Request) -> Result:
+        """The result of a statement that reads, and has met an advisory lock: it runs again when that is free."""
+        met, running = [blocked], self._session.running
+
+        async def again() -> Result:
+            if met:
+                raise met.pop()
+            return await self._bound(prepared, request)
+
+        return await self._session.coordinator.jobs.waits.attempt(again, running.owner, running.patience())
+
+    async def _bound(self, prepared: Prepared, request: Request) -> Result:
+        """It is bound again if another session has changed the catalog meanwhile."""
         while True:
             try:
                 return await self._run(prepared, request)

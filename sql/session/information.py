@@ -17,6 +17,7 @@ from sql.catalog.comments import living
 from sql.catalog.roles import READ_ALL_STATS
 from sql.catalog.search_path import SearchPath, SearchPathReader
 from sql.engine.clock import timestamp_now
+from sql.engine.row_locks import BlockedError
 from sql.engine.snapshot import Published
 from sql.engine.writer import Writer
 from sql.session.inputs import input_error, modifier
@@ -189,10 +190,20 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
         return modifier(SearchPathReader(self.catalog, self.path), type_)
 
     def advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> None:
-        self.session.coordinator.advisory.demand(self.session.backend_id, key, transaction, shared)
+        session = self.session
+        try:
+            session.coordinator.advisory.demand(session.backend_id, key, transaction, shared)
+        except BlockedError:
+            give_back(session)
+            raise
+        session.advisory_locks.append((key, transaction, shared))
 
     def try_advisory_lock(self, key: tuple[int, ...], transaction: bool, shared: bool) -> bool:
-        return self.session.coordinator.advisory.take(self.session.backend_id, key, transaction, shared)
+        session = self.session
+        taken = session.coordinator.advisory.take(session.backend_id, key, transaction, shared)
+        if taken:
+            session.advisory_locks.append((key, transaction, shared))
+        return taken
 
     def advisory_unlock(self, key: tuple[int, ...], shared: bool) -> bool:
         released = self.session.coordinator.advisory.give_back(self.session.backend_id, key, shared)
@@ -277,3 +288,11 @@ def system_words(
         datums = system.rows(relation, information)
     vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
     return pack(vectors, known.schema, len(datums))
+
+
+def give_back(session: SessionState) -> None:
+    """Undo what the running statement has done to advisory locks and pauses, because it is to run again."""
+    for key, transaction, shared in session.advisory_locks:
+        session.coordinator.advisory.give_back(session.backend_id, key, shared, transaction)
+    session.advisory_locks.clear()
+    session.pause = 0.0

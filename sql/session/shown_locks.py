@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sql.coordination.advisory import Key, key_of
 from sql.coordination.coordinator import Coordinator
-from sql.engine.row_locks import CATALOG, DATAFLOW, LockOwner, Strength, Target, whole, whole_of
+from sql.engine.row_locks import ADVISORY, CATALOG, DATAFLOW, LockOwner, Strength, Target, whole, whole_of
 from sql.system.state import LockInfo
 
 _DATABASES: Final = 1262
@@ -34,7 +35,7 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
         alone = held.strength(owner, whole(table)) is not None
         yield LockInfo("relation", owner.backend, "ExclusiveLock" if alone else "RowExclusiveLock", relation=table)
     waiting = waits.waited_for()
-    rows = (t for _, t, _ in waiting if whole_of(t) is None and t not in (CATALOG, DATAFLOW))
+    rows = (t for _, t, _ in waiting if t[0] >= 0 and whole_of(t) is None)
     for target in dict.fromkeys(rows):
         for owner, strength in held.holding(target):
             yield _of_row(owner, target, strength, True)
@@ -42,6 +43,8 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
         table_ = whole_of(target)
         if target in (CATALOG, DATAFLOW):
             yield _of_database(owner, database, False)
+        elif target[0] == ADVISORY:
+            yield _advisory(owner.backend, key_of(target), strength is Strength.SHARE, False)
         elif table_ is not None:
             yield LockInfo("relation", owner.backend, "ExclusiveLock", False, relation=table_)
         else:
@@ -50,12 +53,15 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
     if tentative is not None and tentative.is_fixed:
         yield _of_database(tentative.owner_of_locks, database, True)
     for backend, key, shared in coordinator.advisory.all():
-        mode = "ShareLock" if shared else "ExclusiveLock"
-        if len(key) == 1:
-            numbers = (key[0] >> 32 & 0xFFFFFFFF, key[0] & 0xFFFFFFFF, 1)
-        else:
-            numbers = (key[0] & 0xFFFFFFFF, key[1] & 0xFFFFFFFF, 2)
-        yield LockInfo("advisory", backend, mode, numbers=numbers)
+        yield _advisory(backend, key, shared, True)
+
+
+def _advisory(backend: int, key: Key, shared: bool, granted: bool) -> LockInfo:
+    if len(key) == 1:
+        numbers = (key[0] >> 32 & 0xFFFFFFFF, key[0] & 0xFFFFFFFF, 1)
+    else:
+        numbers = (key[0] & 0xFFFFFFFF, key[1] & 0xFFFFFFFF, 2)
+    return LockInfo("advisory", backend, "ShareLock" if shared else "ExclusiveLock", granted, numbers=numbers)
 
 
 def _of_row(owner: LockOwner, target: Target, strength: Strength, granted: bool) -> LockInfo:

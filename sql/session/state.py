@@ -21,6 +21,7 @@ from sql.catalog.access import RoleNames
 from sql.catalog.catalog import Catalog
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.search_path import SearchPath, path_of
+from sql.coordination.advisory import Key
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
 from sql.coordination.transaction import Extent, Transaction
@@ -108,6 +109,8 @@ class SessionState:
         """The text of the last statement."""
         self.pause = 0.0
         """Seconds that the running statement is to wait before it ends (pg_sleep)."""
+        self.advisory_locks: list[tuple[Key, bool, bool]] = []
+        """Those that the running statement has taken: keys, whether for the transaction, whether shared."""
         self.addresses: tuple[tuple[str, int], tuple[str, int]] | None = None
         """The client's host and port, and the server's; None without TCP."""
         self.backend_id = next(_BACKENDS)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ivm.errors import SqlError
+from sql.catalog.catalog import Catalog, Relation
 from sql.engine import uncommitted
+from sql.engine.engine import Engine
 from tests.support.sessions import Server
 from tests.support.waiting import LONG, Clients, begin, error_of, waits
 
@@ -264,13 +266,14 @@ def test_a_view_that_is_made_beside_waits_at_its_end(three: Clients) -> None:
 def made_again(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many relations were made again, each time."""
     counted: list[int] = []
-    before = uncommitted.install_again
+    before = uncommitted.missing
 
-    def counting(engine, relations, catalog, snapshot) -> None:  # type: ignore[no-untyped-def]
-        counted.append(len(relations))
-        before(engine, relations, catalog, snapshot)
+    def counting(engine: Engine, created: list[Relation], catalog: Catalog) -> list[Relation]:
+        found = before(engine, created, catalog)
+        counted.append(0 if engine.rests else len(found))
+        return found
 
-    monkeypatch.setattr(uncommitted, "install_again", counting)
+    monkeypatch.setattr(uncommitted, "missing", counting)
     return counted
 
 
