@@ -217,30 +217,6 @@ def test_definitions_wait_for_those_who_write(three: Clients) -> None:
     assert c.rows("SELECT count(*) FROM t") == [("0",)]
 
 
-def test_a_transaction_that_defines_has_the_dataflow_to_itself(three: Clients) -> None:
-    a, b, c = three
-    begin(b)
-    b.run("INSERT INTO plain VALUES (4, 'd')")
-    begin(a)
-    a.run("CREATE TABLE fresh (a int)")
-    a.run("INSERT INTO fresh VALUES (1)")
-    waiting = waits(c, "INSERT INTO other VALUES (7, 7)")
-    committing = waits(b, "COMMIT")
-    a.run("COMMIT")
-    waiting.result(LONG)
-    committing.result(LONG)
-    assert c.rows("SELECT count(*) FROM plain") == [("4",)]
-    begin(a, b)
-    b.run("INSERT INTO plain VALUES (5, 'e')")
-    a.run("CREATE TABLE fresher (a int)")
-    blocked = waits(b, "INSERT INTO plain VALUES (6, 'f')")
-    assert a.state("ALTER TABLE plain ADD COLUMN z int") == "40P01"
-    a.run("ROLLBACK")
-    blocked.result(LONG)
-    b.run("COMMIT")
-    assert c.rows("SELECT count(*) FROM plain") == [("6",)]
-
-
 def test_a_function_cannot_catch_a_wait(three: Clients) -> None:
     a, b, _ = three
     a.run("""CREATE FUNCTION try() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
