@@ -397,7 +397,7 @@ class Conversation:
             session.notices.clear()
             for notice in notices:
                 report = backend.Diagnostic(
-                    "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint,
+                    "N", notice.severity, notice.sqlstate, notice.message, notice.detail, notice.hint, notice.position,
                     context=notice.context,
                 )  # fmt: skip
                 self._out.append(report.encode(self._encoding))

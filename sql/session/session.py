@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeVar
@@ -35,6 +36,7 @@ from sql.session.transactions import aborted, end_implicit, ends_failed_block, f
 from sql.statements.queries import OutputColumn, Query
 from sql.statements.results import CopyInResult, CopyOutResult, EmptyResult, Result, RowsResult
 from sql.statements.statements import Begin, Commit, Delete, Insert, Merge, Rollback, Savepoint, Update
+from sql.syntax.lexing.standard_strings import StandardText
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text import ALIKE
 from storage.types.text_style import DEFAULT_STYLE, TextStyle
@@ -104,8 +106,25 @@ class Session:
 
     # The simple protocol.
 
-    async def simple(self, text: str) -> AsyncIterator[Result]:
+    def simple(self, text: str) -> AsyncGenerator[Result]:
         """The results of a query string's statements, which run in one implicit transaction if there are several."""
+        return self._simple(text) if self.state.settings.quoting is None else self._simple_as_standard(text)
+
+    async def _simple_as_standard(self, text: str) -> AsyncGenerator[Result]:
+        """The same where strings are not read as the standard says."""
+        read = await self._as_standard(text)
+        try:
+            async with aclosing(self._simple(read.text)) as results:
+                async for result in results:
+                    yield result
+        except SqlError as error:
+            raise read.led_back(error) from None
+
+    async def _as_standard(self, text: str) -> StandardText:
+        work = partial(self.state.standard, text)
+        return await self._long(work, text) if is_long(text) else work()
+
+    async def _simple(self, text: str) -> AsyncGenerator[Result]:
         statements = await self._long(partial(parsed, text), text) if is_long(text) else parsed(text)
         if not statements:
             yield EmptyResult()
@@ -130,6 +149,15 @@ class Session:
 
     async def parse(self, name: str, text: str, parameter_oids: Sequence[int]) -> None:
         """Prepare a statement. 42P05: the name is taken."""
+        if self.state.settings.quoting is None:
+            return await self._parse(name, text, parameter_oids)
+        read = await self._as_standard(text)
+        try:
+            await self._parse(name, read.text, parameter_oids)
+        except SqlError as error:
+            raise read.led_back(error) from None
+
+    async def _parse(self, name: str, text: str, parameter_oids: Sequence[int]) -> None:
         self._idle.stop()
         self.state.several = False
         if name and name in self.state.statements:

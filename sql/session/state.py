@@ -37,6 +37,7 @@ from sql.session.portal import NamedStatement, Portal
 from sql.settings.limits import RESERVED
 from sql.settings.settings import FRESH, ROLE_OID, SESSION_OID, Settings
 from sql.statements.results import Notice
+from sql.syntax.lexing.standard_strings import StandardText, standard
 from sql.system.state import CopyInfo, SessionInfo
 from storage.types.text_style import TextStyle
 
@@ -253,6 +254,14 @@ class SessionState:
     def notice(self, message: str, severity: str = "NOTICE", sqlstate: str = "00000", hint: str | None = None) -> None:
         """Send a notice with the next answer."""
         self.notices.append(Notice(severity, sqlstate, message, None, hint))
+
+    def standard(self, text: str) -> StandardText:
+        """A text with its strings as the standard writes them. Raises what its tokens raise; warns of escapes."""
+        quoting = self.settings.quoting
+        return StandardText(text) if quoting is None else standard(text, quoting, self._warn_of_string)
+
+    def _warn_of_string(self, message: str, hint: str, position: int | None) -> None:
+        self.notices.append(Notice("WARNING", "22P06", message, None, hint, position=position))
 
     def report_settings(self) -> None:
         """Tell the client of the reported settings that have changed."""

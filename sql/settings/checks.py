@@ -32,17 +32,6 @@ def choice(*values: str) -> Callable[[str, str], str]:
     return check
 
 
-def only(*values: str) -> Callable[[str, str], str]:
-    """The check of a setting with one supported value (in several spellings); others raise 0A000."""
-
-    def check(name: str, value: str) -> str:
-        if value.lower().replace(" ", "") not in [v.lower().replace(" ", "") for v in values]:
-            raise SqlError("0A000", f'{name} "{value}" is not supported', hint=f"Only {values[0]} is.")
-        return values[0]
-
-    return check
-
-
 def encoding(name: str, value: str) -> str:
     """An encoding's name. UTF8 and SQL_ASCII are the same bytes, of which the client makes what it likes. Raises 22023,
     and 0A000 for one that cannot be had."""
@@ -63,6 +52,12 @@ def boolean(name: str, value: str) -> str:
     if (word and any(full.startswith(word) for full in ("false", "no"))) or word in ("of", "off", "0"):
         return "off"
     raise SqlError("22023", f'parameter "{name}" requires a Boolean value')
+
+
+def backslash_quote(name: str, value: str) -> str:
+    """safe_encoding, on or off; or a whole word or digit for on and off."""
+    word = {"true": "on", "yes": "on", "1": "on", "false": "off", "no": "off", "0": "off"}.get(value.lower(), value)
+    return choice("safe_encoding", "on", "off")(name, word)
 
 
 def duration(name: str, value: str) -> str:

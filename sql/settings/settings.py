@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ivm.errors import SqlError
 from planner.expr.context import SERVER_VERSION
 from planner.options import Joins, Late, Planning
 from sql.settings.checks import (
     anything,
+    backslash_quote,
     boolean,
     choice,
     duration,
@@ -20,7 +21,6 @@ from sql.settings.checks import (
     float_digits,
     milliseconds,
     natural,
-    only,
     search_path,
     text_search_configuration,
     timezone,
@@ -28,7 +28,9 @@ from sql.settings.checks import (
 from sql.settings.date_style import date_style
 from sql.settings.limits import MOST_SESSIONS, RESERVED
 from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
+from sql.settings.quoting import Quoting
 from storage.encodings.encoding import CODECS, Encoding, encoding_named
+from storage.encodings.names import CLIENT_ONLY
 from storage.types.text_style import TextFormats
 
 REPORTED: Final = (
@@ -71,6 +73,7 @@ def _text_formats(date_style: str, interval_style: str, bytea_output: str) -> Te
 
 _SETTINGS: Final = (
     _Setting("application_name", "", anything),
+    _Setting("backslash_quote", "safe_encoding", backslash_quote),
     _Setting("bytea_output", "hex", choice("escape", "hex")),
     _Setting("check_function_bodies", "on", boolean),
     _Setting("client_encoding", "UTF8", encoding),
@@ -111,7 +114,7 @@ _SETTINGS: Final = (
     _Setting("server_version_num", "150000"),
     _Setting("session_authorization", ""),
     _Setting("superuser_reserved_connections", str(RESERVED)),
-    _Setting("standard_conforming_strings", "on", only("on")),
+    _Setting("standard_conforming_strings", "on", boolean),
     _Setting("statement_timeout", "0", duration),
     _Setting("synchronous_commit", "on", anything),
     _Setting("TimeZone", "UTC", timezone),
@@ -238,6 +241,19 @@ class Settings:
             found = _text_formats(self.get("datestyle"), self.get("intervalstyle"), self.get("bytea_output"))
             self._derived["formats"] = found
         return found
+
+    @property
+    def quoting(self) -> Quoting | None:
+        """How strings are read; None: as the standard says."""
+        found: Quoting | Literal[False] | None = self._derived.get("quoting")
+        if found is None:
+            found = self._derived["quoting"] = self._quoting() or False
+        return found or None
+
+    def _quoting(self) -> Quoting | None:
+        escapes, quote = not self.boolean("standard_conforming_strings"), self.get("backslash_quote")
+        refuses = quote == "off" or (quote == "safe_encoding" and self.get("client_encoding") in CLIENT_ONLY)
+        return Quoting(escapes, self.boolean("escape_string_warning"), refuses) if escapes or refuses else None
 
     @property
     def planning(self) -> Planning:

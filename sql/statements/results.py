@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message beside a result: ``severity`` is NOTICE, WARNING, INFO …"""
+    """A message beside a result: ``severity`` is NOTICE, WARNING, INFO …; ``position``: as of an error."""
 
     severity: str
     sqlstate: str
@@ -23,6 +23,7 @@ class Notice:
     detail: str | None = None
     hint: str | None = None
     context: str | None = None
+    position: int | None = None
 
 
 Notify = Callable[[Notice], None]

@@ -19,6 +19,7 @@ from sql.catalog.search_path import TEMPORARY, no_schema
 from sql.catalog.system.definitions import definitions, system_oid
 from sql.catalog.user_types import type_of_oid, typed
 from sql.syntax.lexing.keywords import keyword_rows
+from sql.syntax.lexing.standard_strings import doubled
 from sql.system import pg_routines
 from sql.system.acls import default_text, exploded
 from sql.system.builtin import COLLATIONS, descriptions
@@ -287,7 +288,7 @@ class SystemFunctions:
         relation = self._relations().get(oid)
         if relation is None or relation.kind not in (RelationKind.VIEW, RelationKind.MATERIALIZED_VIEW):
             return None
-        return view_definition(relation, self._state, pretty=pretty, width=width)
+        return self._as_read(view_definition(relation, self._state, pretty=pretty, width=width))
 
     def index_definition(self, oid: int, column: int, pretty: bool = False) -> str | None:
         """pg_get_indexdef: the whole index, or (``column`` from 1) one column."""
@@ -296,10 +297,10 @@ class SystemFunctions:
             return None
         relation, index = found
         if column == 0:
-            return index_definition(self._state, relation, index, pretty=pretty)
+            return self._as_read(index_definition(self._state, relation, index, pretty=pretty))
         if not 0 < column <= index.width + len(index.included):
             return None
-        return index_column(self._state, relation, index, column - 1, pretty=pretty)
+        return self._as_read(index_column(self._state, relation, index, column - 1, pretty=pretty))
 
     def constraint_definition(self, oid: int, pretty: bool = False) -> str | None:
         """pg_get_constraintdef."""
@@ -312,12 +313,12 @@ class SystemFunctions:
                     return foreign_key_definition(relation, key, self._relation_name(key.parent)) + timing(key)
         owners = (*self._state.relations(), *self._state.types())
         checks = ((r, c) for r in owners for c in r.checks if c.id == oid)
-        return next((check_definition(self._state, r, c, pretty=pretty) for r, c in checks), None)
+        return next((self._as_read(check_definition(self._state, r, c, pretty=pretty)) for r, c in checks), None)
 
     def expression(self, text: str, oid: int, pretty: bool) -> str:
         """pg_get_expr. Plain text is what the system relations have."""
         relation = self._relations().get(oid) if pretty else None
-        return text if relation is None else stored_text(self._state, relation, text, pretty=True)
+        return self._as_read(text if relation is None else stored_text(self._state, relation, text, pretty=True))
 
     def trigger_definition(self, oid: int, pretty: bool) -> str | None:
         """pg_get_triggerdef."""
@@ -326,7 +327,12 @@ class SystemFunctions:
             whole = f"{quoted(relation.schema_name)}.{quoted(relation.name)}"
             return self._relation_name(relation.oid) if pretty else whole
 
-        return trigger_definition(self._state, oid, shown, self.routine_visible, pretty=pretty)
+        found = trigger_definition(self._state, oid, shown, self.routine_visible, pretty=pretty)
+        return None if found is None else self._as_read(found)
+
+    def _as_read(self, text: str) -> str:
+        """A definition with its strings as the session reads them."""
+        return doubled(text) if self._setting("standard_conforming_strings") == "off" else text
 
     # The reg* types.
 

@@ -15,6 +15,8 @@ NAMES: Final = (
     "SHIFT_JIS_2004",
 )  # fmt: skip
 """By their numbers."""
+CLIENT_ONLY: Final = frozenset(NAMES[NAMES.index("SJIS") :])
+"""Those in which a byte of a character may be that of a backslash or a quote, so that no database has them."""
 LONGEST: Final = 4
 """The most bytes that a character has in any of them."""
 

@@ -235,6 +235,10 @@ class Nested:
         expr = cast(empty_environment(), Literal(value, type_), wanted, context, 0)
         return constant(expr, self._runners.reads.writing(self.writer, Request())[0])
 
+    def as_standard(self, text: str) -> str:
+        """A text that a routine has made, as the standard writes its strings. Raises 42601, 22P06."""
+        return self._session.standard(text).text
+
     def statements(self, text: str) -> list[StatementText]:
         """The statements of a text. Raises 42601."""
         return split(text)

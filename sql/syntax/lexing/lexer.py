@@ -6,6 +6,7 @@ Positions are 0-based character offsets. Identifiers are folded to lower case un
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -140,6 +141,19 @@ def _long(text: str, at: int, stop: int, before: Token) -> Token | None:
     return None if end is None else Token(TokenKind.ROWS, text[at:end], at, end)
 
 
+def one_by_one(text: str, escapes: bool) -> Iterator[Token]:
+    """The tokens without END, LIST and ROWS. ``escapes``: a backslash begins an escape in ordinary strings too, as with
+    standard_conforming_strings off; U&'…' is refused then (0A000). Raises 42601, 22021, 22025."""
+    at = 0
+    while (at := _skip(text, at, len(text))) < len(text):
+        if escapes and text.startswith(("U&'", "u&'"), at):
+            detail = "String constants with Unicode escapes cannot be used when standard_conforming_strings is off."
+            raise SqlError("0A000", "unsafe use of string constant with Unicode escapes", detail, position=at + 1)
+        token = _next(text, at, escapes)
+        yield token
+        at = token.end
+
+
 def spelled_out(token: Token) -> list[Token]:
     """The tokens of a LIST or of ROWS."""
     parts = [_symbol("(", token.start)]
@@ -177,7 +191,7 @@ def _comment(text: str, at: int) -> int:
             return at
 
 
-def _next(text: str, at: int) -> Token:
+def _next(text: str, at: int, escapes: bool = False) -> Token:
     match = _TOKEN.match(text, at)
     if match is None:
         raise SqlError("42601", f'syntax error at or near "{text[at]}"', position=at + 1)
@@ -192,7 +206,7 @@ def _next(text: str, at: int) -> Token:
         case "number":
             return _number(text, at, end)
         case "string":
-            return _string(text, at, end)
+            return _string_with_escapes(text, at, end) if escapes else _string(text, at, end)
         case "quoted":
             return _quoted(text, at, end)
         case "parameter":
@@ -201,7 +215,7 @@ def _next(text: str, at: int) -> Token:
         case "dollar":
             return _dollar(text, at, match.group())
         case _:
-            return _prefixed(text, at, end)
+            return _prefixed(text, at, end, escapes)
 
 
 def _fold(word: str) -> str:
@@ -247,6 +261,21 @@ def _string(text: str, at: int, body: int) -> Token:
         body = continued.end()
 
 
+def _string_with_escapes(text: str, at: int, body: int) -> Token:
+    parts: list[str] = []
+    while True:
+        match = _ESCAPE_BODY.match(text, body)
+        assert match is not None
+        if match.end() >= len(text) or text[match.end()] != "'":
+            raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
+        parts.append(match.group().replace("''", "'"))
+        end = match.end() + 1
+        continued = _CONTINUED.match(text, end)
+        if continued is None:
+            return Token(TokenKind.STRING, _unescaped(parts, at), at, end)
+        body = continued.end()
+
+
 def _quoted(text: str, at: int, body: int) -> Token:
     match = _QUOTED_BODY.match(text, body)
     assert match is not None
@@ -264,20 +293,16 @@ def _dollar(text: str, at: int, tag: str) -> Token:
     return Token(TokenKind.STRING, text[at + len(tag) : end], at, end + len(tag))
 
 
-def _prefixed(text: str, at: int, body: int) -> Token:
+def _prefixed(text: str, at: int, body: int, escapes: bool) -> Token:
     prefix = text[at].lower()
     if prefix == "n":
-        return _string(text, at, body)
-    if prefix in "bx":
-        token = _string(text, at, body)
-        return token._replace(kind=TokenKind.BITS, value=prefix + token.value)
+        return _string_with_escapes(text, at, body) if escapes else _string(text, at, body)
+    if prefix == "e":
+        return _string_with_escapes(text, at, body)
     if prefix == "u":
         return _unicode(text, _string(text, at, body) if text[body - 1] == "'" else _quoted(text, at, body))
-    match = _ESCAPE_BODY.match(text, body)
-    assert match is not None
-    if match.end() >= len(text) or text[match.end()] != "'":
-        raise SqlError("42601", f'unterminated quoted string at or near "{text[at:]}"', position=at + 1)
-    return Token(TokenKind.STRING, _unescaped(match.group().replace("''", "'"), at), at, match.end() + 1)
+    token = _string(text, at, body)
+    return token._replace(kind=TokenKind.BITS, value=prefix + token.value)
 
 
 def _unicode(text: str, token: Token) -> Token:
@@ -327,14 +352,16 @@ def _with_code_points(body: str, escape: str, at: int) -> str:
     return "".join([*parts, body[done:]])
 
 
-def _unescaped(body: str, at: int) -> str:
-    """The contents of E'…': octal and hexadecimal escapes are bytes, Unicode ones characters. Raises 22021, 22025."""
+def _unescaped(bodies: list[str], at: int) -> str:
+    """The contents of E'…', of one part or several: octal and hexadecimal escapes are bytes, Unicode ones characters.
+    Raises 22021, 22025."""
     parts: list[bytes] = []
-    end = 0
-    for match in _ESCAPE.finditer(body):
-        parts += [body[end : match.start()].encode(), _escape(match, at)]
-        end = match.end()
-    parts.append(body[end:].encode())
+    for body in bodies:
+        end = 0
+        for match in _ESCAPE.finditer(body):
+            parts += [body[end : match.start()].encode(), _escape(match, at)]
+            end = match.end()
+        parts.append(body[end:].encode())
     raw = b"".join(parts)
     try:
         text = raw.decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass").decode("utf-16")

@@ -50,7 +50,8 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
         raise SqlError("22004", "query string argument of EXECUTE is null")
     given = [frame.value(value) for value in using]
     outcome = Outcome("", 0)
-    for statement in frame.nested.statements(str(text)):
+    text = frame.nested.as_standard(str(text))
+    for statement in frame.nested.statements(text):
         try:
             prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
             if isinstance(prepared.bound.statement, Begin | Commit | Rollback | PrepareTransaction | Savepoint):
@@ -58,7 +59,7 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
             outcome = frame.nested.run(prepared, tuple(v for v, _ in given), atomic=True)
         except SqlError as error:
             if error.query is None and error.position is not None:
-                error.query = str(text)
+                error.query = text
             else:
                 error.within(f'SQL statement "{text}"')
             raise
