@@ -21,7 +21,7 @@ server: $(VENV)/server.done
 cluster: $(VENV)/test.done
 	$(PY) -m storage.spark.cluster $(FLAGS)
 
-# In a process for each core, four at most, or in WORKERS=n; 0 is one, in order.
+# In a process for each core and one more, four at most, or in WORKERS=n; 0 is one, in order.
 test: $(VENV)/test.done
 	$(PY) -m pytest --numprocesses $(or $(WORKERS),auto) --maxprocesses 4
 

@@ -15,7 +15,7 @@ from ivm.distinct import distinct
 from ivm.kernels import arena as kernels
 from ivm.kernels import interning
 from ivm.kernels.memory import address
-from ivm.rows import Bytes, Words
+from ivm.rows import Bytes, Words, plain
 
 _FIRST_SLOTS: Final = 1 << 10
 _FIRST_CHUNK: Final = 1 << 14
@@ -141,6 +141,7 @@ class Arena:
     def load(self, ids: Words, data: Bytes, offsets: Words) -> int | None:
         """Adds values under given ids. Returns the index of the first one whose id belongs to other bytes, or None if
         all were added."""
+        ids = plain(ids)
         with self.lock:
             done = 0
             while (done := interning.load_values(self.state, data, offsets, ids, done)) < len(ids):
@@ -169,7 +170,7 @@ class Arena:
         """The indexes, int64[m], of those ids that no sweep has declared dead."""
         held = self.generation
         places = np.empty(len(ids), np.int64)
-        count = interning.keep_living(self.descriptor, np.ascontiguousarray(ids), places)
+        count = interning.keep_living(self.descriptor, plain(ids), places)
         del held
         return places[:count]
 
@@ -194,7 +195,7 @@ class Arena:
     def packed(self, ids: Words) -> tuple[Bytes, Words]:
         """The concatenated bytes of the values, and their offsets int64[n + 1]. AssertionError: an unknown id."""
         held = self.generation  # fetched before the descriptor: keeps what it points to alive
-        descriptor = self.descriptor
+        descriptor, ids = self.descriptor, plain(ids)
         offsets = np.empty(len(ids) + 1, np.int64)
         unknown = kernels.measure(descriptor, ids, offsets)
         assert not unknown, "an id that the arena does not have"
@@ -207,7 +208,7 @@ class Arena:
         """The bytes of the values together. AssertionError: an unknown id."""
         held = self.generation
         offsets = np.empty(len(ids) + 1, np.int64)
-        unknown = kernels.measure(self.descriptor, ids, offsets)
+        unknown = kernels.measure(self.descriptor, plain(ids), offsets)
         assert not unknown, "an id that the arena does not have"
         del held
         return int(offsets[-1])

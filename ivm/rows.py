@@ -15,6 +15,13 @@ Mask = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 
+def plain(words: Words) -> Words:
+    """Words as the kernels of images take them: in one piece and not read-only, which are other types to numba. A copy
+    if they are not so."""
+    found = np.asarray(words, np.int64)
+    return found if found.flags.carray else found.copy()
+
+
 @dataclass(frozen=True, slots=True)
 class Vector:
     """One column: ``words`` int64[n] and ``nulls`` bool[n], None when nothing is NULL. A NULL's word is 0."""

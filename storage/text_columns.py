@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.rows import Bytes, Mask, Words
+from ivm.rows import Bytes, Mask, Words, plain
 from ivm.stops import may_move, move, room
 from storage.dictionary import Dictionary
 from storage.long_values import LONG
@@ -56,7 +56,7 @@ def of_ids(ids: Words, dictionary: Dictionary) -> TextColumn:
         return _repeated(of_ids(ids[:1], dictionary), len(ids))
     generation = dictionary.generation  # before the descriptor: keeps what it points to alive
     column = TextColumn(np.empty(len(ids), np.int64), np.empty(len(ids), np.int64), (dictionary.arena, generation))
-    unknown = texts.locate(dictionary.arena.descriptor, np.ascontiguousarray(ids), column.starts, column.lengths)
+    unknown = texts.locate(dictionary.arena.descriptor, plain(ids), column.starts, column.lengths)
     assert not unknown, "an id that the arena does not have"
     size = int(column.lengths.sum())
     if size > LARGE:
@@ -104,8 +104,8 @@ def of_decimals(mantissas: Words, scales: Words | int) -> TextColumn:
 
     count = len(mantissas)
     data, lengths = np.empty(max(count, 1) * texts.DECIMAL_ROOM, np.uint8), np.empty(count, np.int64)
-    wide = np.ascontiguousarray(np.broadcast_to(scales, count), np.int64)
-    texts.write_decimals(np.ascontiguousarray(mantissas), wide, data, lengths)
+    wide = plain(np.broadcast_to(scales, count))
+    texts.write_decimals(plain(mantissas), wide, data, lengths)
     ends = address(data) + texts.DECIMAL_ROOM * np.arange(1, count + 1)
     return TextColumn(ends - lengths, lengths, (data,))
 
@@ -138,7 +138,7 @@ def cut(column: TextColumn, skipped: Words | int, taken: Words | int) -> TextCol
 
 
 def _spread(words: Words | int, column: TextColumn) -> Words:
-    return np.ascontiguousarray(np.broadcast_to(words, len(column)), np.int64)
+    return plain(np.broadcast_to(words, len(column)))
 
 
 def find(column: TextColumn, wanted: TextColumn, begins: Words | int = 0) -> Words:
@@ -161,9 +161,7 @@ def split(column: TextColumn, delimiters: TextColumn, fields: Words) -> TextColu
     from ivm.kernels import texts
 
     found = column.copy()
-    texts.split(
-        found.starts, found.lengths, delimiters.starts, delimiters.lengths, np.ascontiguousarray(fields, np.int64)
-    )
+    texts.split(found.starts, found.lengths, delimiters.starts, delimiters.lengths, plain(fields))
     return found
 
 

@@ -7,6 +7,7 @@ a parser or a plan begins at once.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,12 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     gc.enable()
     if not config.option.collectonly:
         _compile()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: many tests wait for a disk, a process or another thread."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -89,12 +89,10 @@ def called(kernel: Any, **kinds: str) -> Entry:
 
 def entries() -> list[Entry]:
     """The engine's kernels, and those of the dictionary and of regular expressions."""
-    with_strides, read_only = "int64[1A]", "uint8[1Cr]"
+    read_only = "uint8[1Cr]"
     return [
         *map(called, KERNELS),
         *map(called, (arena.measure, arena.gather, arena.prefixes, arena.compare_many, arena.resolve, arena.length_of)),
-        called(arena.measure, ids=with_strides),
-        called(arena.gather, ids=with_strides),
         *map(called, (interning.intern_values, interning.load_values, interning.see_words, interning.keep_living)),
         *map(called, (interning.propose, interning.move_slots, interning.unseen, interning.condemn, interning.weigh)),
         called(interning.intern_values, data=read_only),

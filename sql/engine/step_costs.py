@@ -8,7 +8,7 @@ from typing import Final
 LONG_NANOSECONDS: Final = 20_000_000
 """CPU time. A step that takes longer may be met by a cancel."""
 UNKNOWN_ROWS: Final = 1_000
-"""So many changed rows may take long as long as no step has shown what they cost."""
+"""So many changed rows may take long as long as no step of nearly as many has shown what they cost."""
 ALIKE: Final = 8
 """A step tells what one of up to so many times its rows costs, as many for each row."""
 
@@ -46,8 +46,7 @@ class StepCosts:
         expected = 0
         for table, count in rows.items():
             known = self._known.get(table)
-            if known is not None and count <= ALIKE * known[0]:
-                expected += known[1] * count // known[0]
-            elif count >= UNKNOWN_ROWS:
+            if known is None or (count > ALIKE * known[0] and count >= UNKNOWN_ROWS):
                 return True
+            expected += known[1] * count // known[0]
         return expected > LONG_NANOSECONDS

@@ -80,3 +80,14 @@ def test_nothing_takes_no_lock(monkeypatch: pytest.MonkeyPatch, kernel: str) -> 
     assert len(arena.intern(np.zeros(0, np.uint8), np.zeros(1, np.int64))) == 0
     arena.see(np.zeros(0, np.int64))
     assert holds.reached == []
+
+
+def test_words_that_may_not_be_written_need_no_other_kernels(caplog: pytest.LogCaptureFixture) -> None:
+    arena, (data, offsets) = Arena(bytes(16)), _values()
+    ids = arena.intern(data, offsets)
+    ids.flags.writeable = False
+    for given in (ids, ids[::2]):
+        assert len(arena.living(given)) == len(given)
+        assert arena.size(given) == len(arena.packed(given)[0])
+    assert arena.load(ids, data.copy(), offsets) is None
+    assert not [record.message for record in caplog.records if record.name == "freshet.kernels"]

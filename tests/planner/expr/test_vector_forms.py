@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -90,6 +90,12 @@ INTEGERS: Final = (-18, -17, 17, 18, 31, 32, 0, 1, -1, 2, 3, 5, 8, 9, -3, 40, 2*
 def forms_at_all_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms are used for few values that repeat, too."""
     monkeypatch.setattr(vector_forms, "_SOME", 0)
+
+
+@pytest.fixture(autouse=True)
+def images_have_their_kernels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    yield
+    assert not [record.message for record in caplog.records if record.name == "freshet.kernels"]
 
 
 def some_text(random: Random) -> str:

@@ -138,6 +138,19 @@ def test_few_rows_of_a_table_whose_last_step_was_long(
     other.close()
 
 
+@pytest.mark.parametrize("block", [False, True], ids=["a statement", "a block"])
+def test_one_row_before_any_step_has_shown_what_it_costs(client: Client, server: Server, block: bool) -> None:
+    other, before = server.client(), _contents(client)
+    client.run("CREATE MATERIALIZED VIEW fresh AS SELECT count(*) FROM t")
+    if block:
+        client.run("BEGIN")
+        client.run("UPDATE t SET v = -1 WHERE i = 3")
+    assert _cancelled(client, "COMMIT" if block else "UPDATE t SET v = -1 WHERE i = 3", other) == "57014"
+    _check(client, before)
+    client.run("DROP MATERIALIZED VIEW fresh")
+    other.close()
+
+
 def test_a_cancel_while_the_commit_waits(client: Client, server: Server) -> None:
     """It waits for a transaction that has loaded a large file."""
     other, before = server.client(), _contents(client)

@@ -10,16 +10,18 @@ def _stepped(costs: StepCosts, rows: int, nanoseconds: int, table: int = 1) -> N
     costs.ended(nanoseconds)
 
 
-def test_few_rows_are_short_until_a_step_has_shown_otherwise() -> None:
+def test_what_no_step_has_shown_may_be_long() -> None:
     costs = StepCosts()
-    assert not costs.may_be_long({1: UNKNOWN_ROWS - 1, 2: 1})
-    assert costs.may_be_long({1: UNKNOWN_ROWS})
+    assert costs.may_be_long({1: 1})
+    _stepped(costs, 1, 1000)
+    assert not costs.may_be_long({1: UNKNOWN_ROWS - 1})
+    assert costs.may_be_long({1: UNKNOWN_ROWS}), "one row does not tell what so many cost"
+    assert costs.may_be_long({1: 1, 2: 1})
+    _stepped(costs, 10, LONG_NANOSECONDS // 10)
+    assert not costs.may_be_long({1: 90})
+    assert costs.may_be_long({1: 110}), "beyond what has been seen, too"
     _stepped(costs, 1, LONG_NANOSECONDS + 1)
     assert costs.may_be_long({1: 1})
-    assert not costs.may_be_long({2: 1})
-    _stepped(costs, 1, 1000)
-    assert not costs.may_be_long({1: 1})
-    assert costs.may_be_long({1: UNKNOWN_ROWS}), "one row does not tell what so many cost"
 
 
 def test_many_rows_that_were_cheap_are_short() -> None:
@@ -33,8 +35,7 @@ def test_many_rows_that_were_cheap_are_short() -> None:
     _stepped(costs, UNKNOWN_ROWS // ALIKE, LONG_NANOSECONDS)
     assert costs.may_be_long({1: UNKNOWN_ROWS})
     costs.forget()
-    assert not costs.may_be_long({1: 1})
-    assert costs.may_be_long({1: UNKNOWN_ROWS})
+    assert costs.may_be_long({1: 1})
 
 
 def test_a_step_that_undoes_something_tells_nothing() -> None:

@@ -12,6 +12,7 @@ from ivm.errors import SqlError
 from planner.expr.literal_rows import LiteralRows
 from planner.logical.nodes import Project, Values
 from sql.bind.statement import bind_statement
+from sql.coordination import transaction
 from sql.parse import parse
 from sql.statements.queries import Query
 from sql.statements.results import RowsResult
@@ -118,8 +119,9 @@ def test_queries(client: Client) -> None:
             assert answer(client, plain) == answer(client, commented), plain
 
 
-def test_inserts(client: Client) -> None:
+def test_inserts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(2)
+    monkeypatch.setattr(transaction, "HERE_SECONDS", 60)  # what begins anew has used up numbers of a sequence
     for n in range(200):
         count = draw.choice((1, MANY_ROWS, 20, 300))
         types = [draw.choice(list(TYPES)) for _ in range(WIDE + 3 if count == 1 else draw.randint(1, 4))]

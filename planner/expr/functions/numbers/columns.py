@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.rows import Mask, Words
+from ivm.rows import Mask, Words, plain
 from planner.expr.functions.table import CallSite, Made, VectorForm
 from storage.text_columns import interned, of_parts
 from storage.types.numeric import INLINE_LIMIT, INLINE_SCALE, POWERS, aligned, inline_parts, inline_words
@@ -57,7 +57,7 @@ def divided(site: CallSite, left: Words, right: Words) -> Made:
     count = len(left)
     data, words = np.zeros(count * decimals.QUOTIENT_ROOM, np.uint8), np.zeros(count, np.int64)
     starts, lengths = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    m1, m2, places, given = map(np.ascontiguousarray, (m1, m2, places, scales))
+    m1, m2, places, given = map(plain, (m1, m2, places, scales))
     decimals.divide(m1, m2, places, given, data, words, starts, lengths)
     texts = np.flatnonzero(lengths)
     if len(texts):
