@@ -4,9 +4,9 @@ Every SQL value is one int64 *word*. Its codec depends on the type's storage:
 
 - ``DIRECT``: an order-preserving integer. bool 0/1; int2/4/8, oid and reg* as they are; a label's place in its enum;
   date in days and timestamp, timestamptz, time in microseconds (dates and timestamps since 2000-01-01, the reserved
-  words ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 as value *
-  10**s; float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
-- ``NUMERIC``: an unconstrained (or wide) numeric, tagged: an even word holds it inline,
+  words ``NEGATIVE_INFINITY`` and ``POSITIVE_INFINITY`` for the infinities); numeric(p, s) with p <= 18 and 0 <= s
+  <= 18 as value * 10**s; float4 and float8 as the order-preserving image of the double's bits (``float_to_word``).
+- ``NUMERIC``: any other numeric, tagged: an even word holds it inline,
   ``mantissa << 6 | scale << 1`` with 0 <= scale <= 31; an odd word is a dictionary id.
 - ``INTERNED``: a dictionary id (always odd) of the value's bytes.
 
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 NEGATIVE_INFINITY: Final = -(2**63)
 POSITIVE_INFINITY: Final = 2**63 - 1
-DIRECT_NUMERIC_DIGITS: Final = 18
+_DIRECT_DIGITS: Final = 18
 
 
 class Kind(Enum):
@@ -219,7 +219,8 @@ class SqlType:
     def storage(self) -> Storage:
         """How this type's values become words."""
         if self.kind is Kind.NUMERIC:
-            direct = self.precision is not None and self.precision <= DIRECT_NUMERIC_DIGITS
+            digits = self.precision
+            direct = digits is not None and digits <= _DIRECT_DIGITS and 0 <= (self.scale or 0) <= _DIRECT_DIGITS
             return Storage.DIRECT if direct else Storage.NUMERIC
         return Storage.DIRECT if self.kind in _DIRECT else Storage.INTERNED
 

@@ -57,8 +57,6 @@ def _value(i: int, column: ColumnType) -> str:
         return _float(word)
     if type_.kind is Kind.NUMERIC and type_.storage is Storage.DIRECT:
         scale = type_.scale or 0
-        if not 0 <= scale <= 18:
-            return word
         unit = f"1e-{scale}" if scale else "1"
         finite = f"nullif({word}, 9223372036854775807)"  # NaN, which DuckDB's decimals lack, shows as NULL
         return f"{finite}::DECIMAL(18,0) * '{unit}'::DECIMAL({scale + 1},{scale})"

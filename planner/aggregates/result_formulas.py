@@ -11,7 +11,6 @@ from typing import Final
 from ivm.formula import GREATER, NOT_LESS, Formula, Register
 from ivm.kernels.codes import ADD, BITS_AND, BITS_OR, FIT, SHIFT, TO_DECIMAL
 from planner.aggregates.components import CallPlan, DiffColumn, Shape
-from storage.types.numeric import INLINE_SCALE
 
 _HALF: Final = 0xFFFFFFFF
 
@@ -45,7 +44,4 @@ def summed(formula: Formula, plan: CallPlan, counts: Register, mask: Register) -
     high = formula.step(ADD, formula.column(plan.places[DiffColumn.HIGH]), carry, mask, 64)
     high = formula.step(SHIFT, formula.step(FIT, high, None, mask, 32), constant=32)
     value = formula.step(BITS_OR, high, formula.step(BITS_AND, low, formula.constant(_HALF)))
-    scale = plan.call.types[0].scale or 0
-    if not 0 <= scale <= INLINE_SCALE:
-        return None
-    return formula.step(TO_DECIMAL, value, None, mask, scale)
+    return formula.step(TO_DECIMAL, value, None, mask, plan.call.types[0].scale or 0)

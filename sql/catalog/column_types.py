@@ -175,6 +175,4 @@ def _numeric(args: Sequence[int], position: int | None) -> SqlType:
         raise SqlError("22023", f"NUMERIC precision {precision} must be between 1 and 1000", position=position)
     if not -1000 <= scale <= 1000:
         raise SqlError("22023", f"NUMERIC scale {scale} must be between -1000 and 1000", position=position)
-    if scale < 0 or scale > precision:
-        raise unsupported(f"numeric({precision},{scale}), whose scale is not within its precision,", position=position)
     return SqlType(Kind.NUMERIC, precision, scale)

@@ -20,7 +20,7 @@ from sql.catalog.user_types import type_of_oid
 from sql.system.pg_sequences import sequences_of
 from sql.system.state import SystemState, own_relations, user_relations
 from sql.system.texts import default_text, view_definition
-from storage.types.type_names import format_type, internal_name, type_oid
+from storage.types.type_names import format_type, internal_name, type_oid, typmod
 
 _MAX_OCTETS: Final = 1 << 30
 _BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
@@ -207,7 +207,7 @@ def _limits(type_: SqlType) -> dict[str, object]:
         case Kind.FLOAT4 | Kind.FLOAT8:
             return {"numeric_precision": _MANTISSA[type_.kind], "numeric_precision_radix": 2}
         case Kind.NUMERIC:
-            scale = None if type_.precision is None else type_.scale or 0
+            scale = None if type_.precision is None else typmod(type_) - 4 & 0xFFFF  # PostgreSQL 15's, if negative too
             return {"numeric_precision": type_.precision, "numeric_precision_radix": 10, "numeric_scale": scale}
         case Kind.DATE:
             return {"datetime_precision": 0}

@@ -24,8 +24,9 @@ from storage.load.columns import LoadColumn, null_violation
 from storage.load.nested import array_words, document_words, is_document, is_list
 from storage.types import codec
 from storage.types.calendar import DAY, END_TIMESTAMP, EPOCH_DAYS, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
-from storage.types.numeric import INLINE_LIMIT, POWERS, WIDE, inline_words
+from storage.types.numeric import INLINE_LIMIT, POWERS, inline_words
 from storage.types.text import parse_datum
+from storage.types.text_number import fit_numeric
 from storage.types.time_output import round_words
 from storage.types.type_names import format_type
 
@@ -188,11 +189,9 @@ def _numerics(source: _Source) -> Words:
 
 
 def _direct_numerics(array: pa.Array, column: LoadColumn) -> Words | None:
-    """The words of a numeric(p, s) with p <= 18 if no rounding is needed; None if values must be converted one by
+    """The words of a DIRECT numeric(p, s) if no rounding is needed; None if values must be converted one by
     one."""
     precision, scale = column.type.precision or 0, column.type.scale or 0
-    if not 0 <= scale <= 18:
-        return None
     if pa.types.is_floating(array.type):
         return None
     try:
@@ -210,21 +209,11 @@ def _numeric(value: object, column: LoadColumn) -> Decimal:
     """A number as a value of the column, rounded to its scale half away from zero. 22003 past its precision."""
     text = f"{value:.15g}" if isinstance(value, float) else str(value)  # as Postgres casts a double
     number = value if isinstance(value, Decimal) else Decimal(text)
-    precision, scale = column.type.precision, column.type.scale or 0
-    if precision is None or number.is_nan():
-        return number
-    if number.is_infinite():
-        raise SqlError("22003", f'numeric field overflow in column "{column.name}"',
-                       f"A field with precision {precision}, scale {scale} cannot hold an infinite value.")  # fmt: skip
-    rounded = WIDE.quantize(number, Decimal(1).scaleb(-scale))
-    if abs(rounded) >= Decimal(1).scaleb(precision - scale):
-        raise SqlError(
-            "22003",
-            f'numeric field overflow in column "{column.name}"',
-            f"A field with precision {precision}, scale {scale} must round to an absolute value less than "
-            f"10^{precision - scale}; it is {number}.",
-        )
-    return rounded
+    try:
+        return fit_numeric(number, column.type.precision, column.type.scale)
+    except SqlError as error:
+        detail = f"{(error.detail or '').removesuffix('.')}; it is {number:f}."
+        raise SqlError("22003", f'{error.message} in column "{column.name}"', detail) from None
 
 
 def _strings(source: _Source) -> Words:

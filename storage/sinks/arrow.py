@@ -56,7 +56,7 @@ def arrow_type(type_: SqlType) -> pa.DataType:
         assert type_.element is not None, "an array has an element's type"
         return pa.list_(arrow_type(type_.element))
     if type_.kind is Kind.NUMERIC and _is_decimal(type_):
-        return pa.decimal128(type_.precision, type_.scale or 0)
+        return pa.decimal128(_digits(type_), max(type_.scale or 0, 0))
     return pa.large_string()
 
 
@@ -89,8 +89,13 @@ def column_to_arrow(vector: Vector, name: str, type_: SqlType, dictionary: Dicti
 
 
 def _is_decimal(type_: SqlType) -> bool:
-    scale = type_.scale or 0
-    return type_.precision is not None and type_.precision <= _MOST_DIGITS and 0 <= scale <= type_.precision
+    return type_.precision is not None and _digits(type_) <= _MOST_DIGITS
+
+
+def _digits(type_: SqlType) -> int:
+    """The digits that hold a numeric(p, s) in a file, whose scales are not negative and not above the precision."""
+    precision, scale = type_.precision or 0, type_.scale or 0
+    return max(precision - min(scale, 0), scale)
 
 
 def _direct(words: Words, nulls: Mask | None, name: str, type_: SqlType) -> pa.Array:
@@ -142,7 +147,7 @@ def _decimals(words: Words, nulls: Mask | None, name: str, type_: SqlType) -> pa
 
 
 def _wide_decimals(words: Words, nulls: Mask | None, name: str, type_: SqlType, dictionary: Dictionary) -> pa.Array:
-    scale = type_.scale or 0
+    scale = max(type_.scale or 0, 0)
     distinct, places = np.unique(words if nulls is None else words[~nulls], return_inverse=True)
     values = codec.decode(type_, Vector(distinct), dictionary)
     for value in values:

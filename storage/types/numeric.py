@@ -46,7 +46,7 @@ def is_interned(words: Words) -> Mask:
     return interned
 
 
-def aligned(mantissa: Words, places: Words) -> tuple[Words, Mask]:
+def aligned(mantissa: Words, places: Words | int) -> tuple[Words, Mask]:
     """Inline mantissas with ``places`` zeros appended, and a mask of those that no longer fit inline."""
     few = np.minimum(places, 17)
     return mantissa * POWERS[few], (places > 17) | (np.abs(mantissa) > _ALIGNED[few])
@@ -123,5 +123,4 @@ def decode_direct(word: int, type: SqlType) -> Decimal:
     """The value of a word of a DIRECT numeric(p, s)."""
     if word == DIRECT_NAN:
         return Decimal("NaN")
-    scale = type.scale or 0
-    return from_parts(word, scale) if scale >= 0 else Decimal(word * 10**-scale)
+    return from_parts(word, type.scale or 0)

@@ -12,7 +12,7 @@ from storage.dictionary import Dictionary
 from storage.text_columns import TextColumn, joined, of_choices, of_decimals, of_ids, of_value
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
 from storage.types.calendar_columns import civil
-from storage.types.numeric import DIRECT_NAN, INLINE_SCALE, inline_parts
+from storage.types.numeric import DIRECT_NAN, inline_parts
 from storage.types.text_style import TextStyle
 from storage.types.time_output import format_offset
 from storage.types.zone_columns import offsets
@@ -55,8 +55,7 @@ def _none(words: Words) -> Mask:
 
 def _numerics(type_: SqlType, words: Words, dictionary: Dictionary) -> Shown | None:
     if type_.storage is Storage.DIRECT:
-        scale, rest = type_.scale or 0, words == DIRECT_NAN
-        return (of_decimals(words, scale), rest) if 0 <= scale <= INLINE_SCALE else None
+        return of_decimals(words, type_.scale or 0), words == DIRECT_NAN
     far = np.flatnonzero(words & 1)
     mantissas, scales = inline_parts(words)
     if not len(far):

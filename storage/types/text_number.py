@@ -111,6 +111,8 @@ def fit_numeric(value: Decimal, precision: int | None, scale: int | None) -> Dec
     if value.is_infinite():
         raise _overflow(precision, places, "A field with precision {}, scale {} cannot hold an infinite value.")
     rounded = WIDE.quantize(value, Decimal((0, (1,), -places)))
+    if places < 0:  # no digits are shown after the point
+        rounded = WIDE.quantize(rounded, Decimal(1))
     if not rounded.is_zero() and rounded.adjusted() >= precision - places:
         raise _overflow(precision, places, None)
     return rounded.copy_abs() if rounded.is_zero() else rounded

@@ -191,3 +191,61 @@ CREATE DOMAIN pos26 AS int CHECK (value > 0); CREATE TABLE dt26 (a pos26, b text
 CREATE TYPE pair27 AS (x int, y int); CREATE DOMAIN ordered27 AS pair27 CHECK ((value).x <= (value).y); DO $$ DECLARE v ordered27; BEGIN v := (1, 2); v := (2, 1); END $$
 select 'simple'::regconfig = 'english'::regconfig, 'english'::regconfig::oid > 0, 3748::regconfig, 'simple'::regconfig::int, 3748::oid::regconfig, 'simple'::regconfig::bigint, '-'::regconfig::oid, 0::regconfig
 select x from (values ('simple'::regconfig), ('english'), ('simple')) v(x) group by x order by x
+
+-- numerics whose scale is negative or greater than the precision
+SELECT 12345::numeric(2,-3), (-12500)::numeric(2,-3), 99499::numeric(2,-3), 499::numeric(2,-3), (-500)::numeric(2,-3), 500.0::numeric(2,-3), 499.999::numeric(2,-3), 'NaN'::numeric(2,-3), NULL::numeric(2,-3)
+SELECT 99500::numeric(2,-3)
+SELECT 1e300::numeric(2,-3)
+SELECT 'inf'::numeric(2,-3)
+SELECT 0.00999::numeric(3,5), 0.009994::numeric(3,5), -0.000005::numeric(3,5), 0.0000049::numeric(3,5), '0.00001'::numeric(3,5), 0::numeric(3,5), 'NaN'::numeric(3,5)
+SELECT 0.01::numeric(3,5)
+SELECT 0.009995::numeric(3,5)
+SELECT 1::numeric(3,3)
+SELECT 1::numeric(1,1000), 0::numeric(1,-1000)
+SELECT 0::numeric(1,1000)::text = '0.' || repeat('0', 1000), 0::numeric(1,-1000), 5e999::numeric(1,-1000) = 10::numeric ^ 1000, 4e999::numeric(1,-1000), ('9e' || 1000)::numeric(1,-1000) / 10::numeric ^ 1000
+SELECT 95e999::numeric(1,-1000)
+SELECT 1::numeric(2,1001)
+SELECT 1::numeric(2,-1001)
+SELECT 1::numeric(0,-1)
+SELECT 1::numeric(1001,0)
+SELECT 1::numeric(1,2,3)
+SELECT 45678::int2::numeric(2,-3)
+SELECT 32767::int2::numeric(2,-3), 45678::int4::numeric(2,-3), 45678::int8::numeric(2,-3), 45678::float4::numeric(2,-3), 45678.9::float8::numeric(2,-3), '45678'::text::numeric(2,-3), '45678'::varchar::numeric(2,-3), '45678'::jsonb::numeric(2,-3), 12.5::numeric(8,3)::numeric(1,-1)
+SELECT 9223372036854775807::numeric(2,-18), (-9223372036854775808)::numeric(2,-18), 9223372036854775807::numeric(1,-19), 8750000000000000000::numeric(3,-17), 4499999999999999999::numeric(1,-18)
+SELECT 9223372036854775807::numeric(1,-18), 499999999999999999::numeric(1,-18), 500000000000000000::numeric(1,-18)
+SELECT 45678::numeric(2,-3)::int, 45678::numeric(2,-3)::int2
+SELECT 12345::numeric(2,-3)::int2, 12345::numeric(2,-3)::int8, 12345::numeric(2,-3)::float8, 12345::numeric(2,-3)::text, 0.00123::numeric(3,5)::float8, 0.00123::numeric(3,5)::int, 12345::numeric(2,-3)::numeric(10,2), 12345::numeric(10,2)::numeric(2,-3), 12345::numeric(2,-3)::numeric(1,-4)
+SELECT scale(12345::numeric(2,-3)), scale(0.001::numeric(3,5)), min_scale(12345::numeric(2,-3)), 12345::numeric(2,-3) + 1, 12345::numeric(2,-3) * 0.5, 12345::numeric(2,-3) / 7, 12345::numeric(2,-3) % 7, -(12345::numeric(2,-3)), abs((-12345)::numeric(2,-3)), round(12345::numeric(2,-3), -4)
+SELECT 0.00123::numeric(3,5) + 1, 0.00123::numeric(3,5) * 0.00123::numeric(3,5), 0.00123::numeric(3,5) / 7, 0.00123::numeric(3,5) - 0.00123::numeric(3,5), sqrt(0.00123::numeric(3,5))
+SELECT 12000::numeric(2,-3) = 12000, 12000::numeric(2,-3) = 12000.0::numeric(8,1), 12000::numeric(2,-3) < 12000.1, 12000::numeric(2,-3) = 12000::int8, 12000::numeric(2,-3) = 12000::float8, 0.001::numeric(3,5) = 0.001, 0.001::numeric(3,5) = 0.001::numeric(4,3), 0.001::numeric(3,5) IN (0.001, 2), greatest(12000::numeric(2,-3), 0.001::numeric(3,5))
+SELECT '{12345,99,NULL}'::numeric(2,-3)[], ARRAY[0.00123, 0.5::numeric / 1000]::numeric(3,5)[], 12345::numeric(2,-3)::numeric(3,5)
+SELECT '{12345,99,NULL}'::numeric(2,-3)[], ARRAY[0.00123, 0.5::numeric / 1000]::numeric(3,5)[], (ARRAY[12345]::numeric(2,-3)[])[1]
+SELECT format_type(1700, 133120 + 4 - 3), format_type(1700, ((2 << 16) | (-3 & 2047)) + 4), format_type(1700, ((3 << 16) | 5) + 4), format_type(1231, ((3 << 16) | 1048) + 4), format_type(1700, ((1000 << 16) | 1000) + 4)
+SELECT pg_typeof(1::numeric(2,-3)), '1.5'::numeric(2,-0)
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5), c numeric(1000,-1000), d decimal(1,1000), e numeric(2,-3)[]); SELECT attname, atttypmod, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'n'::regclass AND attnum > 0 ORDER BY attnum
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5), c numeric(1000,-1000), d decimal(1,1000)); SELECT column_name, numeric_precision, numeric_precision_radix, numeric_scale, information_schema._pg_numeric_scale(1700, atttypmod), information_schema._pg_numeric_precision(1700, atttypmod) FROM information_schema.columns JOIN pg_attribute ON attname = column_name AND attrelid = 'n'::regclass WHERE table_name = 'n' ORDER BY column_name
+CREATE DOMAIN thousands3 AS numeric(2,-3) CHECK (VALUE < 50000); SELECT 12345::thousands3, '12500'::thousands3, 49499::thousands3
+CREATE DOMAIN thousands4 AS numeric(2,-3) CHECK (VALUE < 50000); SELECT 49500::thousands4
+CREATE DOMAIN thousands5 AS numeric(2,-3); SELECT 99500::thousands5
+CREATE DOMAIN thousands6 AS numeric(2,-3); SELECT typtypmod, format_type(typbasetype, typtypmod) FROM pg_type WHERE typname = 'thousands6'
+CREATE DOMAIN thousands7 AS numeric(2,-3); SELECT numeric_precision, numeric_scale FROM information_schema.domains WHERE domain_name = 'thousands7'
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5)); INSERT INTO n VALUES (12345, 0.001234), (500, 0.000005), (-499, -0.000005), (NULL, NULL), ('NaN', 'NaN'); SELECT a, b, a + b, a * b FROM n ORDER BY a NULLS FIRST, b
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5)); INSERT INTO n VALUES (12345, 0.001234), (12499, 0.001229), (500, 0.000005), (-499, -0.000005), (NULL, NULL); SELECT count(a), sum(a), avg(a), min(a), max(a), variance(a), stddev_pop(a), sum(b), avg(b), min(b), max(b), variance(b), sum(a * b), sum(DISTINCT a), array_agg(a ORDER BY a), mode() WITHIN GROUP (ORDER BY b) FROM n
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5)); INSERT INTO n VALUES (12345, 0.001234), (12499, 0.001229), (500, 0.000005), (-499, -0.000005), (NULL, NULL), (NULL, 0); SELECT a, count(*), sum(b), min(b) FROM n GROUP BY a ORDER BY a
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(3,5)); INSERT INTO n VALUES (12345, 0.001234), (500, 0.00001); SELECT l.a, r.b FROM n l JOIN n r ON l.a = r.a JOIN (VALUES (12000), (1000.0)) v(x) ON v.x = r.a ORDER BY 1
+CREATE TEMP TABLE n (a numeric(2,-3)); INSERT INTO n VALUES (99500)
+CREATE TEMP TABLE n (a numeric(3,5)); INSERT INTO n VALUES (0.01)
+CREATE TEMP TABLE n (a numeric(2,-3) PRIMARY KEY); INSERT INTO n VALUES (12345), (11500)
+CREATE TEMP TABLE n (a numeric(2,-3) PRIMARY KEY, b int); INSERT INTO n VALUES (12345, 1), (500, 2); INSERT INTO n VALUES (12400, 3) ON CONFLICT (a) DO UPDATE SET b = excluded.b, a = n.a + 600; SELECT * FROM n ORDER BY a
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(10,2)); INSERT INTO n VALUES (12345, 1.5); ALTER TABLE n ALTER b TYPE numeric(2,-1), ALTER a TYPE numeric(3,-4); SELECT * FROM n
+CREATE TEMP TABLE n (a numeric(2,-3), b numeric(10,2)); INSERT INTO n VALUES (12345, 1.5); UPDATE n SET a = a * 1.1 + b, b = a; SELECT * FROM n
+CREATE TEMP TABLE n (a numeric(2,-3) DEFAULT 12345, b numeric(3,5) GENERATED ALWAYS AS (0.0012349) STORED); INSERT INTO n DEFAULT VALUES; SELECT a, b, pg_get_expr(adbin, adrelid) FROM n, pg_attrdef WHERE adrelid = 'n'::regclass ORDER BY adnum
+CREATE TEMP VIEW v AS SELECT 12345::numeric(2,-3) AS a, '0.001'::numeric(3,5) AS b, 1::numeric(1000,-1000) AS c, x::numeric(2,-3) AS d FROM (VALUES (1.5)) t(x); SELECT pg_get_viewdef('v'::regclass)
+CREATE TEMP VIEW v AS SELECT 12345::numeric(2,-3) AS a, '0.001'::numeric(3,5) AS b; SELECT atttypmod FROM pg_attribute WHERE attrelid = 'v'::regclass AND attnum > 0 ORDER BY attnum
+SELECT a, sum(a) OVER (ORDER BY a RANGE BETWEEN 1500 PRECEDING AND CURRENT ROW) FROM (VALUES (1000::numeric(2,-3)), (2000), (4000), (NULL)) t(a)
+SELECT a::numeric(2,-3) FROM (VALUES (1), (500), (1500), (-1500), (2500)) t(a) UNION SELECT b::numeric(3,5) FROM (VALUES (0.001), (0.00199999)) u(b) ORDER BY 1
+SELECT numeric(2,-3) '12345', 12345::numeric(2, - 3)
+SELECT '12345'::numeric(2,-3) = ANY (ARRAY[12000]), 12345::numeric(2,-3) BETWEEN 12000 AND 12000, int4range(1, 12345::numeric(2,-3)::int)
+SELECT x.* FROM json_to_recordset('[{"a": 12345, "b": 0.0012345}, {"a": null}]') AS x(a numeric(2,-3), b numeric(3,5))
+SELECT to_regtype('numeric(2,-3)')
+CREATE TYPE sct26 AS (a numeric(2,-3), b numeric(3,5)); SELECT ROW(12345, 0.0012345)::sct26, '(12345,0.0012345)'::sct26, (jsonb_populate_record(NULL::sct26, '{"a": 12345}')).a

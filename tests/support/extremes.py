@@ -100,8 +100,13 @@ NUMERICS: dict[SqlType, tuple[Any, ...]] = {
     SqlType(Kind.NUMERIC, 9, 2): tuple(map(Decimal, ("NaN", "-9999999.99", "-0.01", "0.00", "1.00", "9999999.99"))),
     SqlType(Kind.NUMERIC, 18, 0): tuple(map(Decimal, ("NaN", "-" + "9" * 18, "-1", "0", "1", "9" * 18))),
     SqlType(Kind.NUMERIC, 30, 5): tuple(map(Decimal, ("NaN", "0.00000", "-1.00000", "1E-5", "9" * 25 + ".99999"))),
+    SqlType(Kind.NUMERIC, 3, 5): tuple(map(Decimal, ("NaN", "-0.00999", "-0.00001", "0.00000", "0.00100", "0.00999"))),
+    SqlType(Kind.NUMERIC, 2, -3): tuple(map(Decimal, ("NaN", "-99000", "-1000", "0", "10000", "99000"))),
+    SqlType(Kind.NUMERIC, 2, -18): tuple(map(Decimal, ("NaN", "-99" + "0" * 18, "0", "1" + "0" * 18, "9" + "0" * 18))),
+    SqlType(Kind.NUMERIC, 2, 40): tuple(map(Decimal, ("NaN", "-99E-40", "0E-40", "1E-40"))),
 }  # fmt: skip
-"""Numerics with a typmod: two stored as a scaled integer, one as a numeric without typmod is."""
+"""Numerics with a typmod: those of at most 18 digits with a scale of 0 to 18 are stored as scaled integers, the others
+as numerics without typmod are."""
 
 
 def array_of(element: SqlType) -> SqlType:

@@ -30,9 +30,12 @@ from storage.types.numeric import DIRECT_NAN
 from tests.support.profiles import scaled
 
 NUMERIC9_2: Final = SqlType(Kind.NUMERIC, 9, 2)
+NUMERIC3_5: Final = SqlType(Kind.NUMERIC, 3, 5)
+THOUSANDS: Final = SqlType(Kind.NUMERIC, 2, -3)
 SCHEMA: Final[Schema] = (
     ColumnType(INT2), ColumnType(INT4), ColumnType(INT8), ColumnType(INT8, False), ColumnType(BOOL),
     ColumnType(DATE), ColumnType(NUMERIC), ColumnType(TEXT), ColumnType(INT4, False), ColumnType(NUMERIC9_2),
+    ColumnType(NUMERIC3_5), ColumnType(THOUSANDS),
 )  # fmt: skip
 BITS: Final = {Kind.INT2: 16, Kind.INT4: 32, Kind.INT8: 64}
 CONTEXT: Final = Context(Dictionary(b"0123456789abcdef"))
@@ -61,6 +64,10 @@ def words_of(type_: SqlType) -> st.SearchStrategy[int]:
         return st.one_of(small, small, small, large, st.sampled_from(WIDE))
     if type_ == NUMERIC9_2:
         return st.one_of(st.integers(-999_999_999, 999_999_999), st.integers(-3, 3), st.just(DIRECT_NAN))
+    if type_ == NUMERIC3_5:
+        return st.one_of(st.integers(-999, 999), st.integers(-3, 3), st.just(DIRECT_NAN))
+    if type_ == THOUSANDS:
+        return st.one_of(st.integers(-99, 99).map(lambda m: m * 1000 << 6), st.just(WIDE[0]))
     return st.integers(-3, 3)
 
 
@@ -152,7 +159,7 @@ def truth(draw: st.DrawFn, depth: int) -> Scalar:
         case "text":
             return Call(f"{draw(st.sampled_from(['=', '<>']))}(text,text)", (column(7), column(7)), BOOL)
         case "numeric":
-            numbers = st.sampled_from([column(6), column(9), Call("cast", (column(2),), NUMERIC)])
+            numbers = st.sampled_from([*map(column, (6, 9, 10, 11)), Call("cast", (column(2),), NUMERIC)])
             return Call(f"{comparison}(numeric,numeric)", (draw(numbers), draw(numbers)), BOOL)
         case "date":
             return Call(f"{comparison}(date,date)", (column(5), column(5)), BOOL)
@@ -215,9 +222,9 @@ def test_filter(given: Words, predicates: list[Scalar]) -> None:
     event(check(MapFilter(SCHEMA, tuple(predicates)), given))
 
 
-ARGS: Final = (1, 2, 4, 9)
+ARGS: Final = (1, 2, 4, 9, 10)
 CALLS: Final = {
-    "count(any)": ARGS, "sum(int4)": (1,), "sum(int8)": (2,), "sum(numeric)": (9,), "bool_and(bool)": (4,),
+    "count(any)": ARGS, "sum(int4)": (1,), "sum(int8)": (2,), "sum(numeric)": (9, 10), "bool_and(bool)": (4,),
     "bool_or(bool)": (4,),
 }  # fmt: skip
 
@@ -227,8 +234,9 @@ def accumulation(names: list[str], always: bool = False) -> tuple[tuple[Scalar, 
     args = tuple(column(i) for i in ARGS)
     calls = [AggregateCall("count(*)", (), ())]
     for name in names:
-        place = ARGS.index(CALLS[name][0])
-        calls.append(AggregateCall(name, (place,), (args[place].type,)))
+        for argument in CALLS[name][:2]:
+            place = ARGS.index(argument)
+            calls.append(AggregateCall(name, (place,), (args[place].type,)))
     return args, Accumulation(tuple(dict.fromkeys(calls)), always)
 
 
@@ -288,7 +296,11 @@ def test_finishing(data: st.DataObject, names: list[str]) -> None:
 
 def test_most_are_told() -> None:
     """What a formula covers is computed, not handed back."""
-    given = pack([Vector(np.array([w, w], np.int64)) for w in (1, 7, 8, 9, 1, 5, 3 << 6, TEXTS[1], 2, 100)], SCHEMA, 2)
+    given = pack(
+        [Vector(np.array([w, w], np.int64)) for w in (1, 7, 8, 9, 1, 5, 3 << 6, TEXTS[1], 2, 100, 7, 5000 << 6)],
+        SCHEMA,
+        2,
+    )
     more = Call("+(int8,int4)", (Call("*(int8,int4)", (column(2), Literal(85, INT4)), INT8), column(1)), INT8)
     divided = Call("/(int8,int8)", (more, column(3)), INT8)
     assert check(MapFilter(SCHEMA, (), (divided, Call("cast", (column(6),), INT8))), given) == "same"

@@ -46,7 +46,7 @@ from tests.support.profiles import scaled
 ROUNDS: Final = scaled(6)
 SHOWN: Final = (
     TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, INT2, INT4, INT8, NUMERIC, SqlType(Kind.NUMERIC, 9, 2),
-    SqlType(Kind.NUMERIC, 5, 0), INTERVAL, BOOL,
+    SqlType(Kind.NUMERIC, 5, 0), SqlType(Kind.NUMERIC, 3, 5), SqlType(Kind.NUMERIC, 2, -3), INTERVAL, BOOL,
 )  # fmt: skip
 FORMS: Final = [function for function in FUNCTIONS.values() if function.vector is not None]
 CASTS: Final = [
@@ -156,6 +156,8 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
         )
     ),
     SqlType(Kind.NUMERIC, 5, 0): lambda random: Decimal(random.randint(-99_999, 99_999)),
+    SqlType(Kind.NUMERIC, 3, 5): lambda random: Decimal(random.randint(-999, 999)).scaleb(-5),
+    SqlType(Kind.NUMERIC, 2, -3): lambda random: Decimal(random.randint(-99, 99) * 1000),
 }
 
 

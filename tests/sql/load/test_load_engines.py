@@ -277,6 +277,19 @@ def test_columnar_files_of_unlike_schemas(client: Client, folder: Path) -> None:
     assert len(both(client, "u uuid, b bool, f float8", folder / "u.parquet", "FORMAT parquet")) == 2
 
 
+def test_numerics_of_any_scale(client: Client, folder: Path) -> None:
+    """Scales that are negative or above the precision, from decimals, integers and text."""
+    columns_, rounded = "a numeric(2,-3), b numeric(3,5)", [("-1000", "-0.00999"), ("12000", "0.00123"), (None, None)]
+    values = [Decimal("12499.9"), Decimal("-500.0"), None], [Decimal("0.001234"), Decimal("-0.009994"), None]
+    given = pa.table({n: pa.array(v, pa.decimal128(20, 6)) for n, v in zip("ab", values, strict=True)})
+    pq.write_table(given, folder / "a.parquet")
+    assert sorted(both(client, columns_, folder / "a.parquet", "FORMAT parquet"), key=repr) == sorted(rounded, key=repr)
+    write(folder, {"b.csv": b"12499.9,0.001234\n-500,-0.009994\n,\n"})
+    assert sorted(both(client, columns_, folder / "b.csv", "FORMAT csv"), key=repr) == sorted(rounded, key=repr)
+    pq.write_table(pa.table({"a": [99_500]}), folder / "c.parquet")
+    assert both(client, "a numeric(2,-3)", folder / "c.parquet", "FORMAT parquet")[0] == "22003"
+
+
 def test_values_with_parts(client: Client, folder: Path) -> None:
     """Lists, structs and maps, as in Parquet and ORC; a column without a declared type takes the file's type."""
     noon = datetime(2024, 2, 29, 12, 0, 0, 250)

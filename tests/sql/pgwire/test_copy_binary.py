@@ -111,3 +111,24 @@ def test_a_client_copies_in_and_out(program: Program) -> None:
         with pytest.raises(psycopg.errors.SyntaxError):
             cursor.execute("COPY t TO STDOUT (FORMAT binary, DELIMITER ',')")
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (3,)
+
+
+def test_numerics_of_any_scale(program: Program) -> None:
+    """The wire's values have the digits after the point that the column's scale asks for, and its modifier."""
+    given = [(Decimal("12499.99"), Decimal("0.001234")), (Decimal(-500), Decimal("-0.009994")), (None, None)]
+    held = [(Decimal(12000), Decimal("0.00123")), (Decimal(-1000), Decimal("-0.00999")), (None, None)]
+    with program.connect() as connection, connection.cursor(binary=True) as cursor:
+        cursor.execute("CREATE TABLE scales (a numeric(2,-3), b numeric(3,5))")
+        with cursor.copy("COPY scales FROM STDIN WITH (FORMAT binary)") as copy:
+            copy.set_types(["numeric", "numeric"])
+            for row in given:
+                copy.write_row(row)
+        cursor.execute("SELECT * FROM scales ORDER BY a DESC NULLS LAST")
+        assert cursor.fetchall() == held
+        assert cursor.pgresult is not None
+        assert [cursor.pgresult.fmod(i) for i in range(2)] == [133121, 196617]
+        with cursor.copy("COPY (SELECT * FROM scales ORDER BY a DESC NULLS LAST) TO STDOUT (FORMAT binary)") as copy:
+            copy.set_types(["numeric", "numeric"])
+            assert [tuple(map(str, row)) for row in copy.rows()] == [tuple(map(str, row)) for row in held]
+        with pytest.raises(psycopg.errors.NumericValueOutOfRange), cursor.copy("COPY scales FROM STDIN") as copy:
+            copy.write(b"99500\t0\n")

@@ -118,6 +118,10 @@ def test_types_by_oid(type_: SqlType) -> None:
 def test_typmods() -> None:
     for name in (
         "numeric(10,2)",
+        "numeric(2,-3)",
+        "numeric(3,5)",
+        "numeric(1000,-1000)",
+        "numeric(1,1000)",
         "character varying(7)",
         "character(3)",
         "timestamp(3) without time zone",

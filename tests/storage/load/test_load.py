@@ -52,6 +52,7 @@ from tests.support.profiles import scaled
 SECRET = b"0123456789abcdef"
 VARCHAR3 = SqlType(Kind.VARCHAR, 3)
 CHAR3 = SqlType(Kind.BPCHAR, 3)
+THOUSANDS, THOUSANDS6, MILLIONTHS = (SqlType(Kind.NUMERIC, *size) for size in ((2, -3), (2, -6), (3, 5)))
 MONEY = SqlType(Kind.NUMERIC, 10, 2)
 WIDE = SqlType(Kind.NUMERIC, 30, 4)
 INTS = SqlType(Kind.ARRAY, element=INT4)
@@ -92,6 +93,15 @@ ACCEPTED = [
     (pa.array([Decimal("1.10"), None], pa.decimal128(10, 2)), MONEY, [Decimal("1.10"), None]),
     (pa.array([Decimal("-1.1")], pa.decimal128(10, 1)), MONEY, [Decimal("-1.10")]),
     (pa.array([Decimal("1.005"), Decimal("-1.005")], pa.decimal128(10, 3)), MONEY, [Decimal("1.01"), Decimal("-1.01")]),
+    (pa.array([Decimal("12345.6"), Decimal("-500"), None], pa.decimal128(10, 1)), THOUSANDS,
+     [Decimal(12000), Decimal(-1000), None]),
+    (pa.array([Decimal("1.23E+6")], pa.decimal128(3, -4)), THOUSANDS6, [Decimal(1_000_000)]),
+    (pa.array([99499, -500]), THOUSANDS, [Decimal(99000), Decimal(-1000)]),
+    (pa.array([1500.5, math.nan]), THOUSANDS, [Decimal(2000), "NaN"]),
+    (pa.array([Decimal("0.00123"), Decimal("-0.00999")], pa.decimal128(5, 5)), MILLIONTHS,
+     [Decimal("0.00123"), Decimal("-0.00999")]),
+    (pa.array([Decimal("0.009994")], pa.decimal128(7, 6)), MILLIONTHS, [Decimal("0.00999")]),
+    (pa.array([0, None]), MILLIONTHS, [Decimal("0.00000"), None]),
     (pa.array([12, -5]), MONEY, [Decimal("12.00"), Decimal("-5.00")]),
     (pa.array([0.1, math.nan]), MONEY, [Decimal("0.10"), "NaN"]),
     (pa.array([Decimal("1.10"), BIG]), NUMERIC, [Decimal("1.10"), BIG]),
@@ -159,6 +169,8 @@ def test_values_arrive(array: pa.Array, type_: SqlType, expected: list[Any]) -> 
         (pa.array([math.inf]), MONEY, "22003"),
         (pa.array([Decimal("99999999.995")]), MONEY, "22003"),
         (pa.array([10**30], pa.decimal128(38, 0)), WIDE, "22003"),
+        (pa.array([99500]), THOUSANDS, "22003"),
+        (pa.array([Decimal("0.01")], pa.decimal128(5, 5)), MILLIONTHS, "22003"),
         (pa.array(["abcd"]), VARCHAR3, "22001"),
         (pa.array(["a\0b"]), TEXT, "22021"),
         (pa.array(["not one"]), UUID, "22P02"),

@@ -49,6 +49,9 @@ CASES = [
     (OID, [0, 2**32 - 1]), (FLOAT4, [1.5, -0.0, float("inf")]), (FLOAT8, [-1e300, 0.1, float("-inf")]),
     (SqlType(Kind.NUMERIC, 10, 2), [D("1.50"), D("-99999999.99"), D("0.00")]),
     (SqlType(Kind.NUMERIC, 38, 3), [D("1.500"), D("-1234567890123456789012345678901.123")]),
+    (SqlType(Kind.NUMERIC, 2, -3), [D(99000), D(0), D(-1000)]),
+    (SqlType(Kind.NUMERIC, 30, -8), [D("9" * 30 + "0" * 8)]),
+    (SqlType(Kind.NUMERIC, 3, 5), [D("0.00999"), D("-0.00001")]), (SqlType(Kind.NUMERIC, 2, 38), [D("99E-38")]),
     (SqlType(Kind.NUMERIC, 18, 0), [D(-1), D(10**18 - 1)]),
     (TEXT, ["", "ä\n", "x" * 300]), (BYTEA, [b"", b"\0\xff"]), (DATE, [-2_000_000, 0, 9000]),
     (TIME, [0, 86_399_999_999]), (TIMESTAMP, [-(10**17), 0, 10**15]), (TIMESTAMPTZ, [5]),
@@ -56,6 +59,8 @@ CASES = [
     (SqlType(Kind.ARRAY, element=TEXT), [("a", None), ("",)]),
 ]  # fmt: skip
 TEXTS = [
+    (SqlType(Kind.NUMERIC, 2, 39), [D("1E-39")], ["0." + "0" * 38 + "1"]),
+    (SqlType(Kind.NUMERIC, 30, -9), [D(10**9)], ["1000000000"]),
     (NUMERIC, [D("1.50"), D("1.5"), D("NaN"), D("Infinity")], ["1.50", "1.5", "NaN", "Infinity"]),
     (UUID, [bytes(range(16))], ["00010203-0405-0607-0809-0a0b0c0d0e0f"]),
     (INTERVAL, [(1, 2, 3_000_000)], ["1 mon 2 days 00:00:03"]), (CHAR1, ["x"], ["x"]),

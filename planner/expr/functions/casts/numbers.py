@@ -25,6 +25,7 @@ from storage.types.numeric import (
     INLINE_SCALE,
     POWERS,
     WIDE,
+    aligned,
     decode_direct,
     decode_numeric,
     encode_direct,
@@ -59,10 +60,7 @@ def _decimal(f: FormulaSite, a: Register) -> Register:
     source = f.args[0]
     if f.result != NUMERIC or source.storage is not Storage.DIRECT:
         raise Beyond
-    scale = (source.scale or 0) if source.kind is Kind.NUMERIC else 0
-    if not 0 <= scale <= INLINE_SCALE:
-        raise Beyond
-    return f.to_decimal(a, scale)
+    return f.to_decimal(a, (source.scale or 0) if source.kind is Kind.NUMERIC else 0)
 
 
 def _whole(f: FormulaSite, a: Register) -> Register:
@@ -187,8 +185,7 @@ def _rescaled(mantissa: Words, places: Words | int) -> tuple[Words, Mask | bool]
         return mantissa, True
     if places > 0:
         return mantissa * POWERS[places], np.abs(mantissa) > 10 ** (18 - places)
-    unit = np.int64(10 ** min(-places, 18))
-    size = (np.abs(mantissa) + unit // 2) // unit
+    size = (np.abs(mantissa) // np.int64(10 ** min(-places, 18) // 2) + 1) // 2  # no sum that might overflow
     return np.where(mantissa < 0, -size, size), places < -18
 
 
@@ -226,16 +223,20 @@ def _to_numeric(
     places = scale if target.precision is None else (target.scale or 0)
     assert isinstance(places, int)
     moved, lost = _rescaled(mantissa, places - scale)
-    slow = special | lost
     limit = 10**target.precision if target.precision is not None and target.precision <= 18 else 10**18
+    if target.storage is not Storage.DIRECT:
+        limit = min(limit, INLINE_LIMIT)
+    slow = special | lost | (np.abs(moved) >= limit)
     if target.storage is Storage.DIRECT:
         result = moved
-    else:
-        limit = min(limit, INLINE_LIMIT)
-        if not 0 <= places <= INLINE_SCALE:
-            slow, places = np.ones(len(words), np.bool_), 0
+    elif places < 0:
+        moved, far = aligned(moved, -places)
+        slow |= far
+        result = inline_words(moved, 0)
+    elif places <= INLINE_SCALE:
         result = inline_words(moved, places)
-    slow |= np.abs(moved) >= limit
+    else:
+        slow, result = np.ones(len(words), np.bool_), moved
     if np.count_nonzero(slow):
         rows = np.flatnonzero(slow)
         result = result.copy()  # it may be the argument itself
