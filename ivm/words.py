@@ -216,6 +216,14 @@ class SqlType:
         return replace(self, precision=None, scale=None, element=element)
 
     @property
+    def unmodified(self) -> SqlType:
+        """The type without modifiers, but a domain with those that belong to it."""
+        if self.domain is not None or (self.precision is None and self.element is None):
+            return self
+        element = None if self.element is None else self.element.unmodified
+        return replace(self, precision=None, scale=None, element=element)
+
+    @property
     def storage(self) -> Storage:
         """How this type's values become words."""
         if self.kind is Kind.NUMERIC:

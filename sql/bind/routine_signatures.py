@@ -41,11 +41,12 @@ _COMPATIBLE: Final = (
 
 
 def declared_type(env: Environment, name: nodes.TypeName) -> ArgumentType:
-    """The type of a parameter, or what RETURNS says. Raises 42704, 42P01, 42703, 0A000."""
+    """The type of a parameter, or what RETURNS says, without modifiers as in Postgres. Raises 42704, 42P01, 42703,
+    0A000."""
     if name.column is not None:
-        return _column_type(env, name)
+        return _column_type(env, name).unmodified
     found = None if name.array or name.schema not in (None, "pg_catalog") else _POLYMORPHIC.get(name.name)
-    return env.field_type(name) if found is None else found
+    return env.field_type(name).unmodified if found is None else found
 
 
 def aggregated_type(env: Environment, name: nodes.TypeName) -> ArgumentType:

@@ -212,7 +212,7 @@ def _statement(env: Environment, tree: nodes_statements.Statement) -> bound.Stat
         case nodes_statements.LockStatement():
             return _lock(env, tree)
         case nodes_statements.PrepareStatement():
-            return bound.Prepare(tree.name, tuple(env.type(t) for t in tree.types), tree.text)
+            return bound.Prepare(tree.name, tuple(env.type(t).unmodified for t in tree.types), tree.text)
         case nodes_statements.ExecuteStatement():
             return _execute(env, tree)
         case nodes_statements.DeclareStatement():

@@ -249,3 +249,16 @@ SELECT '12345'::numeric(2,-3) = ANY (ARRAY[12000]), 12345::numeric(2,-3) BETWEEN
 SELECT x.* FROM json_to_recordset('[{"a": 12345, "b": 0.0012345}, {"a": null}]') AS x(a numeric(2,-3), b numeric(3,5))
 SELECT to_regtype('numeric(2,-3)')
 CREATE TYPE sct26 AS (a numeric(2,-3), b numeric(3,5)); SELECT ROW(12345, 0.0012345)::sct26, '(12345,0.0012345)'::sct26, (jsonb_populate_record(NULL::sct26, '{"a": 12345}')).a
+
+-- types of parameters have no modifiers
+CREATE FUNCTION sc8(a numeric(2,-3)) RETURNS numeric(3,5) LANGUAGE sql IMMUTABLE AS 'SELECT a + 0.123456'; SELECT sc8(12345), pg_get_function_arguments('sc8'::regproc), pg_get_function_result('sc8'::regproc)
+CREATE FUNCTION sc22(a numeric(5,2)) RETURNS numeric(5,3) LANGUAGE sql IMMUTABLE AS 'SELECT a + 0.123456'; SELECT sc22(12345), pg_get_function_arguments('sc22'::regproc), pg_get_function_result('sc22'::regproc)
+CREATE FUNCTION sc23(a varchar(3)) RETURNS varchar(2) LANGUAGE sql IMMUTABLE AS 'SELECT a'; SELECT sc23('abcdef'), pg_get_function_arguments('sc23'::regproc), pg_get_function_result('sc23'::regproc)
+CREATE FUNCTION sc24(a varchar(3)) RETURNS TABLE (b varchar(2), c numeric(2,-3)) LANGUAGE sql IMMUTABLE AS 'SELECT a, 12345'; SELECT sc24('abcdef'), pg_get_function_arguments('sc24'::regproc), pg_get_function_result('sc24'::regproc)
+CREATE FUNCTION sc25(a numeric(2,-3), out b numeric(2,-1)) LANGUAGE plpgsql AS $$ declare c numeric(2,-3) := a; begin b := c + 17; end $$; SELECT sc25(12345), pg_get_function_arguments('sc25'::regproc), pg_get_function_result('sc25'::regproc)
+PREPARE p(numeric(2,-3)) AS SELECT $1; EXECUTE p(12345)
+CREATE DOMAIN scd27 AS numeric(2,-3); CREATE FUNCTION sc27(a scd27) RETURNS scd27 LANGUAGE sql AS $$ SELECT a $$; SELECT sc27(12345), pg_get_function_arguments('sc27'::regproc), pg_get_function_result('sc27'::regproc)
+CREATE PROCEDURE sc28(a numeric(2,-3), inout b numeric(2,-1)) LANGUAGE plpgsql AS $$ begin b := a; end $$; CALL sc28(12345, 1)
+CREATE TABLE sct29 (a numeric(2,-3), b char(3)); CREATE FUNCTION sc29(x sct29.a%TYPE, y sct29.b%TYPE) RETURNS bit(3) LANGUAGE sql AS 'SELECT x::int::bit(20)'; SELECT sc29(12345, 'abcdef'), pg_get_function_arguments('sc29'::regproc)
+CREATE FUNCTION sc30(x numeric(2,-3)[]) RETURNS numeric(2,-3)[] LANGUAGE sql AS 'SELECT x'; SELECT sc30('{12345}'), sc30('{12345}'::numeric(2,-3)[])
+CREATE FUNCTION sc31(x interval day, y timestamp(0), z char(3)) RETURNS text LANGUAGE sql AS $$ SELECT x || ' ' || y || ' ' || z $$; SELECT sc31('1 day 02:03:04.5', '2024-01-02 03:04:05.6', 'abcdef')
