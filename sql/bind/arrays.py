@@ -62,7 +62,7 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
     """The array of these items, folded if all are literals. Raises 2202E where its rows differ in length."""
     if all(isinstance(i, Literal) for i in items):
         values = tuple(i.value for i in items if isinstance(i, Literal))
-        if all(v == () for v in values):  # Postgres has one empty array, of no dimension
+        if all(type(v) is tuple and not v for v in values):  # Postgres has one empty array, of no dimension
             return Literal((), type_)
         if not any(type(v) is tuple for v in values) or len({_shape(v) for v in values}) == 1:
             return Literal(values, type_)

@@ -39,6 +39,10 @@ class Parameters:
         self.types: list[SqlType | None] = [None if t is None or t.kind is Kind.UNKNOWN else t for t in given]
         self._given = MAX_PARAMETERS if variables is None else len(given)
         self._variables = variables
+        self._places: dict[int, int] = {}
+        """Where each parameter first stands while it has no type."""
+        self._open: list[int] = []
+        """The parameters that are arguments of any type while they have none."""
         if variables is not None:
             variables.used.clear()
 
@@ -51,7 +55,10 @@ class Parameters:
             raise SqlError("42P02", f"there is no parameter ${index}", position=at + 1)
         while len(self.types) < index:
             self.types.append(None)
-        return Parameter(index, self.types[index - 1] or UNKNOWN)
+        type_ = self.types[index - 1]
+        if type_ is None:
+            self._places.setdefault(index, at)
+        return Parameter(index, type_ or UNKNOWN)
 
     def variable(self, name: tuple[str, ...]) -> Parameter | None:
         """The parameter that stands for a variable; None if the name means none."""
@@ -91,8 +98,19 @@ class Parameters:
             known = self.types[index - 1] = type_.plain
         return known
 
+    def leave_open(self, index: int) -> Parameter:
+        """The parameter as an argument that may have any type, which says nothing of its own."""
+        self._open.append(index)
+        return Parameter(index, TEXT)
+
     def finished(self) -> tuple[SqlType, ...]:
-        """All types once the statement is bound; text where none was inferred."""
+        """All types once the statement is bound; text where none was inferred. Raises 42P18 for an argument of any type
+        that has none, and 42P08 for one that another use, further on, gives a type."""
+        for index in self._open:
+            message = f"could not determine data type of parameter ${index}"
+            if self.types[index - 1] is None:
+                raise SqlError("42P18", message)
+            raise SqlError("42P08", message, position=self._places[index] + 1)
         return tuple(t or TEXT for t in self.types)
 
 

@@ -17,6 +17,7 @@ from sql.bind.scope import NameScope, find_column, find_range, note_columns
 from sql.catalog.catalog import ROWED, Relation, RelationKind
 from sql.catalog.composite import without_domain
 from sql.syntax.nodes import queries as nodes
+from storage.types.arrays import Row
 
 
 class MarkerNeeded(Exception):
@@ -32,7 +33,7 @@ def make_row(values: Sequence[Scalar], names: Sequence[str]) -> Scalar:
     """A row of these values, which is not NULL itself."""
     fields = tuple((name, without_domain(value.type.plain)) for name, value in zip(names, values, strict=True))
     type_ = SqlType(Kind.RECORD, fields=fields)
-    return Call("row", tuple(values), type_, False) if values else Literal((), type_)
+    return Call("row", tuple(values), type_, False) if values else Literal(Row(), type_)
 
 
 def row(b: Binder, node: nodes.RowExpr) -> Scalar:

@@ -8,9 +8,9 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, REGTYPE, TEXT, Kind, SqlType
 from planner.expr.functions.library import overloads
 from planner.expr.functions.ranges import MULTIRANGE, RANGE
-from planner.expr.functions.table import Function
+from planner.expr.functions.table import Function, Polymorphic
 from planner.expr.functions.variadic import FORMS
-from planner.expr.scalar import Call, Case, Literal, Scalar
+from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
 from sql.bind import operator_functions, sequences
 from sql.bind.coerce import cast, cast_arguments, castable, resolve_unknown
 from sql.bind.domains import domain_value
@@ -44,10 +44,25 @@ def apply_function(env: Environment, name: str, args: list[Scalar], at: int) -> 
             return converted
         raise no_function(name, types, at)
     function = choice.overload
+    if Polymorphic.ANY in function.args:
+        args = _any_arguments(env, function, args)
     bound = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in bound)
     made = Call(function.key, bound, result_type(function.result, choice), nullable)
     return domain_value(env, made.type, made) if function.makes_row and has_domains(made.type) else made
+
+
+def _any_arguments(env: Environment, function: Function, args: list[Scalar]) -> list[Scalar]:
+    """The arguments, in which parameters of no type yet are left open where any type will do."""
+    last = len(function.args) - 1
+    return [
+        env.parameters.leave_open(arg.index)
+        if isinstance(arg, Parameter)
+        and arg.type.kind is Kind.UNKNOWN
+        and function.args[min(i, last)] is Polymorphic.ANY
+        else arg
+        for i, arg in enumerate(args)
+    ]
 
 
 @lru_cache(4096)

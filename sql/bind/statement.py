@@ -114,6 +114,7 @@ def bind_tree(
                 env = env.with_ctes({n: CteBinding(n, names, rel) for n, (names, rel) in variables.tables.items()})
             try:
                 statement = _with_changes(env, _statement(env, tree))
+                types = parameters.finished()
                 break
             except MarkerNeeded as needed:
                 marked |= {needed.alias}
@@ -123,7 +124,7 @@ def bind_tree(
         raise moved(error, text.offset) from None
     except RecursionError:
         raise too_deep() from None
-    return bound.BoundStatement(statement, env.parameters.finished(), tuple(env.interpreted))
+    return bound.BoundStatement(statement, types, tuple(env.interpreted))
 
 
 def _own_with(tree: nodes_statements.Statement) -> nodes.With | None:

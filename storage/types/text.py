@@ -295,7 +295,7 @@ def _row_out(type_: SqlType, datum: Row, style: TextStyle) -> str:
 
 
 def _record_in(type_: SqlType, text: str, style: TextStyle) -> Row:
-    if not type_.fields:
+    if not type_.fields and type_.named is None:
         raise SqlError("0A000", "input of anonymous composite types is not implemented")
     texts = parse_row(text, len(type_.fields))
     pairs = zip(type_.fields, texts, strict=True)

@@ -262,3 +262,8 @@ CREATE PROCEDURE sc28(a numeric(2,-3), inout b numeric(2,-1)) LANGUAGE plpgsql A
 CREATE TABLE sct29 (a numeric(2,-3), b char(3)); CREATE FUNCTION sc29(x sct29.a%TYPE, y sct29.b%TYPE) RETURNS bit(3) LANGUAGE sql AS 'SELECT x::int::bit(20)'; SELECT sc29(12345, 'abcdef'), pg_get_function_arguments('sc29'::regproc)
 CREATE FUNCTION sc30(x numeric(2,-3)[]) RETURNS numeric(2,-3)[] LANGUAGE sql AS 'SELECT x'; SELECT sc30('{12345}'), sc30('{12345}'::numeric(2,-3)[])
 CREATE FUNCTION sc31(x interval day, y timestamp(0), z char(3)) RETURNS text LANGUAGE sql AS $$ SELECT x || ' ' || y || ' ' || z $$; SELECT sc31('1 day 02:03:04.5', '2024-01-02 03:04:05.6', 'abcdef')
+create type bare as (); create table bares (k int, b bare, l bare[]); insert into bares values (1, '()', '{()}'), (2, row(), array[row()::bare]), (3, null, '{}'); select k, b, l, b is null, b = '()'::bare, pg_typeof(b) from bares order by k
+create type bare2 as (); select '(1)'::bare2
+create type bare3 as (); select ' ( ) '::bare3
+create type bare4 as (); select ''::bare4
+select '()'::record
