@@ -120,6 +120,10 @@ class Jobs:
         """The number of jobs that have not been answered yet."""
         return self._thread.pending
 
+    def overstays(self, seconds: float) -> bool:
+        """See ``EngineThread.overstays``."""
+        return self._thread.overstays(seconds)
+
     @property
     def idle(self) -> bool:
         """Whether every job has been answered. The event loop may then use the engine itself until it next awaits."""

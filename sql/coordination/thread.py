@@ -60,6 +60,7 @@ class Job(Generic[T]):
     result: T | None = None
     error: BaseException | None = None
     cancelled: bool = False
+    started: bool = False
     statement: str | None = None
     """The text of the statement that it belongs to."""
 
@@ -120,6 +121,11 @@ class EngineThread:
         """Whether several clients wait: for the group that is being flushed or made, or behind it. Asked on the thread
         that flushes."""
         return self._earlier > 0 or len(self._group) > 1 or not self._jobs.empty()
+
+    def overstays(self, seconds: float) -> bool:
+        """Whether the present job has run for so long, and others wait. Asked in the job."""
+        busy = self._busy
+        return self.waited_for and busy is not None and perf_counter() - busy[0] > seconds
 
     @property
     def busy(self) -> tuple[float, str | None] | None:
@@ -224,13 +230,15 @@ class EngineThread:
     async def wait(self, job: Job[T]) -> T:
         """The job's result, once its group is durable and published.
 
-        If the caller is cancelled, the job is interrupted (57014) if that is still possible. Either way the job's
-        actual outcome is reported: its error, or its result.
+        If the caller is cancelled, a job that has not started never does; else it is interrupted (57014) if that is
+        still possible, and its actual outcome is reported: its error, or its result.
         """
         try:
             return await asyncio.shield(job.future)
         except asyncio.CancelledError:
-            self._cancel(job)
+            if self._cancel(job):
+                job.future.add_done_callback(asyncio.Future.exception)  # nobody else asks for it
+                raise
             await asyncio.wait([job.future])
             if job.future.exception() is not None:
                 raise
@@ -238,13 +246,15 @@ class EngineThread:
         finally:
             del job  # its error's traceback has this frame
 
-    def _cancel(self, job: Job[Any]) -> None:
+    def _cancel(self, job: Job[Any]) -> bool:
+        """Whether it will never start."""
         with self._guard:
             job.cancelled = not job.keep and not job.begun
             if job.keep:
-                return
+                return False
             if self._current is job or (job in self._group and not job.firm):
                 self._interrupt.set()
+            return job.cancelled and not job.started
 
     def stop(self, timeout: float) -> bool:
         """Finish the queued jobs and end the thread. False if ``timeout`` seconds were not enough."""
@@ -334,7 +344,7 @@ class EngineThread:
 
     def _work(self, job: Job[Any]) -> None:
         with self._guard:
-            self._current = job
+            self._current, job.started = job, True
         self._busy = perf_counter(), job.statement
         try:
             if job.cancelled:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
@@ -60,6 +60,8 @@ from storage.types.codec import decode, encode
 from storage.types.text_style import TextStyle
 
 Row = tuple[object, ...]
+MOST_SECONDS: Final = 30.0
+"""How long a routine may go on while others wait for the engine, which it has to itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +246,16 @@ class Nested:
         return split(text)
 
     def check(self) -> None:
-        """57014 if the calling statement has been cancelled."""
+        """57014 if the calling statement has been cancelled, or keeps others from the engine for too long."""
         if self.writer.engine.dataflow.cancel.is_set():
             raise SqlError("57014", "canceling statement due to user request")
+        if self._session.coordinator.jobs.overstays(MOST_SECONDS):
+            raise SqlError(
+                "57014",
+                f"canceling statement because others have waited for {MOST_SECONDS:g} s",
+                "While a routine runs, nobody else can write.",
+                "Do the work in several statements.",
+            )
 
     def mark(self) -> Start:
         """Begin a subtransaction."""
