@@ -19,7 +19,7 @@ def plain(words: Words) -> Words:
     """Words as the kernels of images take them: in one piece and not read-only, which are other types to numba. A copy
     if they are not so."""
     found = np.asarray(words, np.int64)
-    return found if found.flags.carray else found.copy()
+    return found if found.flags.c_contiguous and found.flags.writeable else found.copy()
 
 
 @dataclass(frozen=True, slots=True)

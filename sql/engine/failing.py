@@ -472,6 +472,7 @@ class Failing:
         if not whole:
             self.broken = engine.dataflow.failed > before
             raise SqlError("57014", "canceling statement due to user request")
+        self.take_down_failed()  # while the watch still knows why
 
     def restore(self, catalog: Catalog) -> None:
         """After the rollback: rebuild the views that a tentative step has broken, as committed.

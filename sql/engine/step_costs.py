@@ -46,7 +46,10 @@ class StepCosts:
         expected = 0
         for table, count in rows.items():
             known = self._known.get(table)
-            if known is None or (count > ALIKE * known[0] and count >= UNKNOWN_ROWS):
+            if known is None:
                 return True
-            expected += known[1] * count // known[0]
+            if count <= ALIKE * known[0]:
+                expected += known[1] * count // known[0]
+            elif count >= UNKNOWN_ROWS:
+                return True
         return expected > LONG_NANOSECONDS

@@ -17,9 +17,10 @@ def test_what_no_step_has_shown_may_be_long() -> None:
     assert not costs.may_be_long({1: UNKNOWN_ROWS - 1})
     assert costs.may_be_long({1: UNKNOWN_ROWS}), "one row does not tell what so many cost"
     assert costs.may_be_long({1: 1, 2: 1})
-    _stepped(costs, 10, LONG_NANOSECONDS // 10)
-    assert not costs.may_be_long({1: 90})
-    assert costs.may_be_long({1: 110}), "beyond what has been seen, too"
+    _stepped(costs, 10, LONG_NANOSECONDS // 5)
+    assert not costs.may_be_long({1: 40})
+    assert costs.may_be_long({1: 60})
+    assert not costs.may_be_long({1: 10 * ALIKE + 1}), "so few do not tell of so many more"
     _stepped(costs, 1, LONG_NANOSECONDS + 1)
     assert costs.may_be_long({1: 1})
 
