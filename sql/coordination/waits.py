@@ -101,6 +101,8 @@ class Waits:
             queue.appendleft(waiting)
         else:
             queue.append(waiting)
+        if not self._is_held(blocked):  # it was given back on another thread, which did not see that somebody waits
+            future.set_result(None)
         self._waiting[owner] = waiting
         table = whole_of(blocked.target)
         if table is not None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sql.coordination.waits import Waits
+from sql.engine.row_locks import BlockedError
 from tests.support.sessions import Client, Server
 from tests.support.waiting import LONG, error_of, waits
 
@@ -77,6 +79,27 @@ def test_who_meets_a_lock_waits_for_it_and_has_it_once(pair: tuple[Client, Clien
     waiting.result(LONG)
     assert a.rows("SELECT pg_try_advisory_lock(7)") == [("f",)]
     assert b.rows("SELECT pg_advisory_unlock(7), pg_advisory_unlock(7)") == [("t", "f")]
+
+
+def test_a_lock_that_is_given_back_just_before_somebody_waits(
+    pair: tuple[Client, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gives it back sees nobody in the queue."""
+    a, b = pair
+    a.run("SELECT pg_advisory_lock(7)")
+    advisory = a.server.coordinator.advisory
+    asked, before = [0], Waits._is_held
+
+    def held(self: Waits, blocked: BlockedError) -> bool:
+        found = before(self, blocked)
+        asked[0] += 1
+        if asked[0] == 1:
+            advisory.give_back(a.session.state.backend_id, (7,))
+        return found
+
+    monkeypatch.setattr(Waits, "_is_held", held)
+    b.server.start(b.work("SELECT pg_advisory_lock(7)")).result(LONG)
+    assert asked[0] == 2
 
 
 def test_the_prepared_wait_too(pair: tuple[Client, Client]) -> None:
