@@ -282,6 +282,9 @@ class Transaction:
             writer.rollback_to(mark)
             self._reads.return_to(reads)
             raise
+        except TooLongHereError:  # what it has read is no longer what it goes by: it runs again from the beginning
+            self._reads.return_to(reads)
+            raise
         except SqlError:
             if again:
                 writer.rollback_to(mark)

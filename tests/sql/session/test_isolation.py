@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sql.coordination.transaction import Transaction
+from sql.engine.read_set import Reading
+from sql.engine.state import TooLongHereError
 from tests.support.waiting import Clients, begin, error_of, waits
 
 
@@ -113,6 +116,29 @@ def test_increments_of_one_row_need_no_second_try(three: Clients) -> None:
     a.run("UPDATE t SET x = x + 1 WHERE id = 1")
     b.run("UPDATE t SET x = x + 1 WHERE id = 2")
     second = waits(b, "UPDATE t SET x = x + 1 WHERE id = 1")
+    a.run("COMMIT")
+    second.result(20)
+    b.run("COMMIT")
+    assert c.sorted("SELECT x FROM t") == [("12",), ("21",), ("30",)]
+
+
+def test_what_a_first_try_has_read_is_forgotten(three: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = three
+    begin(a, b)
+    a.run("UPDATE t SET x = x + 1 WHERE id = 1")
+    b.run("UPDATE t SET x = x + 1 WHERE id = 2")
+    note, tries = Transaction.note_reading, 0
+
+    def too_long(transaction: Transaction, reading: Reading) -> None:
+        nonlocal tries
+        note(transaction, reading)
+        tries += 1
+        if transaction.jobs.engine.rests:  # on the event loop's thread, as on a busy machine
+            raise TooLongHereError
+
+    monkeypatch.setattr(Transaction, "note_reading", too_long)
+    second = waits(b, "UPDATE t SET x = x + 1 WHERE id = 1")
+    assert tries > 1
     a.run("COMMIT")
     second.result(20)
     b.run("COMMIT")
