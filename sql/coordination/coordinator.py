@@ -96,6 +96,7 @@ class Coordinator:
         self.advisory = AdvisoryLocks(self.jobs.unlocked)
         self.followers = Followers(engine, lambda: self.jobs.pending > 0)
         self.jobs.telling = lambda: self.followers.telling
+        self.jobs.goes_on = self.followers.give_way
         self.spark = SharedSpark(engine, spark)
         self.hydrators = Hydrators(self.jobs)
         self.refills = Refills(self.jobs, self.hydrators, self.readers)

@@ -53,6 +53,8 @@ class Jobs:
         self._numbering = threading.Lock()
         self.telling: Callable[[], bool] = lambda: False
         """Whether the event loop is telling subscribers of changes."""
+        self.goes_on: Callable[[], None] = lambda: None
+        """Called when a client's statement has come, and when its job has ended."""
         self._latest_at = 0.0
         """When the latest session has run its last statement so far."""
         self._alone_from = 0.0
@@ -67,6 +69,7 @@ class Jobs:
             return self._number
 
     def _answered(self) -> None:
+        self.goes_on()
         self.waits.look()
         self.merging.rest()
         self.moments.look()
@@ -147,6 +150,7 @@ class Jobs:
 
     def record_statement(self, backend: int, text: str) -> None:
         """Record that a session, given by its backend id, runs a statement."""
+        self.goes_on()
         RUNNING_STATEMENT.set(text[:SHOWN_CHARACTERS])
         if backend != self._latest:
             self._latest, self._alone_from = backend, self._latest_at + ALONE_SECONDS

@@ -116,13 +116,12 @@ class Channel(Protocol):
 
     stopping: bool
 
-    @property
-    def behind(self) -> bool:
-        """Whether the client reads too slowly, or not at all any more."""
-        ...
-
     async def next_message(self) -> frontend.Frontend | RunRequest | Begun: ...
     def write(self, data: bytes) -> None: ...
+    def offer(self, data: bytes) -> bool:
+        """``write``, unless the client reads too slowly, or not at all any more; whether it was done."""
+        ...
+
     async def drain(self) -> None: ...
 
 
@@ -384,10 +383,9 @@ class Conversation:
     def _send_between(self, data: bytes) -> bool:
         """Send messages at once; False if others come first, or the client is behind."""
         session = self._session
-        if self._out or session.notices or session.parameter_changes or self._channel.behind:
+        if self._out or session.notices or session.parameter_changes:
             return False
-        self._channel.write(data)
-        return True
+        return self._channel.offer(data)
 
     def _drain_session(self) -> None:
         """Queues notices and changed settings, which precede the answer to the call that caused them."""

@@ -163,14 +163,16 @@ class ClientConnection(asyncio.Protocol):
         self._arrived = asyncio.get_running_loop().create_future()
         await self._arrived
 
-    @property
-    def behind(self) -> bool:
-        return self._full or self._lost
-
     def write(self, data: bytes) -> None:
         """Passes bytes to the transport immediately."""
         if not self._lost and self._transport is not None:
             self._transport.write(data)
+
+    def offer(self, data: bytes) -> bool:
+        if self._full or self._lost or self._transport is None:
+            return False
+        self._transport.write(data)
+        return True
 
     async def drain(self) -> None:
         """Waits until the client has caught up with reading."""

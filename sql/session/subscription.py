@@ -87,6 +87,8 @@ class Subscription:
         self._left: Published | None = None
         """The last state before the view was parked. What changes meanwhile is told once it is back."""
         self._in_order = InOrder()
+        self._outlet: tuple[Hashable, Callable[[RowSet], bytes], Callable[[Written], bool]] | None = None
+        """What ``listen`` has been given."""
         self._hold: object = self.dictionary.generation
         """Keeps, in the dictionary, the values of the waiting changes and of those taken last."""
 
@@ -292,6 +294,7 @@ class Subscription:
         if broken is None:
             queue.release(epoch)
         queue.wake()
+        self._listen_again()
 
     def warning(self) -> Notice | None:
         """Why no changes are coming, if the relation has an error or its jobs fail."""
@@ -309,19 +312,23 @@ class Subscription:
     def listen(self, form: Hashable, write: Callable[[RowSet], bytes], push: Callable[[Written], bool]) -> None:
         """Send changes as they come, while nothing waits to be taken. ``write``: their bytes, the same for all
         subscriptions with this ``form``; ``push``: see ``sql.coordination.followers.Listening``."""
-        if self._reports or self._view is not None or not self._queue.quiet or self._broken is not None:
+        self._outlet = form, write, push
+        self._listen_again()
+
+    def _listen_again(self) -> None:
+        """Listen, if there is an outlet and the client waits for nothing but changes."""
+        if self._outlet is None or self._reports or self._view is not None or self._broken is not None:
             return
+        if not self._queue.quiet or not self._in_order.idle or self._left is not None:
+            return
+        form, write, push = self._outlet
 
         def written(delta: Delta, published: Published) -> Written | None:
             return self._written(delta, published, write)
 
-        def pushed(what: Written) -> bool:
-            ready = self._queue.quiet and self._in_order.idle and self._left is None
-            return ready and self._permit.holds(self._coordinator.engine.published.catalog) and push(what)
-
         followers = self._coordinator.followers
         number = followers.form((form, self._relation, self._inputs, self._ignore_errors, self.columns))
-        followers.listen(self._listen, Listening(number, written, pushed))
+        followers.listen(self._listen, Listening(number, written, push, self._permit.holds))
 
     def _written(self, delta: Delta, published: Published, write: Callable[[RowSet], bytes]) -> Written | None:
         """What is sent of changes if nothing else has happened, and they are few."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import sys
 import time
 from collections import Counter
 from functools import partial
+from types import FrameType
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 from ivm.errors import SqlError
 from sql.coordination import followers
 from sql.coordination.followers import Followers, Listening, Written
+from sql.coordination.jobs import Jobs
 from sql.engine.group import Delta
 from sql.pgwire import copy_writer
 from storage.stored import History
@@ -191,10 +194,92 @@ def test_what_cannot_be_written_ends_the_subscription(server: Server, monkeypatc
     writer.run("DROP TABLE unwritable")
 
 
+def test_a_committer_has_its_answer_before_followers_are_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the engine's thread commits: from its end to the answer it takes some turns of the event loop."""
+    monkeypatch.setattr(followers, "SLICE_SECONDS", 0.0)  # each slice tells one follower
+    monkeypatch.setattr(followers, "MOST_BUSY_SECONDS", 60.0)
+    monkeypatch.setattr(Jobs, "alone", property(lambda jobs: False))
+    writer = server.client()
+    writer.run("CREATE TABLE answered (a int)")
+    text = "COPY (SUBSCRIBE answered) TO STDOUT"
+    subscribers = [Subscriber(server.client(), text) for _ in range(MANY)]
+    _followed(server, MANY)
+
+    async def commit() -> int:
+        async for _ in writer.session.simple("INSERT INTO answered VALUES (1)"):
+            pass
+        return sum(len(s.lines) for s in subscribers)
+
+    for i in range(1, 4):
+        assert server.run(commit()) == (i - 1) * MANY
+        _wait(subscribers, i)
+    assert all(len(s.lines) == s.pushed == 3 for s in subscribers)
+    for subscriber in subscribers:
+        subscriber.stop()
+    writer.run("DROP TABLE answered")
+
+
+def test_each_that_listens_costs_a_few_calls(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Counter[str]()
+    go_on = Followers._go_on
+
+    def count(frame: FrameType, event: str, given: object) -> None:
+        if event == "call":
+            calls[frame.f_code.co_name] += 1
+
+    def counted(told: Followers) -> None:
+        sys.setprofile(count)
+        try:
+            go_on(told)
+        finally:
+            sys.setprofile(None)
+
+    writer = server.client()
+    writer.run("CREATE TABLE cheap (a int)")
+    text = "COPY (SUBSCRIBE cheap) TO STDOUT"
+    subscribers = [Subscriber(server.client(), text) for _ in range(2 * MANY)]
+    _followed(server, 2 * MANY)
+    monkeypatch.setattr(Followers, "_go_on", counted)
+    found = []
+    for i in (1, 2):
+        calls.clear()
+        writer.run(f"INSERT INTO cheap VALUES ({i})")
+        _wait(subscribers, i)
+        found.append(calls.total())
+        if i == 1:
+            for subscriber in subscribers[MANY:]:
+                subscriber.stop()
+            subscribers = subscribers[:MANY]
+            until = time.monotonic() + 20
+            while len(server.coordinator.followers) > MANY and time.monotonic() < until:
+                time.sleep(0.01)
+    assert found[0] - found[1] <= 6 * MANY, (found, calls)
+    for subscriber in subscribers:
+        subscriber.stop()
+    writer.run("DROP TABLE cheap")
+
+
+def test_one_that_was_told_of_nothing_listens_again(server: Server) -> None:
+    """What roles may do has changed, so each is asked by itself whether it may go on; nothing wakes its task."""
+    writer = server.client()
+    writer.run("CREATE TABLE again (a int); CREATE ROLE another")
+    subscribers = [Subscriber(server.client(), "COPY (SUBSCRIBE again) TO STDOUT") for _ in range(3)]
+    _followed(server, 3)
+    writer.run("GRANT SELECT ON again TO another")
+    while server.coordinator.followers.telling:
+        time.sleep(0.01)
+    writer.run("INSERT INTO again VALUES (1)")
+    _wait(subscribers, 1)
+    assert [s.pushed for s in subscribers] == [1, 1, 1]
+    for subscriber in subscribers:
+        subscriber.stop()
+    writer.run("DROP TABLE again; DROP ROLE another")
+
+
 def _change(epoch: int) -> tuple[Delta, Any]:
     one = np.array([epoch], np.int64)
     history = History(one.reshape(1, 1), one, np.ones(1, np.int64))
-    return Delta(epoch, {7: history}), type("State", (), {"ordinal": epoch})()
+    return Delta(epoch, {7: history}), type("State", (), {"ordinal": epoch, "catalog": None})()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -231,7 +316,7 @@ def test_rounds_are_cut_into_slices_and_lose_nothing(seed: int, monkeypatch: pyt
             def follow(delta: Delta, before: Any, published: Any) -> None:
                 assert before.ordinal == (got[-1] if got else since[follow])
                 got.extend(delta.changes[7].epochs.tolist())
-                told.listen(follow, Listening(told.form("a"), write, push))
+                told.listen(follow, Listening(told.form("a"), write, push, lambda catalog: True))
 
             seen[follow], since[follow] = got, engine.published.ordinal
             told.add(follow)
@@ -340,5 +425,44 @@ def test_followers_are_to_be_told_from_the_moment_of_publication_on() -> None:
         await asyncio.sleep(0.01)
         assert not told.telling
         assert calls[-1] == 500
+
+    asyncio.run(run())
+
+
+def test_what_clients_wait_for_is_done_before_the_next_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followers, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(followers, "MOST_BUSY_SECONDS", 60.0)
+
+    async def run() -> None:
+        engine = type("Engine", (), {"listeners": [], "published": _change(0)[1]})()
+        told = Followers(cast("Any", engine))
+        loop, calls, meanwhile = asyncio.get_running_loop(), 0, list[int]()
+
+        async def wait(future: asyncio.Future[None]) -> None:
+            before = calls
+            await asyncio.shield(future)
+            meanwhile.append(calls - before)
+
+        def follow(delta: Delta, before: Any, published: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls % 10 == 5:
+                future = loop.create_future()
+                waiting.append(loop.create_task(wait(future)))
+                loop.call_soon(answer, future)
+
+        def answer(future: asyncio.Future[None]) -> None:
+            told.give_way()
+            loop.call_soon(future.set_result, None)
+
+        waiting: list[asyncio.Task[None]] = []
+        for _ in range(60):
+            told.add(partial(follow))
+        engine.listeners[0](*_change(1))
+        while told.telling:
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+        assert calls == 60
+        assert meanwhile == [0] * 6
 
     asyncio.run(run())
