@@ -16,7 +16,7 @@ from planner.expr.functions.library import find_cast
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Parameter, Scalar
 from sql.bind.domains import domain_value, of_type
 from sql.bind.environment import Environment
-from sql.bind.literals import typed_literal
+from sql.bind.literals import turned, typed_literal
 from sql.bind.row_fields import fields_of
 from sql.catalog.composite import ROW_BASE, has_domains, same_domains, without_domain
 from storage.types.type_names import format_type, is_preferred, type_category
@@ -73,7 +73,7 @@ def _converted(env: Environment, expr: Scalar, target: SqlType, context: CastCon
     if source.kind is target.kind is Kind.RECORD and not target.fields:
         return expr
     if isinstance(expr, Literal) and (folded := _folded(expr, target)) is not None:
-        return folded
+        return turned(expr, folded)
     if source.kind is target.kind is Kind.RECORD and not attempt:
         converted = _row(env, expr, target, context, at)
         if converted is not None:

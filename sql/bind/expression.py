@@ -17,7 +17,7 @@ from sql.bind.bound_query import NamedRel
 from sql.bind.coerce import cast, resolve_unknown, to_boolean
 from sql.bind.collations import check_collatable
 from sql.bind.environment import Environment
-from sql.bind.literals import number, typed_literal
+from sql.bind.literals import number, standing_at, typed_literal
 from sql.bind.operators import negate, operator
 from sql.bind.positions import position
 from sql.bind.scalar_functions import apply_function
@@ -51,7 +51,7 @@ class ExpressionBinder:
             case nodes.Name():
                 return self._name(expr)
             case nodes.Number():
-                return number(expr.text)
+                return standing_at(expr.at, number(expr.text))
             case nodes.String():
                 return self.env.untyped(expr.value, expr.at)
             case nodes.Bits():

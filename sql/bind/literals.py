@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, NAMED_OIDS, NUMERIC, TEXT, Kind, SqlType
@@ -50,16 +51,16 @@ def typed_literal(value: object, target: SqlType, context: CastContext, at: int,
         return Literal(None, target)
     assert isinstance(value, str)
     kind = _innermost(target).kind
-    deferred = any(_is_deferred(part.kind, value) for part in parts(target))
+    deferred = is_deferred(target, value)
     # the fields of an interval decide what its text means
     base = target if kind is Kind.INTERVAL else target.plain
     style = _STYLE.get()
     _note(base, value, style)
     if deferred or attempt:
-        source = Literal(value, TEXT)
+        source = Literal(value, TEXT) if attempt else standing_at(at, Literal(value, TEXT), target)
         return Call("try_cast" if attempt else "cast", (source,), target, attempt)
     try:
-        literal = Literal(parse_datum(base, value, style), base)
+        literal = standing_at(at, Literal(parse_datum(base, value, style), base))
     except SqlError as error:
         if error.position is None:
             error.position = at + 1
@@ -74,9 +75,12 @@ def read_later(target: SqlType) -> bool:
     return any(part.kind in _SESSION_KINDS for part in parts(target))
 
 
-def _is_deferred(kind: Kind, text: str) -> bool:
-    """Whether a value of this kind depends on when the text is read."""
-    return kind in _SESSION_KINDS or (kind in _CLOCK_KINDS and _CLOCK_WORDS.search(text) is not None)
+def is_deferred(type_: SqlType, text: str) -> bool:
+    """Whether a text's value of this type depends on when it is read."""
+    kinds = [part.kind for part in parts(type_)]
+    if any(kind in _SESSION_KINDS for kind in kinds):
+        return True
+    return any(kind in _CLOCK_KINDS for kind in kinds) and _CLOCK_WORDS.search(text) is not None
 
 
 def _innermost(type_: SqlType) -> SqlType:
@@ -100,6 +104,65 @@ def reading(style: TextStyle) -> Iterator[list[str]]:
     finally:
         _STYLE.reset(tokens[0])
         _FOUND.reset(tokens[1])
+
+
+class Origin(NamedTuple):
+    """A constant's literal, and its offset. ``target``: the type as which its text is read when the plan runs."""
+
+    literal: Literal
+    at: int
+    target: SqlType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """``of``: what the literals of a statement were made of, by their identities; several of one that is computed.
+    ``last``: what the constant at each offset has become at last."""
+
+    of: dict[int, tuple[Literal, tuple[Origin, ...]]] = field(default_factory=dict)
+    last: dict[int, Origin] = field(default_factory=dict)
+
+
+_ORIGINS: Final[ContextVar[Origins | None]] = ContextVar("origins", default=None)
+
+
+@contextmanager
+def tracing() -> Iterator[Origins]:
+    """Collects what the constants that are bound inside become."""
+    found = Origins()
+    token = _ORIGINS.set(found)
+    try:
+        yield found
+    finally:
+        _ORIGINS.reset(token)
+
+
+def standing_at(at: int, literal: Literal, target: SqlType | None = None) -> Literal:
+    """The literal, which a constant at this offset has become."""
+    found = _ORIGINS.get()
+    if found is not None:
+        origin = Origin(literal, at, target)
+        found.last[at] = origin
+        found.of[id(literal)] = literal, (origin,)
+    return literal
+
+
+def turned(source: Literal, literal: Literal) -> Literal:
+    """The literal, which another one has become."""
+    found = _ORIGINS.get()
+    if found is not None and id(source) in found.of:
+        for origin in found.of[id(source)][1]:
+            standing_at(origin.at, literal)
+    return literal
+
+
+def computed(sources: Sequence[Scalar], result: Scalar) -> Scalar:
+    """The result, which has been computed of literals."""
+    found = _ORIGINS.get()
+    if found is not None and isinstance(result, Literal) and id(result) not in found.of:
+        of = [found.of[id(source)][1] for source in sources if id(source) in found.of]
+        found.of[id(result)] = result, tuple(origin for origins in of for origin in origins)
+    return result
 
 
 def _note(type_: SqlType, text: str, style: TextStyle) -> None:

@@ -15,6 +15,7 @@ from sql.bind.coerce import cast_arguments, resolve_unknown
 from sql.bind.comparable import check_comparison
 from sql.bind.environment import Environment
 from sql.bind.folding import folded
+from sql.bind.literals import computed
 from sql.bind.overloads import (
     Resolution,
     no_operator,
@@ -79,7 +80,7 @@ def applied(env: Environment, symbol: str, args: list[Scalar], at: int, schema_n
         if known is not None and types[0].domain is None and types[1].domain is None:
             key, result, strict = known
             call = Call(key, tuple(args), result, not strict or args[0].nullable or args[1].nullable)
-            return Applied(folded(call), call.args)
+            return Applied(computed(call.args, folded(call)), call.args)
     args = [resolve_unknown(env, a, at) if a.type.kind is Kind.RECORD else a for a in args]
     types = tuple([a.type for a in args])
     shown = symbol if schema_name is None else f"{schema_name}.{symbol}"
@@ -165,7 +166,7 @@ def _builtin(env: Environment, choice: Resolution[Function], args: Sequence[Scal
     cast_args = cast_arguments(env, args, choice.args, at)
     nullable = not function.null_if_null_only or any(a.nullable for a in cast_args)
     call = Call(function.key, cast_args, result_type(function.result, choice), nullable)
-    return Applied(folded(call) if env.notes is None else call, cast_args)
+    return Applied(computed(cast_args, folded(call)) if env.notes is None else call, cast_args)
 
 
 def check_repeatable(what: str, args: Sequence[Scalar], at: int) -> None:

@@ -30,6 +30,7 @@ from sql.coordination.recovery import restore
 from sql.coordination.refilling import Refills
 from sql.coordination.scattered import ScatteredViews
 from sql.coordination.sessions import OpenSession
+from sql.coordination.shapes import Shapes
 from sql.coordination.sinks import Services, Sinks
 from sql.coordination.source_status import SourceStatus
 from sql.coordination.spark import SharedSpark
@@ -79,6 +80,7 @@ class Coordinator:
         self.channels = Channels()
         self.keys = KeyIndex(engine)
         self.statements = Statements()
+        self.shapes = Shapes(self.statements)
         self.planning = Planning(budget)
         self.readers = ThreadPoolExecutor(READERS, "reader")
         self.sessions: set[OpenSession] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from sql.bind.uses import Asking
 from sql.bind.variables import Variables
 from sql.catalog.access import Access
 from sql.catalog.catalog import Catalog, Relation
-from sql.catalog.search_path import Recorder, SearchPath, SearchPathReader
+from sql.catalog.search_path import TEMPORARY, Recorder, SearchPath, SearchPathReader
 from sql.coordination.planning import is_long
 from sql.dml.one_row import OneRow
 from sql.engine.counts import counted_relation
@@ -37,7 +38,6 @@ from sql.statements.definitions import AlterTable, CreateTable, CreateView, Defi
 from sql.statements.policies import AlterPolicy, CreatePolicy
 from sql.statements.queries import Query
 from sql.statements.statements import BoundStatement, Explain, Statement
-from storage.types.text_style import TextStyle
 
 CACHED: Final = 2000
 CACHED_CHARACTERS: Final = 1 << 20
@@ -103,6 +103,13 @@ class Prepared:
         if self.denied is not None:
             raise replace(self.denied)
 
+    def check_secured(self, settings: Settings) -> None:
+        """Raise 42501 for one who would rather have an error than the rows that policies leave (pg_dump)."""
+        allowed = self.denied is None or self.denied.sqlstate == "0A000"
+        if allowed and self.secured is not None and not settings.boolean("row_security"):
+            message = f'query would be affected by row-level security policy for table "{self.secured}"'
+            raise SqlError("42501", message)
+
     def shown(self, error: SqlError) -> SqlError:
         """An error of the statement, without the row if the role may not see it."""
         return replace(error, detail=None, of_row=False) if error.of_row and not self.shows_rows else error
@@ -164,46 +171,53 @@ class Statements:
         settings: Settings, variables: Variables | None = None,
     ) -> Prepared:  # fmt: skip
         """The bound statement. SqlError, with the position in the statement, if the text is wrong."""
-        text = statement.text
-        style = TextStyle(settings.get("timezone"), formats=settings.formats)
-        key = (
-            text,
-            catalog.version,
-            path,
-            types,
-            style,
-            settings.planning,
-            None if variables is None else variables.key,
-        )
+        key = self._key(statement.text, catalog, path, types, settings, variables)
+        found = self._find(key)
+        if found is None:
+            found = self.bind(statement, catalog, path, settings, types, variables)
+            if variables is None or not variables.tables:
+                self._keep(key, found, catalog)
+        found.check_secured(settings)
+        return found
+
+    def knows(self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings) -> bool:
+        """Whether the statement, which has no parameters, need not be bound."""
+        return self._key(statement.text, catalog, path, (), settings) in self._known
+
+    def _key(
+        self, text: str, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...], settings: Settings,
+        variables: Variables | None = None,
+    ) -> tuple[object, ...]:  # fmt: skip
+        known = None if variables is None else variables.key
+        return text, catalog.version, shared(path, catalog, text), types, settings.constants, settings.planning, known
+
+    def _find(self, key: tuple[object, ...]) -> Prepared | None:
         with self._guard:
             found = self._known.get(key)
             if found is not None:
                 self._known.move_to_end(key)
-            elif len(text) >= LARGE:
-                found = self._large.get(key)
-        if found is not None:
-            _check_secured(found, settings)
-            return found
+                return found
+            return self._large.get(key)
+
+    def bind(
+        self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings,
+        types: tuple[SqlType | None, ...] = (), variables: Variables | None = None,
+    ) -> Prepared:  # fmt: skip
+        """The bound statement, which is not kept. Raises as ``prepare`` does."""
         recorder = Recorder(SearchPathReader(catalog, path))
         # one who may do everything is asked too: a view may belong to another
         asking = Asking(catalog.access, path.role, path.role) if catalog.access.has_others else None
-        with reading(style) as literals:
-            bound = bind_statement(
-                StatementText(text, 0, statement.tokens, statement.tree), recorder, types, variables, asking
-            )
+        with reading(settings.constants) as literals:
+            bound = bind_statement(replace(statement, offset=0), recorder, types, variables, asking)
         if literals and isinstance(bound.statement, CreateView | CreateTable | AlterTable | CreatePolicy | AlterPolicy):
             _refuse_session_literal(literals[0])
         stored = tuple(catalog.relations[i] for i in recorder.seen | recorder.inherited if i in catalog.relations)
-        found = Prepared(text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
+        found = Prepared(statement.text, bound, frozenset(recorder.seen), stored=stored, planning=settings.planning)
         found.names = () if variables is None else tuple(variables.used)
         if asking is not None and runs(bound.statement) and (asking.uses or asking.calls):
             found.denied, found.access = asking.denied(), catalog.access
             found.secured = asking.secured[0].name if asking.secured else None
             found.shows_rows = asking.sees_rows()
-            _check_secured(found, settings)
-        if variables is not None and variables.tables:
-            return found
-        self._keep(key, found, catalog)
         return found
 
     def _keep(self, key: tuple[object, ...], prepared: Prepared, catalog: Catalog) -> None:
@@ -220,18 +234,25 @@ class Statements:
             while len(self._known) > CACHED or (self._characters > CACHED_CHARACTERS and len(self._known) > 1):
                 self._characters -= len(self._known.popitem(last=False)[1].text)
 
+    def has(self, version: object) -> bool:
+        """Whether somebody has the catalog of this version, over which something was bound."""
+        return version in self._catalogs
+
     def _forget_old(self) -> None:
         """Forgets what nobody can ask for again."""
         for key in [key for key in self._known if key[1] not in self._catalogs]:
             self._characters -= len(self._known.pop(key).text)
 
 
-def _check_secured(prepared: Prepared, settings: Settings) -> None:
-    """Raises 42501 for one who would rather have an error than the rows that policies leave (pg_dump)."""
-    allowed = prepared.denied is None or prepared.denied.sqlstate == "0A000"
-    if allowed and prepared.secured is not None and not settings.boolean("row_security"):
-        message = f'query would be affected by row-level security policy for table "{prepared.secured}"'
-        raise SqlError("42501", message)
+def shared(path: SearchPath, catalog: Catalog, text: str) -> SearchPath:
+    """The search path as far as it matters to what a text means: a session's own schema matters where it is there, or
+    where the statement may make it."""
+    if path.temporary in catalog.schemas or path.temporary in path.named or not _READS.match(text):
+        return path
+    return path if "temp" in text.lower() else replace(path, temporary=TEMPORARY)
+
+
+_READS: Final = re.compile(r"\s*(?:select|insert|update|delete|values|with)\b", re.IGNORECASE)
 
 
 def runs(statement: Statement) -> bool:

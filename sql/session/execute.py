@@ -91,11 +91,16 @@ class Executor:
             try:
                 return await self._run(prepared, request)
             except StaleError:
-                prepared = prepare(self._session, StatementText(prepared.text), prepared.bound.parameters)
+                prepared, request = self._prepared_again(prepared, request)
             except SqlError as error:
                 if error.subject is None and not error.of_row:
                     raise
                 raise hidden(self._session, prepared.shown(error)) from None
+
+    def _prepared_again(self, prepared: Prepared, request: Request) -> tuple[Prepared, Request]:
+        if request.text is None:
+            return prepare(self._session, StatementText(prepared.text), prepared.bound.parameters), request
+        return prepare(self._session, StatementText(request.text)), replace(request, parameters=())
 
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         session, reads, statement = self._session, self.reads, prepared.bound.statement

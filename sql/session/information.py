@@ -98,8 +98,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     @property
     def constants(self) -> TextStyle:
-        settings = self.session.settings
-        return TextStyle(settings.get("timezone"), formats=settings.formats)
+        return self.session.settings.constants
 
     def settings(self) -> Sequence[tuple[str, str]]:
         return self.session.settings.all()
@@ -159,7 +158,7 @@ class SystemInformation(SequenceFunctions, SystemFunctions):
 
     def prepared_statements(self) -> Sequence[StatementInfo]:
         return [
-            StatementInfo(name, s.text, s.created, s.prepared.bound.parameters if s.prepared else (), s.by_sql)
+            StatementInfo(name, s.text, s.created, s.parameters, s.by_sql)
             for name, s in self.session.statements.items()
             if name
         ]

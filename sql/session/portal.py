@@ -26,8 +26,14 @@ class NamedStatement:
     """None for an empty query string."""
     created: int = 0
     by_sql: bool = False
+    constants: tuple[object, ...] = ()
     asked: tuple[int, int, NamedStatement] | None = None
     """How it was last bound: over which version of the catalog, after how many changes of settings, and to what."""
+
+    @property
+    def parameters(self) -> tuple[SqlType, ...]:
+        """The types of those that a client gives."""
+        return () if self.prepared is None or self.constants else self.prepared.bound.parameters
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -53,6 +54,18 @@ def prepare_over(
         raise SqlError(error.sqlstate, error.message, error.detail, error.hint, shifted) from None
 
 
+def prepare_once(session: SessionState, statement: StatementText) -> tuple[Prepared, tuple[object, ...]]:
+    """A statement that is run once, with the parameters that its constants may have become. Raises as ``prepare``."""
+    if _usual(session):
+        catalog, coordinator = session.catalog, session.coordinator
+        with suppress(SqlError):  # it is reported as the statement is prepared
+            path, published = session.path(catalog), coordinator.engine.published
+            found = coordinator.shapes.find(statement, catalog, path, session.settings, published)
+            if found is not None:
+                return found
+    return prepare(session, statement), ()
+
+
 def statement_named(session: SessionState, name: str) -> NamedStatement:
     """A prepared statement as it was prepared. 26000: there is none of this name."""
     found = session.statements.get(name)
@@ -98,7 +111,7 @@ def _bound_again(session: SessionState, named: NamedStatement) -> NamedStatement
     after = output_columns(session, prepared.bound.statement)
     if (before is None) != (after is None) or _shapes(before) != _shapes(after):
         raise SqlError("0A000", "cached plan must not change result type")
-    return replace(named, prepared=prepared, asked=None)
+    return replace(named, prepared=prepared, constants=(), asked=None)
 
 
 def _shapes(columns: tuple[OutputColumn, ...] | None) -> list[SqlType | int]:

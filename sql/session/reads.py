@@ -11,7 +11,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
 from ivm.stops import movable
 from planner.expr.context import Context
-from planner.expr.scalar import Literal
+from planner.expr.scalar import Literal, Parameter
 from planner.peek.affected import Asked
 from planner.peek.direct import is_short
 from planner.physical.nodes import Plan
@@ -242,4 +242,4 @@ def is_plain(statement: Query) -> bool:
     finishing = statement.finishing
     bounds = (finishing.limit, finishing.offset)
     plain = finishing.project is None and not finishing.order
-    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal) for b in bounds)
+    return statement.as_of is None and plain and all(b is None or isinstance(b, Literal | Parameter) for b in bounds)

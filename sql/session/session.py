@@ -29,7 +29,15 @@ from sql.session.execute import Executor
 from sql.session.idle_timer import IdleTimer
 from sql.session.information import output_style, text_style
 from sql.session.portal import NamedStatement, Portal, PortalRows
-from sql.session.preparing import current, executed, known_current, output_columns, prepare, statement_named
+from sql.session.preparing import (
+    current,
+    executed,
+    known_current,
+    output_columns,
+    prepare,
+    prepare_once,
+    statement_named,
+)
 from sql.session.request import Request
 from sql.session.state import SessionState
 from sql.session.transactions import aborted, end_implicit, ends_failed_block, fail, run_transaction_control
@@ -133,10 +141,10 @@ class Session:
         self.state.several = len(statements) > 1
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.state.transaction is None
-            prepared = await self._prepared(statement)
-            if prepared.bound.parameters:
+            prepared, constants = await self._prepared_once(statement)
+            if prepared.bound.parameters and not constants:
                 raise no_parameter(statement)
-            result = await self._run(prepared, Request(single=single))
+            result = await self._run(prepared, Request(constants, single, text=statement.text if constants else None))
             last = place == len(statements) - 1
             if last and not isinstance(result, CopyInResult | CopyOutResult):  # an error of the commit comes before it
                 await end_implicit(self.state)
@@ -166,9 +174,14 @@ class Session:
         statements = await self._long(partial(split, text), text) if is_long(text) else split(text)
         if len(statements) > 1:
             raise SqlError("42601", "cannot insert multiple commands into a prepared statement")
-        prepared = await self._prepared(statements[0], types) if statements else None
+        prepared: Prepared | None = None
+        constants: tuple[object, ...] = ()
+        if statements and (name or types):
+            prepared = await self._prepared(statements[0], types)
+        elif statements:
+            prepared, constants = await self._prepared_once(statements[0])
         self.state.statements[name] = NamedStatement(
-            statements[0].text if statements else "", types, prepared, timestamp_now()
+            statements[0].text if statements else "", types, prepared, timestamp_now(), constants=constants
         )
 
     def _type(self, oid: int) -> SqlType | None:
@@ -181,7 +194,7 @@ class Session:
         named = statement_named(self.state, name)
         if named.prepared is None:
             return (), None
-        return named.prepared.bound.parameters, output_columns(self.state, named.prepared.bound.statement)
+        return named.parameters, output_columns(self.state, named.prepared.bound.statement)
 
     async def bind(
         self,
@@ -201,7 +214,7 @@ class Session:
         named = known
         if portal and portal in self.state.portals:
             raise SqlError("42P03", f'cursor "{portal}" already exists')
-        types = () if named.prepared is None else named.prepared.bound.parameters
+        types = named.parameters
         if len(parameters) != len(types):
             raise SqlError(
                 "08P01",
@@ -215,7 +228,7 @@ class Session:
         for i, (type_, data) in enumerate(zip(types, parameters, strict=True)):
             form = formats[0] if len(formats) == 1 else formats[i] if formats else 0
             datums.append(None if data is None else decode_parameter(type_, form, data, style))
-        self.state.portals[portal] = Portal(named, tuple(datums), tuple(result_formats))
+        self.state.portals[portal] = Portal(named, named.constants or tuple(datums), tuple(result_formats))
 
     def describe_portal(self, name: str) -> tuple[OutputColumn, ...] | None:
         state = self.state
@@ -237,7 +250,8 @@ class Session:
         prepared = found.statement.prepared
         if prepared is None:
             return EmptyResult()
-        request = Request(found.parameters, final and state.transaction is None)
+        text = found.statement.text if found.statement.constants else None
+        request = Request(found.parameters, final and state.transaction is None, text=text)
         result = await self._run(prepared, request)
         if isinstance(result, RowsResult):
             found.rows = PortalRows(result.columns, result.rows, result.dictionary, result.tag)
@@ -286,6 +300,10 @@ class Session:
         work = partial(prepare, self.state, statement, types)
         return await self._long(work, statement.text) if is_long(statement.text) else work()
 
+    async def _prepared_once(self, statement: StatementText) -> tuple[Prepared, tuple[object, ...]]:
+        work = partial(prepare_once, self.state, statement)
+        return await self._long(work, statement.text) if is_long(statement.text) else work()
+
     async def _long(self, work: Callable[[], T], text: str) -> T:
         """Work on the text of a long statement, which its timeout or a cancel may end."""
         state = self.state
@@ -297,12 +315,13 @@ class Session:
     async def _run(self, prepared: Prepared, request: Request) -> Result:
         """One statement, with its timeout, in its transaction."""
         state = self.state
-        state.coordinator.jobs.record_statement(state.backend_id, prepared.text)
+        text = prepared.text if request.text is None else request.text
+        state.coordinator.jobs.record_statement(state.backend_id, text)
         state.copying = None
         statement = prepared.bound.statement
         if state.failed and not ends_failed_block(statement):
             raise aborted()
-        state.statement, state.statement_started = prepared.text[:SHOWN_CHARACTERS], timestamp_now()
+        state.statement, state.statement_started = text[:SHOWN_CHARACTERS], timestamp_now()
         control = await run_transaction_control(state, executed(state, statement))
         if control is not None:
             return control
@@ -320,7 +339,7 @@ class Session:
                     raise
                 finally:
                     if prepared.long:
-                        forget_large(len(prepared.text))
+                        forget_large(len(text))
             state.report_settings()
         return result
 

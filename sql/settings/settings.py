@@ -31,7 +31,7 @@ from sql.settings.planner import NUMBERS, OFF, SWITCHES, WORDS
 from sql.settings.quoting import Quoting
 from storage.encodings.encoding import CODECS, Encoding, encoding_named
 from storage.encodings.names import CLIENT_ONLY
-from storage.types.text_style import TextFormats
+from storage.types.text_style import TextFormats, TextStyle
 
 REPORTED: Final = (
     "application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby",
@@ -240,6 +240,14 @@ class Settings:
         if found is None:
             found = _text_formats(self.get("datestyle"), self.get("intervalstyle"), self.get("bytea_output"))
             self._derived["formats"] = found
+        return found
+
+    @property
+    def constants(self) -> TextStyle:
+        """How constants are read."""
+        found: TextStyle | None = self._derived.get("constants")
+        if found is None:
+            found = self._derived["constants"] = TextStyle(self.get("timezone"), formats=self.formats)
         return found
 
     @property

@@ -79,7 +79,7 @@ class AtOnce:
             and known.arranged == arranged
         ):
             return known
-        if named is None or named.prepared is None:
+        if named is None or named.prepared is None or named.constants:
             return None
         if len(self._known) >= _KNOWN:
             self._known.clear()

@@ -137,7 +137,7 @@ def test_what_a_first_try_has_read_is_forgotten(three: Clients, monkeypatch: pyt
             raise TooLongHereError
 
     monkeypatch.setattr(Transaction, "note_reading", too_long)
-    second = waits(b, "UPDATE t SET x = x + 1 WHERE id = 1")
+    second = waits(b, "UPDATE t SET x = x + 1 WHERE id = 1 AND x > 0")
     assert tries > 1
     a.run("COMMIT")
     second.result(20)

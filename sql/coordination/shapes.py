@@ -1,0 +1,115 @@
+"""Finds the plan of a statement again that differs from an earlier one only in its constants.
+
+Many clients write values into their texts: psql, drivers that escape parameters themselves, pgbench in its simple mode.
+A statement's *shape* is its tokens without the values of its constants. The second statement of a shape is bound twice:
+as it is, and with a parameter in place of each constant that is still there, as a literal, in the bound statement. If
+the two differ in nothing else, and their plans have the same form, further statements of the shape run by the second
+plan, as prepared statements do. What a constant has decided (the column of ORDER BY 2, a type's modifier, what
+arithmetic has folded, LIMIT) is part of what must be the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sql.catalog.catalog import Catalog
+from sql.catalog.search_path import SearchPath
+from sql.coordination.prepared import Prepared, Statements, shared
+from sql.coordination.shape_variants import CONSTANTS, Learner, Variant
+from sql.engine.snapshot import Published
+from sql.parse import StatementText
+from sql.settings.settings import Settings
+from sql.syntax.lexing.lexer import Token
+
+LONGEST: Final = 20_000
+"""Characters of a statement that has a shape."""
+MOST_CONSTANTS: Final = 1_000
+_SHAPES: Final = 1_000
+_CHARACTERS: Final = 1 << 20
+"""Of all known shapes together: a limit on what their plans take."""
+_VARIANTS: Final = 8
+"""Of one shape: statements that differ in what must be the same."""
+BEFORE: Final = 1
+"""So many statements of a shape are bound as they are: most come once."""
+_TRIES: Final = 24
+"""After so many statements that no variant fitted, a shape is given up."""
+_FIRST: Final = frozenset({"select", "insert", "update", "delete", "values", "with", "("})
+
+
+@dataclass(slots=True)
+class Shape:
+    """What is known of the statements of one shape, over one catalog. ``tries``: how many no variant fitted."""
+
+    characters: int
+    variants: list[Variant] = field(default_factory=list)
+    tries: int = 0
+
+
+class Shapes:
+    """The shapes of one database's statements."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self._known: OrderedDict[tuple[object, ...], Shape] = OrderedDict()
+        self._characters = 0
+        self._newest: object = None
+        self._guard = threading.Lock()
+        """Long statements are bound on threads of their own."""
+
+    def find(
+        self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings, published: Published
+    ) -> tuple[Prepared, tuple[object, ...]] | None:
+        """A bound statement with parameters, and theirs, that does what a statement without any does. None: bind it.
+        Raises SqlError as the statement does."""
+        tokens = statement.tokens
+        if tokens is None or len(statement.text) > LONGEST or tokens[0].value not in _FIRST:
+            return None
+        constants = [i for i, token in enumerate(tokens) if token.kind in CONSTANTS]
+        if not 0 < len(constants) <= MOST_CONSTANTS or self._statements.knows(statement, catalog, path, settings):
+            return None
+        style, text = settings.constants, statement.text
+        key = _key(tokens), catalog.version, shared(path, catalog, text), style, settings.planning
+        shape = self._look(key, text)
+        for variant in shape.variants:
+            values = variant.values(tokens, style)
+            if values is not None:
+                variant.prepared.check_secured(settings)
+                return variant.prepared, values
+        shape.tries += 1
+        if not BEFORE < shape.tries <= _TRIES:
+            return None
+        found = Learner(self._statements, statement, tokens, constants, catalog, path, settings, published).variant()
+        if found is None:
+            return None
+        shape.variants = [found, *shape.variants[: _VARIANTS - 1]]
+        values = found.values(tokens, style)
+        return None if values is None else (found.prepared, values)
+
+    def _look(self, key: tuple[object, ...], text: str) -> Shape:
+        with self._guard:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+                return found
+            self._forget_old(key[1])
+            found = self._known[key] = Shape(len(text))
+            self._characters += len(text)
+            while len(self._known) > _SHAPES or (self._characters > _CHARACTERS and len(self._known) > 1):
+                self._characters -= self._known.popitem(last=False)[1].characters
+            return found
+
+    def _forget_old(self, version: object) -> None:
+        """Forgets what nobody can ask for again, when the first shape over a catalog comes."""
+        if version == self._newest:
+            return
+        self._newest = version
+        for key in [key for key in self._known if key[1] != version and not self._statements.has(key[1])]:
+            self._characters -= self._known.pop(key).characters
+
+
+def _key(tokens: Sequence[Token]) -> tuple[object, ...]:
+    return tuple([token[0] if token[0] in CONSTANTS else token[:2] for token in tokens])
