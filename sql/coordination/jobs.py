@@ -101,14 +101,6 @@ class Jobs:
         """Run a job on the engine thread."""
         return await self.queue(work)
 
-    def on_loop(self, work: Callable[[], T]) -> T:
-        """Run short work on the event loop, and wait for it. Called from a job, which the event loop awaits."""
-
-        async def run() -> T:
-            return work()
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
-
     def start(self, work: Callable[[], object]) -> None:
         """Queue a job without waiting for it."""
         self._thread.queue(work, keep=True)
@@ -122,6 +114,20 @@ class Jobs:
     def pending(self) -> int:
         """The number of jobs that have not been answered yet."""
         return self._thread.pending
+
+    @property
+    def waited_for(self) -> bool:
+        """See ``EngineThread.waited_for``."""
+        return self._thread.waited_for
+
+    @contextmanager
+    def lent(self, ident: Callable[[], int | None]) -> Iterator[None]:
+        """While another thread, given by its identifier, does a job of the engine thread."""
+        self._thread.lent = ident
+        try:
+            yield
+        finally:
+            self._thread.lent = None
 
     def overstays(self, seconds: float) -> bool:
         """See ``EngineThread.overstays``."""

@@ -86,6 +86,15 @@ class Prepared:
     form: tuple[int, OneRow | None] | None = None
     """How it changes one row at most, over which version of the catalog, once that has been looked at."""
     _arranged: int = -1
+    _calls_only: bool | None = None
+
+    @property
+    def calls_only(self) -> bool:
+        """Whether it is a query that sees nothing of the database but by the functions that it calls."""
+        if self._calls_only is None:
+            statement = self.bound.statement
+            self._calls_only = isinstance(statement, Query) and not statement.locks and not set(gets(statement.rel))
+        return self._calls_only
 
     def check_current(self, catalog: Catalog) -> None:
         """Raise StaleError if another session has dropped or changed a relation since this was bound, or what roles may

@@ -111,6 +111,8 @@ class EngineThread:
         self._blocked = False
         """Whether the disk refuses the group's records."""
         self._busy: tuple[float, str | None] | None = None
+        self.lent: Callable[[], int | None] | None = None
+        """Which thread does the present job, if another one does."""
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -135,8 +137,9 @@ class EngineThread:
 
     @property
     def ident(self) -> int | None:
-        """The thread's identifier."""
-        return self._thread.ident
+        """The identifier of the thread, or of the one that does its job."""
+        lent = self.lent
+        return self._thread.ident if lent is None else lent()
 
     @property
     def pending(self) -> int:

@@ -40,13 +40,6 @@ def unchanged(writer: Writer) -> Callable[[], TooLongHereError | None]:
     return lambda: TooLongHereError() if len(writer.updates) == before else None
 
 
-def _cannot_wait(blocked: BlockedError) -> SqlError:
-    """The error of a procedure that has committed and meets a lock: what it has done cannot be done again."""
-    error = blocked.error
-    hint = "A procedure that has committed or rolled back cannot wait for a lock. Call it again."
-    return SqlError(error.sqlstate, error.message, hint=hint)
-
-
 class Extent(Enum):
     """What a transaction spans."""
 
@@ -56,6 +49,8 @@ class Extent(Enum):
     """The statements of one message, or those up to the extended protocol's Sync."""
     STATEMENT = "statement"
     """One statement that commits by itself: a write is one job of the engine thread."""
+    ROUTINE = "routine"
+    """One statement that calls a routine, whose own statements are jobs of the engine thread."""
 
 
 @dataclass(slots=True)
@@ -76,10 +71,10 @@ class Transaction:
     savepoints: list[tuple[str, Mark | None]] = field(default_factory=list)
     afterwards: list[Callable[[], object]] = field(default_factory=list)
     """Called after commit or rollback; the published catalog tells which of the two it was."""
+    reads: ReadSet = field(default_factory=ReadSet)
     _base: Published | None = None
     _own: Published | None = None
     _number: int | None = None
-    _reads: ReadSet = field(default_factory=ReadSet)
 
     @property
     def catalog(self) -> Catalog:
@@ -177,11 +172,11 @@ class Transaction:
     def note_reading(self, reading: Reading) -> None:
         """Remember what a statement reads."""
         if self.checks_reads:
-            self._reads.add(reading)
+            self.reads.add(reading)
             writer = self.writer
             own = reading.relations & {r.id for r in writer.created} if writer is not None else None
             if writer is not None and own:  # commits do not tell of it, but of what it is made from
-                self._reads.add(Reading(made_from(own, writer.catalog, writer.base.relations)))
+                self.reads.add(Reading(made_from(own, writer.catalog, writer.base.relations)))
 
     def enter(self, inputs: Iterable[int]) -> bool:
         """On the event loop's thread: go on with the open writer while the engine is idle, and read these relations.
@@ -273,22 +268,20 @@ class Transaction:
 
     def _attempt(self, writer: Writer, work: Callable[[Writer], T], again: bool = False) -> T:
         """``again``: if it fails it is run once more, to report that."""
-        mark, reads = writer.mark(), self._reads.mark()
+        mark, reads = writer.mark(), self.reads.mark()
         try:
             return work(writer)
-        except BlockedError as blocked:
-            if writer.has_ended_one:
-                raise _cannot_wait(blocked) from None
+        except BlockedError:
             writer.rollback_to(mark)
-            self._reads.return_to(reads)
+            self.reads.return_to(reads)
             raise
         except TooLongHereError:  # what it has read is no longer what it goes by: it runs again from the beginning
-            self._reads.return_to(reads)
+            self.reads.return_to(reads)
             raise
         except SqlError:
             if again:
                 writer.rollback_to(mark)
-                self._reads.return_to(reads)
+                self.reads.return_to(reads)
             raise
 
     def _whole(self, work: Callable[[Writer], T]) -> T:
@@ -297,11 +290,6 @@ class Transaction:
         try:
             result = work(writer)
             writer.commit()
-        except BlockedError as blocked:
-            writer.rollback()
-            if writer.has_ended_one:
-                raise _cannot_wait(blocked) from None
-            raise
         except BaseException:
             writer.rollback()
             raise
@@ -326,6 +314,26 @@ class Transaction:
                 self.jobs.start(writer.rollback)
             raise
         return self.jobs.begin(result)
+
+    def go_on(self) -> Writer:
+        """On the engine thread: the writer, for the next part of a routine. Raises BlockedError, and 40001: commits
+        have changed what was read."""
+        self._own = None
+        return self._enter()
+
+    def commit_part(self) -> None:
+        """Commit at the end of a part of a routine. Raises BlockedError, with nothing changed; other errors roll
+        back."""
+        self._commit_now()
+        self.writer = None
+
+    def renew(self, started: int, read_only: bool, fresh: bool) -> None:
+        """Begin a new transaction, for a statement that has ended one."""
+        assert self.writer is None, "it has ended"
+        self.started, self.read_only, self.fresh, self.queried = started, read_only, fresh, False
+        self._base = self._own = self._number = None
+        self.reads = ReadSet()
+        self.afterwards.clear()
 
     def _enter(self) -> Writer:
         """The writer, over the newest commits. Raises BlockedError, and 40001: they have changed what was read."""
@@ -353,12 +361,12 @@ class Transaction:
     def _has_changed(self, base: Published, newest: Published) -> bool:
         """Whether what has been read is not in the newest state as it was in the snapshot."""
         engine = self.jobs.engine
-        if base is newest or not self._reads:
+        if base is newest or not self.reads:
             return False
         gone = base.catalog is not engine.catalog and any(
-            i in base.catalog.relations and i not in engine.catalog.relations for i in self._reads.relations
+            i in base.catalog.relations and i not in engine.catalog.relations for i in self.reads.relations
         )
-        return gone or engine.recent.conflicts(self._reads, base.ordinal)
+        return gone or engine.recent.conflicts(self.reads, base.ordinal)
 
     async def commit(self) -> None:
         """The changes are durable and published on return. A cancel or an error rolls back."""

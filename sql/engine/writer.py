@@ -12,7 +12,7 @@ that has changed the catalog keeps others from doing so until it ends; one that 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -91,8 +91,6 @@ class Writer:
     owner_of_locks: LockOwner = field(default_factory=LockOwner)
     is_open: bool = False
     """Whether it is of a transaction of several statements, which keeps its locks."""
-    has_ended_one: bool = False
-    """Whether its statement, a procedure's call, has ended a transaction and gone on in this one."""
     notes: WriterNotes = field(default_factory=WriterNotes)
     _base: Catalog | None = None
     """The committed catalog that ``catalog`` comes from."""
@@ -550,27 +548,6 @@ class Writer:
         self.fed = before
         engine.costs.skip()
         engine.settle()
-
-    def next(self, *, commit: bool) -> None:
-        """Commit or roll back here, and go on as the writer of a new transaction. What is committed is durable and
-        published on return. On the engine thread only. Raises the error of a check that waited, rolled back."""
-        engine = self.engine
-        try:
-            if commit:
-                self.commit()
-            else:
-                self.rollback()
-        finally:
-            engine.flush()
-            engine.release(self.owner_of_locks)
-            engine.pass_time()
-            engine.flush()
-            fresh = Writer.begin(engine, self.owner_of_locks)
-            fresh.is_open, fresh.has_ended_one = self.is_open, True
-            for each in fields(Writer):
-                setattr(self, each.name, getattr(fresh, each.name))
-            if self.is_open:
-                self.enter()
 
     def _drop_passing(self) -> None:
         """ON COMMIT DROP, including the tables' sequences and dependent views."""

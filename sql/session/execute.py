@@ -36,6 +36,7 @@ from sql.session.routines.nested import Outcome, Runners
 from sql.session.secrets import run_secret
 from sql.session.sinks import prepared_sink
 from sql.session.state import SessionState
+from sql.session.stepping import stepped
 from sql.session.vacuum import vacuum
 from sql.session.verify_dictionary import verify_dictionary
 from sql.session.verify_view import verify_view
@@ -187,7 +188,7 @@ class Executor:
 
     async def _inline(self, statement: bound.Do) -> Result:
         control = self._calls.control()
-        await self._session.running.write(lambda writer: self._calls.inline(writer, statement.text, control))
+        await stepped(self._session, lambda writer: self._calls.inline(writer, statement.text, control))
         return CommandResult("DO")
 
     async def _define(self, statement: Definition, prepared: Prepared, request: Request) -> Result:
@@ -204,7 +205,7 @@ class Executor:
         def call(writer: Writer) -> Outcome:
             return self._calls.call_procedure(writer, statement, prepared, request, control)
 
-        outcome = await self._session.running.write(call)
+        outcome = await stepped(self._session, call)
         if outcome.columns is None:
             return CommandResult(outcome.tag)
         dictionary = self._session.coordinator.engine.dictionary

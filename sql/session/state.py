@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from ivm.errors import SqlError
 from ivm.words import SqlType
@@ -24,6 +24,7 @@ from sql.catalog.search_path import SearchPath, path_of
 from sql.coordination.advisory import Key
 from sql.coordination.coordinator import Coordinator
 from sql.coordination.notifications import Notifications
+from sql.coordination.stepping import Steps
 from sql.coordination.transaction import Extent, Transaction
 from sql.ddl.acting import Actor
 from sql.ddl.roles import NOTHING_ELSEWHERE
@@ -112,12 +113,16 @@ class SessionState:
         """Seconds that the running statement is to wait before it ends (pg_sleep)."""
         self.advisory_locks: list[tuple[Key, bool, bool]] = []
         """Those that the running statement has taken: keys, whether for the transaction, whether shared."""
+        self.held_locks: list[tuple[Key, bool, bool]] = []
+        """Those of the statements before it, in the running routine."""
         self.addresses: tuple[tuple[str, int], tuple[str, int]] | None = None
         """The client's host and port, and the server's; None without TCP."""
         self.backend_id = next(_BACKENDS)
         self.notifications = Notifications(coordinator.channels, self.backend_id)
         self.routines: RoutineCaller | None = None
         """Runs the routines that are interpreted."""
+        self.steps: Steps[Any] | None = None
+        """Lets others go on between the statements of the running routine, where they may."""
         self._started = timestamp_now()
         self._path: tuple[str, int, int, SearchPath] | None = None
         self.output_style: tuple[Catalog, int, TextStyle] | None = None

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ivm.errors import SqlError
 from sql.coordination.transaction import Extent, Transaction
 from sql.engine.clock import timestamp_now
-from sql.engine.writer import Writer
 from sql.session.modes import set_modes
 from sql.session.settling import settle, share
 from sql.session.state import SessionState
-from sql.settings.settings import MODES
+from sql.settings.settings import FRESH, MODES
 from sql.statements.results import CommandResult
 from sql.statements.statements import NO_MODES, Begin, Commit, PrepareTransaction, Rollback, Savepoint, Statement
 
@@ -168,31 +165,27 @@ async def fail(session: SessionState) -> None:
         _after(session, committed=False)
 
 
-def end_within(session: SessionState, writer: Writer, *, commit: bool, chain: bool) -> None:
-    """COMMIT or ROLLBACK by a procedure, in a job of the engine thread: the statement that called it goes on in a new
-    transaction. ``chain``: with the modes of the old one. Raises the errors of deferred constraints and held cursors,
-    rolled back."""
+async def end_and_go_on(session: SessionState, *, commit: bool, chain: bool) -> SqlError | None:
+    """COMMIT or ROLLBACK by a procedure, which goes on in a new transaction. ``chain``: with the modes of the old one.
+    The error of the commit, rolled back."""
+    transaction = session.running
     modes = {mode: session.settings.get(mode) for mode in MODES} if chain else None
-    error = session.cursors.held_error() if commit else None
+    error = None
     try:
-        writer.next(commit=commit and error is None)
+        if commit:
+            await share(session, transaction)
+            await transaction.commit()
+            await settle(session)
+        else:
+            await transaction.rollback()
     except SqlError as raised:
         error = raised
-    session.coordinator.jobs.on_loop(lambda: _next(session, commit and error is None, modes))
-    if error is not None:
-        raise error
-
-
-def _next(session: SessionState, committed: bool, modes: Mapping[str, str] | None) -> None:
-    """What begins a transaction in place of the one that has ended."""
-    transaction = session.running
-    _settle(session, committed)
-    for work in transaction.afterwards:
-        work()
-    transaction.afterwards.clear()
-    session.settings.begin(modes)
-    transaction.read_only = session.settings.boolean("transaction_read_only")
-    transaction.started, transaction.queried = timestamp_now(), False
+    _settle(session, commit and error is None)
+    settings = session.settings
+    settings.begin(modes)
+    fresh = settings.get("transaction_isolation") in FRESH
+    transaction.renew(timestamp_now(), settings.boolean("transaction_read_only"), fresh)
+    return error
 
 
 def _after(session: SessionState, committed: bool) -> None:

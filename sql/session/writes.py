@@ -34,6 +34,7 @@ from sql.session.reads import LIGHT_ROWS, Reads
 from sql.session.request import Request
 from sql.session.row_locking import lock_tables, locked
 from sql.session.state import SessionState
+from sql.session.stepping import stepped
 from sql.statements.queries import Query
 from sql.statements.results import CommandResult, Result, RowsResult
 from sql.statements.statements import (
@@ -125,7 +126,11 @@ class Writes:
         if statement.as_of is not None:
             raise unsupported(f"AS OF in a query that calls function {prepared.bound.interpreted[0]}")
         coordinator = self._session.coordinator
-        rows = await self._session.running.write(lambda writer: self.rows(writer, statement, prepared, request))
+        work = partial(self.rows, statement=statement, prepared=prepared, request=request)
+        if prepared.calls_only:
+            rows = await stepped(self._session, work)
+        else:
+            rows = await self._session.running.write(work)
         if coordinator.engine.sequences.unmarked:  # a number a client has seen must never be issued again
             await coordinator.jobs.submit(lambda: None)
         dictionary = coordinator.engine.dictionary

@@ -3,7 +3,8 @@
     python -m tests.programs.isolation --count 100000 --level serializable --clients 12
 
 Clients append to lists and read them, by key, by condition, in a maintained view, in one over it and in one that the
-transaction itself has made, with and without row locks and savepoints, and roll back now and then.
+transaction itself has made, with and without row locks and savepoints, by statements and by routines that others
+interrupt, and roll back now and then.
 ``tests.support.histories_of_lists`` says what is looked for. Ends with status 1 if anything was found.
 """
 
@@ -31,12 +32,23 @@ SETUP: Final = (
     "CREATE TABLE lists (k int PRIMARY KEY, v text NOT NULL DEFAULT '')",
     "CREATE MATERIALIZED VIEW seen AS SELECT k, v FROM lists WHERE v <> ''",
     "CREATE MATERIALIZED VIEW lengths AS SELECT k % 4 AS m, max(v) AS v, count(*) AS n FROM seen GROUP BY k, k % 4",
+    "CREATE FUNCTION appended(key int, n int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.0003);"
+    " UPDATE lists SET v = v || ',' || n WHERE k = key; PERFORM pg_sleep(0.0003); END $$",
+    "CREATE PROCEDURE rewritten(key int, n int) LANGUAGE plpgsql AS $$ DECLARE old text; BEGIN"
+    " SELECT v INTO old FROM lists WHERE k = key; PERFORM pg_sleep(0.0003);"
+    " BEGIN UPDATE lists SET v = old || ',' || n WHERE k = key; EXCEPTION WHEN division_by_zero THEN NULL; END; END $$",
+    "CREATE FUNCTION both_of(a int, b int) RETURNS SETOF lists LANGUAGE plpgsql AS $$ BEGIN"
+    " RETURN QUERY SELECT * FROM lists WHERE k = a; PERFORM pg_sleep(0.0003);"
+    " RETURN QUERY SELECT * FROM seen WHERE k = b; END $$",
 )
 APPENDS: Final = (
     "UPDATE lists SET v = v || ',' || %(n)s WHERE k = %(k)s",
     "UPDATE lists SET v = v || ',' || %(n)s WHERE k IN (%(k)s)",
     "INSERT INTO lists VALUES (%(k)s, ',' || %(n)s) ON CONFLICT (k) DO UPDATE SET v = lists.v || excluded.v",
+    "SELECT appended(%(k)s, %(n)s)",
 )
+REWRITES: Final = ("CALL rewritten(%(k)s, %(n)s)",)
+"""Those that lose another's append, unless nothing changes between what a transaction reads and writes."""
 READS: Final = (
     "SELECT k, v FROM lists WHERE k = %(k)s",
     "SELECT k, v FROM lists WHERE k = %(k)s",
@@ -46,6 +58,7 @@ READS: Final = (
     "SELECT l.k, l.v FROM lists l JOIN seen s ON s.k = l.k AND s.v = l.v WHERE l.k = %(k)s",
     "SELECT k, v FROM lists WHERE k = %(k)s FOR SHARE",
     "SELECT k, v FROM lists WHERE k = %(k)s FOR UPDATE",
+    "SELECT k, v FROM both_of(%(k)s, %(j)s)",
 )
 OWN: Final = "CREATE MATERIALIZED VIEW own%(n)s AS SELECT k, v FROM lists"
 """A view of one transaction's own, which others never see or see for a moment."""
@@ -65,6 +78,11 @@ class Run:
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     states: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def serializable(self) -> bool:
+        """Whether the level is SERIALIZABLE, or as strict."""
+        return "read" not in self.level or "repeatable" in self.level
 
     @property
     def going(self) -> bool:
@@ -110,7 +128,8 @@ def _transaction(
             undone = block and rnd.random() < 0.05
             if undone:
                 connection.execute("SAVEPOINT s")
-            connection.execute(rnd.choice(APPENDS), given)  # type: ignore[call-overload]
+            appends = (*APPENDS, *REWRITES) if run.serializable else APPENDS
+            connection.execute(rnd.choice(appends), given)  # type: ignore[call-overload]
             if undone:
                 connection.execute("ROLLBACK TO s")
             else:
@@ -159,7 +178,7 @@ def check(folder: Path, count: int, level: str, clients: int = 8, keys: int = 12
             if connection.execute(f"VERIFY MATERIALIZED VIEW {view}").fetchall():  # type: ignore[call-overload]
                 run.wrong.append(f"VERIFY {view} found differences")
     program.terminate()
-    return run, run.wrong + anomalies(run.present, final, serializable="read" not in level or "repeatable" in level)
+    return run, run.wrong + anomalies(run.present, final, serializable=run.serializable)
 
 
 def main() -> None:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
@@ -90,8 +91,13 @@ class Calls:
         columns = tuple(type_ for _, type_ in result.fields) if is_row else (result,)
         if routine.strict and any(a is None for a in arguments):
             return ()
-        nested = Nested(self._session, self._runners, self, writer)
-        rows = self.invoke(Invocation(relation, tuple(arguments), types, columns, nested))
+        call = partial(Invocation, relation, tuple(arguments), types, columns)
+        if routine.volatility == "volatile":
+            steps = self._session.steps
+            rows = self.invoke(call(Nested(self._session, self._runners, self, writer, steps=steps)))
+        else:  # it sees what its caller sees
+            with self.still():
+                rows = self.invoke(call(Nested(self._session, self._runners, self, writer)))
         return [(row,) for row in rows] if is_row and not in_from else rows
 
     def control(self) -> Control | None:
@@ -109,7 +115,7 @@ class Calls:
         columns = () if statement.columns is None else tuple(c.type for c in statement.columns)
         routine = statement.relation.routine
         ends = control if routine is not None and routine.language == "plpgsql" else None
-        nested = Nested(self._session, self._runners, self, writer, ends)
+        nested = Nested(self._session, self._runners, self, writer, ends, self._session.steps)
         rows = self.invoke(Invocation(statement.relation, arguments, statement.types, columns, nested))
         return Outcome("CALL", 0, statement.columns, rows if columns else ())
 
@@ -124,14 +130,24 @@ class Calls:
         self.trigger_depth += 1
         self.busy.append(firing.table)
         try:
-            return self._deeper(lambda: run_trigger(found[0], firing, nested), found[0])
+            with self.still():
+                return self._deeper(lambda: run_trigger(found[0], firing, nested), found[0])
         finally:
             self.trigger_depth -= 1
             self.busy.pop()
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """In this context nobody else goes on: a statement runs that sees one state."""
+        steps, self._session.steps = self._session.steps, None
+        try:
+            yield
+        finally:
+            self._session.steps = steps
+
     def inline(self, writer: Writer, text: str, control: Control | None) -> None:
         """Run DO's body. ``control``: as in ``call_procedure``. Raises what it raises, 54001 and 57014."""
-        nested = Nested(self._session, self._runners, self, writer, control)
+        nested = Nested(self._session, self._runners, self, writer, control, self._session.steps)
         self._deeper(lambda: run_inline(text, nested))
 
     def invoke(self, call: Invocation) -> Sequence[Row]:

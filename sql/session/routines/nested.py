@@ -13,10 +13,10 @@ them) gets a ``Nested`` with each call::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, pack
@@ -31,7 +31,9 @@ from sql.bind.variables import Variables
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
+from sql.coordination.stepping import Steps
 from sql.dml.triggers import check_unchanged
+from sql.engine.row_locks import BlockedError
 from sql.engine.writer import Mark, Writer
 from sql.parse import StatementText, split
 from sql.session.control import run_control
@@ -45,7 +47,6 @@ from sql.session.reads import Reads
 from sql.session.refreshing import refresh_here
 from sql.session.request import Request
 from sql.session.state import SessionState
-from sql.session.transactions import end_within
 from sql.session.writes import Writes
 from sql.statements import statements as bound
 from sql.statements.connections import CreateSource
@@ -60,6 +61,7 @@ from storage.types.codec import decode, encode
 from storage.types.text_style import TextStyle
 
 Row = tuple[object, ...]
+T = TypeVar("T")
 MOST_SECONDS: Final = 30.0
 """How long a routine may go on while others wait for the engine, which it has to itself."""
 
@@ -102,29 +104,38 @@ class Control:
 
 
 class ProcedureCaller(Protocol):
-    """What runs CALL and DO (``sql.session.routines.calling``). ``busy``: the tables whose triggers are running."""
+    """What runs CALL and DO (``sql.session.routines.calling``). ``busy``: the tables whose triggers are running;
+    ``still``: nobody goes on in this context, because a statement runs that sees one state."""
 
     busy: list[Relation]
 
     def call_procedure(
         self, writer: Writer, statement: CallProcedure, prepared: Prepared, request: Request, control: Control | None
     ) -> Outcome: ...
+    def still(self) -> AbstractContextManager[None]: ...
     def inline(self, writer: Writer, text: str, control: Control | None) -> None: ...
 
 
 class Nested:
-    """The statements of one call of a routine. ``control``: None where it may not end the transaction."""
+    """The statements of one call of a routine. ``control``: None where it may not end the transaction; ``steps``: lets
+    others go on between them, None where they may not."""
 
     def __init__(
         self, session: SessionState, runners: Runners, procedures: ProcedureCaller, writer: Writer,
-        control: Control | None = None,
+        control: Control | None = None, steps: Steps[Any] | None = None,
     ) -> None:  # fmt: skip
         self._control = control
+        self._steps = steps
         self._session = session
         self._procedures = procedures
         self._runners = runners
-        self.writer = writer
-        self._known: tuple[object, Context] | None = None
+        self._writer = writer
+        self._known: tuple[object, int, Context] | None = None
+
+    @property
+    def writer(self) -> Writer:
+        """The transaction's writer."""
+        return self._writer if self._steps is None else self._steps.writer
 
     @property
     def catalog(self) -> Catalog:
@@ -177,10 +188,10 @@ class Nested:
 
     def _context(self) -> Context:
         """The context of expressions over the present catalog, without parameters."""
-        meaning = self.meaning
-        if self._known is None or self._known[0] != meaning:
-            self._known = meaning, self._runners.reads.writing(self.writer, Request())[0]
-        return self._known[1]
+        meaning, part = self.meaning, 0 if self._steps is None else self._steps.part
+        if self._known is None or self._known[1] != part or self._known[0] != meaning:
+            self._known = meaning, part, self._runners.reads.writing(self.writer, Request())[0]
+        return self._known[2]
 
     def run(self, prepared: Prepared, parameters: Sequence[object] = (), *, atomic: bool = False) -> Outcome:
         """Run a statement; ``parameters``: datums, the variables that it names (``prepared.names``) last. ``atomic``:
@@ -190,6 +201,14 @@ class Nested:
         prepared.check_allowed()
         statement, request = prepared.bound.statement, Request(tuple(parameters))
         check_modes(self._session, statement, prepared.text)
+        if self._steps is None or prepared.calls_only or isinstance(statement, CallProcedure | bound.Do):
+            return self._run(statement, prepared, request, control)
+        with self._procedures.still():
+            return self._run(statement, prepared, request, control)
+
+    def _run(
+        self, statement: bound.Statement, prepared: Prepared, request: Request, control: Control | None
+    ) -> Outcome:
         writer, runners = self.writer, self._runners
         match statement:
             case Query():
@@ -229,6 +248,35 @@ class Nested:
                 raise SqlError("0A000", f"{_command(prepared.text)} is not allowed in an SQL function")
             case _:
                 raise unsupported(f"{_command(prepared.text)} in a function")
+
+    def attempt(self, run: Callable[[], T]) -> T:
+        """The result of a statement, which is bound and run again after each lock that it has waited for. Raises its
+        errors."""
+        steps, session = self._steps, self._session
+        if steps is None:
+            return run()
+        session.held_locks += session.advisory_locks
+        session.advisory_locks.clear()
+        while True:
+            begun, depth, told = steps.begin(), session.settings.depth, len(session.notices)
+            try:
+                found = run()
+            except BlockedError as blocked:
+                if session.settings.depth > depth:
+                    session.settings.roll_back_to(depth)
+                    session.settings.release(depth)
+                del session.notices[told:]
+                steps.wait(begun, blocked)
+                continue
+            if session.pause and steps.pause(session.pause):
+                session.pause = 0.0
+            return found
+
+    def between(self) -> None:
+        """Between two statements, and in loops: others who wait may go on. Raises what ``check`` does."""
+        self.check()
+        if self._steps is not None:
+            self._steps.between()
 
     def cast(self, value: object, type_: SqlType, wanted: SqlType, context: CastContext = "assignment") -> object:
         """A datum of one type as one of another. Raises 42804, 22P02, ….."""
@@ -288,7 +336,11 @@ class Nested:
             message = "cannot perform transaction commands inside a cursor loop that is not read-only"
             raise SqlError("55000", message)
         self.check()
-        end_within(self._session, self.writer, commit=commit, chain=chain)
+        assert self._steps is not None, "who may end the transaction lets others go on"
+        error = self._session.cursors.held_error() if commit else None
+        self._steps.end(commit=commit and error is None, chain=chain)
+        if error is not None:
+            raise error
 
     def _inside(self) -> bool:
         """Whether a subtransaction is active."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
@@ -10,6 +11,7 @@ from sql.bind.routine_bodies import body_statements
 from sql.bind.routines import check_shape
 from sql.catalog.catalog import Relation
 from sql.ddl.routine_bodies import argument_names, argument_place
+from sql.parse import StatementText
 from sql.session.routines.nested import Nested, Outcome, Row
 
 
@@ -23,10 +25,15 @@ def run_sql(
     assert relation.definition is not None, "it has a body"
     variables = argument_names(relation, types)
     outcome = Outcome("", 0)
-    for statement in body_statements(routine, relation.definition):
+
+    def run(statement: StatementText) -> Outcome:
         prepared = nested.prepare(statement, types, variables)
         places = [argument_place(relation, name) for name in prepared.names]
-        outcome = nested.run(prepared, (*arguments, *(arguments[place] for place in places if place is not None)))
+        return nested.run(prepared, (*arguments, *(arguments[place] for place in places if place is not None)))
+
+    for statement in body_statements(routine, relation.definition):
+        nested.between()
+        outcome = nested.attempt(partial(run, statement))
     if routine.returns_nothing:
         return [] if routine.returns_set else [(None,)]
     if outcome.columns is None:

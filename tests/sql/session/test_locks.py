@@ -278,19 +278,6 @@ def test_who_blocks_whom(three: Clients) -> None:
     b.run("COMMIT")
 
 
-def test_a_procedure_that_has_committed_does_not_wait(three: Clients) -> None:
-    a, b, c = three
-    a.run("""CREATE PROCEDURE two() LANGUAGE plpgsql AS $$ BEGIN INSERT INTO plain VALUES (7, 'once'); COMMIT;
-             UPDATE t SET x = 0 WHERE id = 1; END $$""")
-    begin(a)
-    a.run("UPDATE t SET x = 1 WHERE id = 1")
-    assert b.state("CALL two()") == "55P03"
-    a.run("ROLLBACK")
-    assert c.rows("SELECT count(*) FROM plain WHERE a = 7") == [("1",)]
-    b.run("CALL two()")
-    assert c.rows("SELECT x FROM t WHERE id = 1") == [("0",)]
-
-
 def test_a_subscription_begins_without_what_is_not_committed(three: Clients) -> None:
     a, b, _ = three
     begin(a)

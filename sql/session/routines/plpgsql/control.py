@@ -99,7 +99,7 @@ def _otherwise(frame: Frame, node: nodes.Case) -> Leave | None:
 def run_loop(frame: Frame, node: nodes.Loop) -> Leave | None:
     def turns() -> Iterable[None]:
         while True:
-            frame.nested.check()
+            frame.nested.between()
             frame.statement = node
             if node.condition is not None and not frame.condition(node.condition):
                 return
@@ -146,7 +146,7 @@ def run_range(frame: Frame, node: nodes.ForRange) -> Leave | None:
         def turns() -> Iterable[None]:
             for value in range(first, last - 1, -step) if node.reverse else range(first, last + 1, step):
                 ran[0], variable.value = True, value
-                frame.nested.check()
+                frame.nested.between()
                 yield None
 
         return _turn(frame, node.label, node.body, turns())

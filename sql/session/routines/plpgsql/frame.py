@@ -18,6 +18,7 @@ from sql.bind.domains import domain_value
 from sql.bind.entry_points import ENTRY_POINTS
 from sql.bind.environment import Environment, Parameters
 from sql.bind.variables import Variables
+from sql.bind.volatile import is_volatile
 from sql.bind.walk import has_subquery
 from sql.catalog.catalog import Relation
 from sql.catalog.composite import has_domains, without_domain
@@ -39,12 +40,20 @@ _KNOWN: Final = 4096
 @dataclass(eq=False, slots=True)
 class Bound:
     """A fragment's statement. ``catalog``: the version it was bound to, with the search path; ``types``: those of the
-    variables that it uses; ``exprs``: its select list, if it reads no relation."""
+    variables that it uses; ``exprs``: its select list, if it reads no relation; ``waits``: whether that may wait."""
 
     prepared: Prepared
     catalog: object
     types: tuple[SqlType, ...]
     exprs: tuple[Scalar, ...] | None
+    waits: bool
+
+    @classmethod
+    def of(cls, prepared: Prepared, catalog: object, types: tuple[SqlType, ...]) -> Bound:
+        """Looks at what the statement is made of."""
+        exprs = _plain(prepared)
+        waits = bool(prepared.bound.interpreted) or any(map(is_volatile, exprs or ()))
+        return cls(prepared, catalog, types, exprs, waits)
 
 
 _bound: dict[Fragment, Bound] = {}
@@ -94,7 +103,7 @@ class Frame:
     def run(self, body: Sequence[Node]) -> Leave | None:
         """Run statements, up to one that leaves."""
         for node in body:
-            self.nested.check()
+            self.nested.between()
             self.statement = node
             left = self.steps[type(node)](self, node)
             if left is not None:
@@ -121,10 +130,10 @@ class Frame:
             raise within(error, fragment) from None
         types = tuple(self._type_of(n) or BOOL for n in prepared.names)
         if self.tables:
-            return Bound(prepared, nested.meaning, types, _plain(prepared))
+            return Bound.of(prepared, nested.meaning, types)
         if len(_bound) >= _KNOWN:
             _bound.clear()
-        found = _bound[fragment] = Bound(prepared, nested.meaning, types, _plain(prepared))
+        found = _bound[fragment] = Bound.of(prepared, nested.meaning, types)
         return found
 
     def prepare(self, text: StatementText | str, types: Sequence[SqlType] = (), own: bool = True) -> Prepared:
@@ -159,6 +168,9 @@ class Frame:
 
     def execute(self, fragment: Fragment) -> Outcome:
         """Run a fragment."""
+        return self.nested.attempt(lambda: self._run(fragment))
+
+    def _run(self, fragment: Fragment) -> Outcome:
         bound = self.bound(fragment)
         try:
             return self.nested.run(bound.prepared, self.values(bound.prepared))
@@ -170,8 +182,12 @@ class Frame:
         bound = self.bound(fragment)
         if bound.exprs is not None and len(bound.exprs) == 1:
             bound.prepared.check_allowed()
-            value = self.nested.values(bound.exprs, self.values(bound.prepared))[0]
-            return value, bound.exprs[0].type
+            exprs, given = bound.exprs, self.values(bound.prepared)
+            if bound.waits:
+                found = self.nested.attempt(lambda: self.nested.values(exprs, given))
+            else:
+                found = self.nested.values(exprs, given)
+            return found[0], exprs[0].type
         outcome = self.execute(fragment)
         columns = outcome.columns or ()
         if len(columns) != 1:

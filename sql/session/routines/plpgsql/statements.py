@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ivm.errors import SqlError
 from ivm.words import INT8, TEXT, SqlType
 from planner.expr.scalar import Parameter
+from sql.parse import StatementText
 from sql.session.routines.nested import Outcome
 from sql.session.routines.plpgsql.frame import Frame, Leave, within
 from sql.session.routines.plpgsql.parts import assign_part
@@ -49,23 +51,29 @@ def dynamic(frame: Frame, query: nodes.Fragment, using: Sequence[nodes.Fragment]
     if text is None:
         raise SqlError("22004", "query string argument of EXECUTE is null")
     given = [frame.value(value) for value in using]
-    outcome = Outcome("", 0)
+    outcome: Outcome | None = Outcome("", 0)
     text = frame.nested.as_standard(str(text))
     for statement in frame.nested.statements(text):
         try:
-            prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
-            if isinstance(prepared.bound.statement, Begin | Commit | Rollback | PrepareTransaction | Savepoint):
-                break
-            outcome = frame.nested.run(prepared, tuple(v for v, _ in given), atomic=True)
+            outcome = frame.nested.attempt(partial(_run, frame, statement, given))
         except SqlError as error:
             if error.query is None and error.position is not None:
                 error.query = text
             else:
                 error.within(f'SQL statement "{text}"')
             raise
-    else:
-        return outcome
-    raise SqlError("0A000", "EXECUTE of transaction commands is not implemented")
+        if outcome is None:
+            raise SqlError("0A000", "EXECUTE of transaction commands is not implemented")
+    assert outcome is not None, "it has run"
+    return outcome
+
+
+def _run(frame: Frame, statement: StatementText, given: Sequence[tuple[object, SqlType]]) -> Outcome | None:
+    """One statement of EXECUTE's; None: it would end the transaction."""
+    prepared = frame.prepare(statement, tuple(t for _, t in given), own=False)
+    if isinstance(prepared.bound.statement, Begin | Commit | Rollback | PrepareTransaction | Savepoint):
+        return None
+    return frame.nested.run(prepared, tuple(v for v, _ in given), atomic=True)
 
 
 def run_sql(frame: Frame, node: nodes.Sql) -> Leave | None:
