@@ -10,7 +10,7 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.aggregates.function import FoldRule
 from planner.expr.functions.room import joined
-from storage.types.arrays import shape
+from storage.types.arrays import bounded, lower_bounds, shape
 
 
 def array_agg(type_: SqlType, values: list[Any], _: list[Any]) -> object:
@@ -26,9 +26,11 @@ def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
         raise SqlError("2202E", "cannot accumulate empty arrays")
     assert type_.element is not None
     of_intervals = type_.element.kind is Kind.INTERVAL
-    if len({shape(value, of_intervals) for value in values}) > 1:
+    shapes = {(lengths := shape(value, of_intervals), lower_bounds(value, len(lengths))) for value in values}
+    if len(shapes) > 1:
         raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
-    return tuple(values)
+    ((_, lower),) = shapes
+    return bounded(tuple(map(tuple, values)), (1, *lower))
 
 
 def string_agg(_: SqlType, values: list[Any], delimiters: list[Any]) -> str | bytes | None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, JSONB, TEXT, Kind, SqlType
+from planner.expr.functions.array import LEFT_OUT
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.coerce import cast, castable, common_type, resolve_unknown, type_name
@@ -14,6 +15,7 @@ from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
+from storage.types.arrays import Bounded, bounded, is_array, lower_bounds
 
 _DIMENSIONS: Final = 6
 """The most dimensions of an array in Postgres."""
@@ -62,10 +64,12 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
     """The array of these items, folded if all are literals. Raises 2202E where its rows differ in length."""
     if all(isinstance(i, Literal) for i in items):
         values = tuple(i.value for i in items if isinstance(i, Literal))
-        if all(type(v) is tuple and not v for v in values):  # Postgres has one empty array, of no dimension
+        if all(is_array(v) and not v for v in values):  # Postgres has one empty array, of no dimension
             return Literal((), type_)
-        if not any(type(v) is tuple for v in values) or len({_shape(v) for v in values}) == 1:
-            return Literal(values, type_)
+        if not any(is_array(v) for v in values) or len({_shape(v) for v in values}) == 1:
+            lower = lower_bounds(values[0], 0)
+            plain = tuple(tuple(v) if isinstance(v, Bounded) else v for v in values)
+            return Literal(bounded(plain, (1, *lower)), type_)
         raise SqlError(
             "2202E", "multidimensional arrays must have array expressions with matching dimensions", position=at + 1
         )
@@ -75,10 +79,11 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
     return Call(found[0].key, tuple(items), type_, False)
 
 
-def _shape(value: object) -> tuple[int, ...]:
-    if type(value) is not tuple:
+def _shape(value: object) -> tuple[object, ...]:
+    """What the parts of an array have in common: their lengths, and their lower bounds if those are not 1."""
+    if not isinstance(value, tuple) or not is_array(value):
         return ()
-    return (len(value), *(_shape(value[0]) if value else ()))
+    return (len(value), *(_shape(value[0]) if value else ()), *([value.lower] if isinstance(value, Bounded) else ()))
 
 
 def jsonb_key(
@@ -137,8 +142,8 @@ def _slice(b: Binder, node: nodes.Subscript) -> tuple[Scalar, Scalar]:
     """The bounds of a slice in one dimension; bounds left out reach beyond any array's own."""
     if not node.slice:
         return Literal(1, INT4), _place(b, node.low)
-    low = Literal(-(2**31), INT4) if node.low is None else _place(b, node.low)
-    high = Literal(2**31 - 1, INT4) if node.high is None else _place(b, node.high)
+    low = Literal(LEFT_OUT[0], INT4) if node.low is None else _place(b, node.low)
+    high = Literal(LEFT_OUT[1], INT4) if node.high is None else _place(b, node.high)
     return low, high
 
 

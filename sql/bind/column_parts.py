@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, JSONB, Kind, SqlType
+from planner.expr.functions.array import LEFT_OUT
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.arrays import jsonb_key
@@ -100,7 +101,7 @@ def _with_element(
     if sliced:
         (function, *_) = overloads("array_assign_slice")
         value = give(base.type)
-        where = [bound for i, part in enumerate(places, 1) for bound in _bounds(b, part, base, i)]
+        where = [bound for part in places for bound in _bounds(b, part)]
         return Call(function.key, (base, value, *where), base.type, True)
     where = [_index(b, p.low) for p in places]
     (function, *_) = overloads("array_assign")
@@ -117,15 +118,13 @@ def _with_keys(b: Binder, base: Scalar, places: Sequence[nodes.Part], give: Give
     return Call(function.key, (base, give(JSONB), in_array, *(key for key, _ in keys)), JSONB, False)
 
 
-def _bounds(b: Binder, part: nodes.Part, array: Scalar, dimension: int) -> list[Scalar]:
-    """The bounds of a slice in one dimension; left out, the array's own. ``[i]`` beside slices is ``[1:i]``."""
+def _bounds(b: Binder, part: nodes.Part) -> list[Scalar]:
+    """The bounds of a slice in one dimension; ``LEFT_OUT`` stand for the array's own. ``[i]`` beside slices is
+    ``[1:i]``."""
     if not part.slice:
         return [Literal(1, INT4), _index(b, part.low)]
-    low = Literal(1, INT4) if part.low is None else _index(b, part.low)
-    if part.high is not None:
-        return [low, _index(b, part.high)]
-    (length, *_) = overloads("array_length")
-    return [low, Call(length.key, (array, Literal(dimension, INT4)), INT4, True)]
+    bounds = zip((part.low, part.high), LEFT_OUT, strict=True)
+    return [Literal(own, INT4) if bound is None else _index(b, bound) for bound, own in bounds]
 
 
 def _index(b: Binder, node: nodes.Expr | None) -> Scalar:

@@ -46,6 +46,11 @@ class Parameters:
         if variables is not None:
             variables.used.clear()
 
+    @property
+    def of_routine(self) -> bool:
+        """Whether they are those of a routine's statement, not a client's."""
+        return self._variables is not None
+
     def reference(self, index: int, at: int) -> Parameter:
         """The parameter as an expression, of type UNKNOWN until its type is inferred. Raises 42P02."""
         variable = None if self._variables is None else self.variable((f"${index}",))

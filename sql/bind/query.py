@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import INT8, TIMESTAMPTZ, Kind
+from ivm.words import INT8, TIMESTAMPTZ, Kind, SqlType
 from planner.expr.scalar import Literal, Scalar
-from planner.logical.nodes import Finishing, LetRec, schema
+from planner.logical.nodes import Finishing, LetRec, Project, schema
 from sql.bind import cte, volatile
 from sql.bind.arrival import in_order
 from sql.bind.bound_query import BoundQuery, finished
@@ -35,9 +35,10 @@ def bind_top(env: Environment, query: nodes.Query) -> Query:
     as_of = None if query.as_of is None else epoch_expression(env, query.as_of, "AS OF")
     check_locked(query)
     locking = replace(env, locked=frozenset(ref.at for ref in locked_tables(query)))
-    bound = resolve_columns(locking, bind_query(locking, replace(query, as_of=None, locking=()), None, query.locking))
+    written = bind_query(locking, replace(query, as_of=None, locking=()), None, query.locking)
+    bound = resolve_columns(locking, written)
     note_locked(env, query)
-    columns = _typed_columns(bound)
+    columns = _as_written(env, written, _typed_columns(bound))
     if not bound.order:
         rel, order = in_order(bound.rel, limited=bound.limit is not None)
         bound = replace(bound, rel=rel, order=order)
@@ -60,6 +61,27 @@ def bind_stored(env: Environment, query: nodes.Query) -> Query:
 def _typed_columns(bound: BoundQuery) -> tuple[OutputColumn, ...]:
     pairs = zip(bound.columns, schema(bound.rel), strict=False)
     return tuple([c if c.type is t.type else replace(c, type=t.type) for c, t in pairs])
+
+
+def _as_written(env: Environment, written: BoundQuery, columns: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+    """The columns of a query for a client, to whom untyped literals in ROW(…) are of type unknown, as in Postgres."""
+    if not env.rows or not isinstance(written.rel, Project) or env.parameters.of_routine:
+        return columns
+    typed = []
+    for column, expr in zip(columns, written.rel.exprs, strict=False):
+        row = column.type.kind is Kind.RECORD
+        typed.append(replace(column, type=_written_type(env, expr, column.type)) if row else column)
+    return tuple(typed)
+
+
+def _written_type(env: Environment, expr: Scalar, type_: SqlType) -> SqlType:
+    if expr.type.kind is Kind.UNKNOWN:
+        return expr.type
+    written = env.unresolved(expr)
+    if not written:
+        return type_
+    pairs = zip(written, type_.fields, strict=True)
+    return replace(type_, fields=tuple((name, _written_type(env, value, own)) for value, (name, own) in pairs))
 
 
 def epoch_expression(env: Environment, node: nodes.Expr, what: str) -> Scalar:

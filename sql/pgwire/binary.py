@@ -11,7 +11,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, TEXT, Kind, SqlType
 from sql.pgwire.messages import sized
 from storage.encodings.encoding import Encoding
-from storage.types.arrays import Row, elements, shape
+from storage.types.arrays import Row, bounded, elements, lower_bounds, shape
 from storage.types.definition import Inside
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import from_parts, mantissa_of, scale_of
@@ -169,7 +169,8 @@ def _encode_array(type_: SqlType, datum: Any, encoding: Encoding | None) -> byte
     lengths = shape(datum, element.kind is Kind.INTERVAL)
     flat = list(elements(datum, len(lengths)))
     parts = [struct.pack("!iiI", len(lengths), any(item is None for item in flat), type_oid(element))]
-    parts += [struct.pack("!ii", length, 1) for length in lengths]
+    lower = lower_bounds(datum, len(lengths))
+    parts += [struct.pack("!ii", length, low) for length, low in zip(lengths, lower, strict=True)]
     parts += [sized(None if item is None else encode_binary(element, item, encoding)) for item in flat]
     return b"".join(parts)
 
@@ -208,12 +209,11 @@ def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, .
         raise SqlError("42804", f"binary data has array element type {oid}, not {type_oid(type_.element)}")
     if not 0 <= dimensions <= 6:
         raise SqlError("54000", f"number of array dimensions ({dimensions}) exceeds the maximum allowed (6)")
-    shape: list[int] = []
+    shape, lower = [], []
     for i in range(dimensions):
         length, low = struct.unpack_from("!ii", data, 12 + 8 * i)
-        if low != 1:
-            raise unsupported("an array whose lower bound is not 1")
         shape.append(length)
+        lower.append(low)
     at = 12 + 8 * dimensions
     items: list[Any] = []
     while at < len(data):
@@ -226,4 +226,4 @@ def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, .
         at += size
     for length in reversed(shape[1:]):
         items = [tuple(items[i : i + length]) for i in range(0, len(items), length)]
-    return tuple(items)
+    return bounded(tuple(items), lower)

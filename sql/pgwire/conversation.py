@@ -19,7 +19,7 @@ from sql.pgwire.described import describe_rows
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.protocol import ServerProtocol
 from sql.pgwire.run_request import Begun, RunRequest, run_request
-from sql.pgwire.values import encode_rows
+from sql.pgwire.values import as_described, encode_rows
 from sql.settings.settings import encoding_of_client
 from sql.statements.queries import OutputColumn
 from sql.statements.results import (
@@ -331,9 +331,9 @@ class Conversation:
                 assert_never(result)
 
     async def _send_rows(self, result: RowsResult) -> None:
-        rows, schema, style = result.rows.rows, result.rows.schema, self._session.text_style
+        rows, schema, style = result.rows.rows, as_described(result), self._session.text_style
         if len(rows) <= INLINE_ROWS:
-            self._out.append(encode_rows(result.rows, result.formats, result.dictionary, style))
+            self._out.append(encode_rows(RowSet(rows, schema), result.formats, result.dictionary, style))
             return
         loop = asyncio.get_running_loop()
         for start in range(0, len(rows), CHUNK_ROWS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, Kind, Sc
 from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.copy_kernels import plain_ascii
 from sql.pgwire.kernels import INTEGER_WIDTH, assemble, format_integers, message_bytes
+from sql.statements.results import RowsResult
 from storage.dictionary import Dictionary
 from storage.encodings.encoding import Encoding
 from storage.types import codec
@@ -87,6 +89,16 @@ def column_formats(formats: Sequence[int], count: int) -> list[int]:
     if len(formats) != count:
         raise SqlError("08P01", f"bind message has {len(formats)} result formats but query has {count} columns")
     return list(formats)
+
+
+def as_described(result: RowsResult) -> Schema:
+    """The schema of the rows with the types of rows that a client is told: untyped fields of ROW(…) are of type unknown
+    there, and texts in the plan."""
+    schema = result.rows.schema
+    if not any(c.type.kind is Kind.RECORD for c in schema):
+        return schema
+    pairs = zip(schema, result.columns, strict=True)
+    return tuple(replace(c, type=told.type) if c.type.kind is Kind.RECORD else c for c, told in pairs)
 
 
 def encode_rows(

@@ -1,21 +1,25 @@
 """The codec of arrays. An array's bytes contain its elements' bytes, never ids, so that they are self-contained.
 
 Layout, big-endian: u8 number of dimensions; u32 length of each; then the elements, innermost dimension fastest, each as
-u32 byte length plus one (0 for NULL) and the bytes. Lower bounds are always 1. The empty array has 0 dimensions.
+u32 byte length plus one (0 for NULL) and the bytes. The empty array has 0 dimensions. An array with lower bounds other
+than 1 has 128 more in the first byte, and each dimension's bound as i32 behind the lengths.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import chain
 from typing import Any, Final
 
+from ivm.errors import SqlError
 from ivm.stops import poll, polled, taken
 
 _U32: Final = struct.Struct(">I")
+_BOUNDED: Final = 0x80
+_MOST: Final = 2**31 - 1
 _ELEMENT_BYTES: Final = 100
 """What an element takes while an array is encoded."""
 _FEW: Final = 10_000
@@ -27,11 +31,55 @@ class Row(tuple[Any, ...]):
     __slots__ = ()
 
 
+class Bounded(tuple[Any, ...]):
+    """An array's datum with lower bounds other than 1, in ``lower``, one for each dimension. It equals only an array
+    with the same; what is made of its parts is a plain tuple."""
+
+    lower: tuple[int, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bounded) and self.lower == other.lower and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((tuple.__hash__(self), self.lower))
+
+    def __repr__(self) -> str:
+        return f"{self.lower}={tuple.__repr__(self)}"
+
+
+def is_array(value: object) -> bool:
+    """Whether a datum is an array, or an interval."""
+    return type(value) is tuple or isinstance(value, Bounded)
+
+
+def bounded(value: tuple[Any, ...], lower: Iterable[int]) -> tuple[Any, ...]:
+    """The array with these lower bounds. Raises 54000 where an upper bound is out of range."""
+    bounds = tuple(lower)
+    if not value or all(bound == 1 for bound in bounds):
+        return tuple(value) if isinstance(value, Bounded) else value
+    inner: Any = value
+    for bound in bounds:
+        if bound + len(inner) > _MOST:
+            raise SqlError("54000", f"array lower bound is too large: {bound}")
+        inner = inner[0]
+    made = Bounded(value)
+    made.lower = bounds
+    return made
+
+
+def lower_bounds(value: Any, dimensions: int) -> tuple[int, ...]:
+    """The lower bounds of an array of so many dimensions."""
+    return value.lower if isinstance(value, Bounded) else (1,) * dimensions
+
+
 def shape(value: Any, scalar_tuple: bool = False) -> tuple[int, ...]:
     """The lengths of an array datum's dimensions, () for the empty array. ``scalar_tuple``: elements are themselves
     tuples (intervals)."""
     lengths: list[int] = []
-    while type(value) is tuple and value:
+    while is_array(value) and value:
         if scalar_tuple and not any(v is None or isinstance(v, tuple) for v in value):
             break
         lengths.append(len(value))
@@ -57,6 +105,8 @@ def array_to_bytes(value: Any, element_bytes: Callable[[Any], bytes], scalar_tup
     """Encodes an array datum."""
     lengths = shape(value, scalar_tuple)
     parts = [bytes([len(lengths)]), *(_U32.pack(n) for n in lengths)]
+    if isinstance(value, Bounded):
+        parts = [bytes([len(lengths) | _BOUNDED]), *parts[1:], struct.pack(f">{len(lengths)}i", *value.lower)]
     count = math.prod(lengths)
     with taken(_ELEMENT_BYTES * count) if count > _FEW else nullcontext():
         for item in polled(elements(value, len(lengths))):
@@ -70,9 +120,13 @@ def array_to_bytes(value: Any, element_bytes: Callable[[Any], bytes], scalar_tup
 
 def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any, ...]:
     """The inverse of ``array_to_bytes``."""
-    dimensions = data[0]
+    dimensions = data[0] & ~_BOUNDED
     lengths = struct.unpack_from(f">{dimensions}I", data, 1)
     at = 1 + 4 * dimensions
+    lower: tuple[int, ...] = ()
+    if data[0] & _BOUNDED:
+        lower = struct.unpack_from(f">{dimensions}i", data, at)
+        at += 4 * dimensions
     items: list[Any] = []
     while at < len(data):
         size = _U32.unpack_from(data, at)[0]
@@ -84,7 +138,7 @@ def array_from_bytes(data: bytes, element: Callable[[bytes], Any]) -> tuple[Any,
         else:
             items.append(element(data[at : at + size - 1]))
             at += size - 1
-    return nest(items, lengths)
+    return bounded(nest(items, lengths), lower)
 
 
 def fields_to_bytes(parts: list[bytes | None]) -> bytes:

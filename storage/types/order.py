@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ivm.words import Kind, SqlType
-from storage.types.arrays import Row, elements, nest, shape
+from storage.types.arrays import Bounded, Row, bounded, elements, lower_bounds, nest, shape
 from storage.types.calendar import DAY
 from storage.types.codec import encode_one_direct, to_bytes
 from storage.types.definitions import DEFINITIONS
@@ -58,7 +58,7 @@ def canonical(type: SqlType, datum: Any) -> Any:
             assert element is not None
             lengths = shape(datum, element.kind is Kind.INTERVAL)
             items = [None if e is None else canonical(element, e) for e in elements(datum, len(lengths))]
-            return nest(items, lengths)
+            return bounded(nest(items, lengths), lower_bounds(datum, len(lengths)))
         case Kind.RECORD:
             pairs = zip(type.fields, datum, strict=True)
             return Row(None if v is None else canonical(t, v) for (_, t), v in pairs)
@@ -161,7 +161,8 @@ def _delimited(key: bytes) -> bytes:
 
 
 def _array_key(type: SqlType, datum: Any) -> bytes:
-    """Element by element, NULL last, a shorter array first; then by dimensions, as Postgres's array_cmp."""
+    """Element by element, NULL last, a shorter array first; then by dimensions and lower bounds, as Postgres's
+    array_cmp."""
     element = type.element
     assert element is not None
     lengths = shape(datum, element.kind is Kind.INTERVAL)
@@ -169,7 +170,14 @@ def _array_key(type: SqlType, datum: Any) -> bytes:
         b"\x02" if item is None else b"\x01" + _delimited(sort_key(element, item))
         for item in elements(datum, len(lengths))
     ]
-    return b"".join(parts) + b"\x00" + struct.pack(f">{len(lengths) + 1}I", len(lengths), *lengths)
+    key = b"".join(parts) + b"\x00" + struct.pack(f">{len(lengths) + 1}I", len(lengths), *lengths)
+    if not isinstance(datum, Bounded):
+        return key
+    # The key of lower bounds of 1 ends here, and bounds below them have to be less than it.
+    bounds = struct.pack(f">{len(lengths)}I", *(bound + 2**31 for bound in datum.lower))
+    if datum.lower > (1,) * len(lengths):
+        return key + bounds
+    return key[:-4] + struct.pack(">I", lengths[-1] - 1) + b"\xff" * 4 * (len(lengths) + 1) + bounds
 
 
 def _json_key(value: Any, top: bool = False) -> bytes:

@@ -1,7 +1,7 @@
 """Array literals, input and output, with Postgres's quoting. A datum is a tuple (nested for more dimensions); NULL is
 None.
 
-Lower bounds other than 1 are rejected (0A000): in the dialect only literals could make such arrays.
+Lower bounds other than 1 stand before the braces: ``[0:1]={1,2}``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from ivm.errors import SqlError, unsupported
+from ivm.errors import SqlError
 from ivm.words import Kind
+from storage.types.arrays import Bounded, bounded, is_array
 
 Leaf = Callable[[object], bool]
 
@@ -20,6 +21,8 @@ _INTEGERS: Final = re.compile(r"\{-?[0-9]{1,18}(?:,-?[0-9]{1,18})*\}")
 _WORDS: Final = re.compile(r"""\{[^\s{}",\\]+(?:,[^\s{}",\\]+)*\}""")
 _NULL: Final = re.compile(r"[{,]null[,}]", re.IGNORECASE)
 _LIMITS: Final = {Kind.INT2: 2**15, Kind.INT4: 2**31, Kind.INT8: 2**63}
+_DIMENSIONS: Final = 6
+_BOUND: Final = re.compile(r"\[(?:([+-]?\d+):)?([+-]?\d+)\]")
 _BOUNDS: Final = re.compile(r"\s*((?:\[[+-]?\d+(?::[+-]?\d+)?\])+)\s*=\s*")
 
 
@@ -31,9 +34,8 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
     """An array literal → a tuple. ``parse_element`` parses one element's text."""
     body = text
     bounds = _BOUNDS.match(text)
+    pairs = _declared(bounds[1], text) if bounds else []
     if bounds:
-        if any(int(low) != 1 for low in re.findall(r"\[([+-]?\d+):", bounds[1])):
-            raise unsupported("an array whose lower bound is not 1")
         body = text[bounds.end() :]
     body = body.strip()
     if not body.startswith("{"):
@@ -46,7 +48,23 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
         raise _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
     if value and 0 in shape:
         raise _malformed(text)
-    return value
+    if bounds and shape != tuple(high - low + 1 for low, high in pairs):
+        raise _malformed(text, "Specified array dimensions do not match array contents.")
+    return bounded(value, [low for low, _ in pairs])
+
+
+def _declared(bounds: str, text: str) -> list[tuple[int, int]]:
+    """The bounds of ``[low:high]…``; ``[high]`` is ``[1:high]``. Raises 2202E, 54000."""
+    pairs = [(int(low or 1), int(high)) for low, high in _BOUND.findall(bounds)]
+    if any(not -(2**31) <= bound < 2**31 for pair in pairs for bound in pair):
+        raise SqlError("54000", "array bound is out of integer range")
+    if len(pairs) > _DIMENSIONS:
+        message = f"number of array dimensions ({len(pairs)}) exceeds the maximum allowed ({_DIMENSIONS})"
+        raise SqlError("54000", message)
+    for low, high in pairs:
+        if high < low:
+            raise SqlError("2202E", "upper bound cannot be less than lower bound")
+    return pairs
 
 
 def parse_plain_array(kind: Kind, text: str) -> tuple[object, ...] | None:
@@ -79,7 +97,7 @@ def leaf_test(kind: Kind) -> Leaf:
 
 
 def _is_no_tuple(item: object) -> bool:
-    return type(item) is not tuple
+    return not is_array(item)
 
 
 def _is_interval(item: object) -> bool:
@@ -159,7 +177,18 @@ def format_array(value: Any, format_element: Callable[[Any], str], is_leaf: Leaf
             parts.append(_quote(format_element(item)))
         else:
             parts.append(format_array(item, format_element, is_leaf))
-    return "{" + ",".join(parts) + "}"
+    shown = "{" + ",".join(parts) + "}"
+    return bounds_shown(value) + "=" + shown if isinstance(value, Bounded) else shown
+
+
+def bounds_shown(value: Bounded) -> str:
+    """The lower and upper bounds of each dimension: ``[0:1][2:5]``."""
+    inner: Any = value
+    parts = []
+    for low in value.lower:
+        parts.append(f"[{low}:{low + len(inner) - 1}]")
+        inner = inner[0]
+    return "".join(parts)
 
 
 def _quote(text: str) -> str:

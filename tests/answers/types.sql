@@ -267,3 +267,43 @@ create type bare2 as (); select '(1)'::bare2
 create type bare3 as (); select ' ( ) '::bare3
 create type bare4 as (); select ''::bare4
 select '()'::record
+
+-- lower bounds of arrays
+SELECT '[0:1]={a,b}'::text[], '[1:1][-2:-1][3:5]={{{1,2,3},{4,5,6}}}'::int[], '[2]={1,2}'::int[], '[1:2]={1,2}'::int[], ' [+2:3] = {1,2} '::int[], '[0:0]={NULL}'::text[], array_fill(7, '{2,2}', '{0,-3}')
+SELECT a[0], a[1], a[2], a[0:1], a[:1], a[1:], a[-5:5], a[2:], array_lower(a, 1), array_upper(a, 1), array_length(a, 1), array_dims(a), array_ndims(a), cardinality(a) FROM (VALUES (1, '[0:2]={1,2,3}'::int[]), (2, '{1,2,3}'), (3, '[2:3]={4,5}'), (4, '{}'), (5, NULL)) t(i, a) ORDER BY i
+SELECT a[1][-2][3], a[1][-1][5], a[1][1][1], a[1:1][-1:-1][4:9], a[1][-1:-1], array_dims(a), array_lower(a, 2), array_upper(a, 3) FROM (VALUES ('[1:1][-2:-1][3:5]={{{1,2,3},{4,5,6}}}'::int[])) t(a)
+SELECT array_append(a, 9), a || 9, array_prepend(9, a), 9 || a, a || '{8,9}'::int[], '{8,9}'::int[] || a, a || '[5:6]={8,9}'::int[], a || '{}'::int[], '{}'::int[] || a FROM (VALUES ('[0:1]={1,2}'::int[])) t(a)
+SELECT '[0:1][2:3]={{1,2},{3,4}}'::int[] || '[2:3]={5,6}'::int[], '[2:3]={5,6}'::int[] || '[0:1][2:3]={{1,2},{3,4}}'::int[], '[0:0][2:3]={{1,2}}'::int[] || '[5:5][2:3]={{3,4}}'::int[]
+SELECT '[0:1][2:3]={{1,2},{3,4}}'::int[] || '{5,6}'::int[]
+SELECT array_position(a, 3), array_position(a, 3, 0), array_position(a, 3, -4), array_positions(a, 3), array_remove(a, 3), array_remove(a, 1), array_replace(a, 3, 4), trim_array(a, 1), array_to_string(a, ','), array_to_json(a), array_remove('[5:5]={3}'::int[], 3), array_position('{1,2,3}', 3, -4) FROM (VALUES ('[-5:-3]={1,3,3}'::int[])) t(a)
+SELECT a = '{1,2}', a <> '{1,2}', a < '{1,2}', a > '{1,2}', a @> '{1}', a && '{2}', a = '[2:3]={1,2}', 2 = ANY (a) FROM (VALUES ('[2:3]={1,2}'::int[])) t(a)
+SELECT a FROM (VALUES ('{1,2}'::int[]), ('[0:1]={1,2}'), ('[2:3]={1,2}'), ('[-7:-6]={1,2}'), ('{1}'), ('{1,2,0}'), ('{{1,2}}'), ('[1:1][0:1]={{1,2}}'), ('[0:0][5:6]={{1,2}}'), ('[0:0]={1}'), (NULL), ('{}')) t(a) ORDER BY a
+SELECT a, count(*) FROM (VALUES ('{1,2}'::int[]), ('[0:1]={1,2}'), ('[0:1]={1,2}'), ('{1,2}'), ('[0:1]={1,3}')) t(a) GROUP BY a ORDER BY a
+SELECT DISTINCT a FROM (VALUES ('{1.0,2}'::numeric[]), ('[0:1]={1,2}'), ('[0:1]={1.00,2}'), ('{1,2.0}')) t(a) ORDER BY a
+SELECT min(a), max(a) FROM (VALUES ('{1,2}'::int[]), ('[0:1]={1,2}'), ('[4:5]={1,2}')) t(a)
+SELECT '[0:1]={1,2}'::int[]::text[], '[0:1]={1,2}'::int[]::numeric(5,1)[], '[0:1]={1,2}'::text::int[], ('[0:1]={1,2}'::int[])::text, ARRAY['[0:1]={1,2}'::int[], '[0:1]={3,4}'], row('[0:1]={1,2}'::int[])
+SELECT ARRAY['[0:1]={1,2}'::int[], '{3,4}']
+SELECT array_agg(a) FROM (VALUES ('[0:1]={1,2}'::int[]), ('[0:1]={1,2}')) t(a)
+SELECT array_agg(a) FROM (VALUES ('[0:1]={1,2}'::int[]), ('{1,2}')) t(a)
+SELECT unnest('[0:1]={1,2}'::int[]), generate_subscripts('[0:1]={1,2}'::int[], 1), generate_subscripts('[0:1]={1,2}'::int[], 1, true)
+SELECT '[1:3]={1,2}'::int[]
+SELECT '[1:2][1:1]={1,2}'::int[]
+SELECT '[3:2]={}'::int[]
+SELECT '[1:0]={}'::int[]
+SELECT '[1:2147483647]={1}'::int[]
+SELECT '[1:2]{1,2}'::int[]
+SELECT '[1:2]=1,2'::int[]
+SELECT array_fill(1, '{2}', '{2147483647}')
+CREATE TABLE ab1 (i int, a int[]); INSERT INTO ab1 VALUES (1, '[0:1]={1,2}'), (2, '{1,2}'), (3, NULL), (4, '{}'); UPDATE ab1 SET a[-2] = 9; SELECT * FROM ab1 ORDER BY i
+CREATE TABLE ab2 (i int, a int[]); INSERT INTO ab2 VALUES (1, '[0:1]={1,2}'), (2, '{1,2}'), (3, NULL), (4, '{}'); UPDATE ab2 SET a[4] = 9; SELECT * FROM ab2 ORDER BY i
+CREATE TABLE ab3 (i int, a int[]); INSERT INTO ab3 VALUES (1, '[0:1]={1,2}'), (2, '{1,2}'), (3, NULL), (4, '{}'); UPDATE ab3 SET a[-1:0] = '{7,8}'; SELECT * FROM ab3 ORDER BY i
+CREATE TABLE ab4 (i int, a int[]); INSERT INTO ab4 VALUES (1, '[0:1]={1,2}'), (2, '{1,2}'), (3, NULL), (4, '{}'); UPDATE ab4 SET a[5:6] = '{7,8}'; SELECT * FROM ab4 ORDER BY i
+CREATE TABLE ab5 (i int, a int[]); INSERT INTO ab5 VALUES (1, '[0:1]={1,2}'); UPDATE ab5 SET a[:0] = '{7}'; UPDATE ab5 SET a[1:] = '{8}'; SELECT * FROM ab5
+CREATE TABLE ab6 (a int[]); INSERT INTO ab6 VALUES ('[0:1][2:3]={{1,2},{3,4}}'); UPDATE ab6 SET a[0][3] = 9; UPDATE ab6 SET a[1:1][2:2] = '{8}'; SELECT * FROM ab6
+CREATE TABLE ab7 (a int[]); INSERT INTO ab7 VALUES ('[0:1][2:3]={{1,2},{3,4}}'); UPDATE ab7 SET a[2][3] = 9
+CREATE TABLE ab8 (a int[]); INSERT INTO ab8 VALUES (NULL); UPDATE ab8 SET a[0][3] = 9; SELECT * FROM ab8
+CREATE TABLE ab9 (a int[]); INSERT INTO ab9 VALUES (NULL); UPDATE ab9 SET a[0:1][3:3] = '{9,8}'; SELECT * FROM ab9
+CREATE TABLE ab10 (a int[]); INSERT INTO ab10 VALUES ('{1}'); UPDATE ab10 SET a[1000000000] = 9
+SELECT '[2147483647:2147483647]={1}'::int[]
+CREATE TABLE ab20 (i int, a int[]); INSERT INTO ab20 VALUES (1, NULL); UPDATE ab20 SET a[:0] = '{7}'
+CREATE TABLE ab21 (a int[] PRIMARY KEY); INSERT INTO ab21 VALUES ('{1,2}'), ('[0:1]={1,2}'), ('[0:1]={1,3}'); DELETE FROM ab21 WHERE a = '{1,2}'; SELECT * FROM ab21 ORDER BY a

@@ -11,7 +11,7 @@ from ivm.rows import Vector, Words
 from ivm.words import Kind, SqlType
 from planner.expr.evaluate.calls import Run
 from planner.expr.rows import RowBatch
-from storage.types.arrays import elements, nest, shape
+from storage.types.arrays import Bounded, bounded, elements, nest, shape
 from storage.types.codec import decode, encode
 
 ElementCast = Callable[[Run, SqlType, SqlType, bool], tuple[Run, bool]]
@@ -42,7 +42,11 @@ def array_cast(
         inner = RowBatch((encode(have, flat, batch.context.dictionary),), len(flat), batch.context)
         datums = decode(want, cast(inner), batch.context.dictionary)
         failed = _fail(batch, inner, np.array(owner, np.int64))
-        return encode(target, _rebuilt(datums, shapes, failed), batch.context.dictionary)
+        built = _rebuilt(datums, shapes, failed)
+        for row, array in enumerate(arrays):
+            if isinstance(array, Bounded) and (cast_array := built[row]) is not None:
+                built[row] = bounded(cast_array, array.lower)
+        return encode(target, built, batch.context.dictionary)
 
     return run, immutable
 
@@ -55,9 +59,9 @@ def _fail(batch: RowBatch, inner: RowBatch, owner: Words) -> set[int]:
     return rows
 
 
-def _rebuilt(datums: list[Any], shapes: list[tuple[int, ...] | None], failed: set[int]) -> list[object]:
+def _rebuilt(datums: list[Any], shapes: list[tuple[int, ...] | None], failed: set[int]) -> list[Any]:
     at = 0
-    out: list[object] = []
+    out: list[Any] = []
     for row, lengths in enumerate(shapes):
         if lengths is None:
             out.append(None)

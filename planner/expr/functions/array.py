@@ -1,4 +1,5 @@
-"""Array functions and operators. An array's datum is a tuple, nested for more dimensions; lower bounds are 1."""
+"""Array functions and operators. An array's datum is a tuple, nested for more dimensions; ``Bounded`` if its lower
+bounds are not 1."""
 
 from __future__ import annotations
 
@@ -21,12 +22,14 @@ from planner.expr.functions.table import (
     per_value,
 )
 from planner.expr.functions.text.concat import flatten
-from storage.types.arrays import shape
+from storage.types.arrays import Bounded, bounded, lower_bounds, shape
 from storage.types.order import canonical
 
 Array = tuple[Any, ...]
 
 
+LEFT_OUT: Final = (-(2**31), 2**31 - 1)
+"""What stands for the bounds that ``a[:]`` leaves out: those of the array."""
 _LONGEST: Final = 134_217_727
 """The most elements that Postgres allows in an array."""
 
@@ -43,6 +46,13 @@ def _shape(array: Array, type_: SqlType) -> tuple[int, ...]:
     return shape(array, _element(type_).kind is Kind.INTERVAL)
 
 
+def _lower(array: Array, type_: SqlType) -> tuple[int, ...]:
+    """The lower bounds of its dimensions; () of an empty array. Vectors start at 0."""
+    if type_.zero_based:
+        return (0,) * len(_shape(array, type_))
+    return array.lower if isinstance(array, Bounded) else (1,) * len(_shape(array, type_))
+
+
 def _class(type_: SqlType, item: Any) -> Any:
     """A key that is the same for equal elements, and no other; NaN equals itself."""
     if item is None:
@@ -55,12 +65,18 @@ def _class(type_: SqlType, item: Any) -> Any:
 def make_array(site: CallSite, *items: Any) -> Array:
     """ARRAY[…]; items that are arrays add a dimension."""
     if site.args and site.args[0].kind is Kind.ARRAY:
-        shapes = {_shape(item or (), site.args[0]) for item in items}
+        shapes = {(_shape(item or (), site.args[0]), _bounds(item or ())) for item in items}
         if len(shapes) > 1:
             raise SqlError("2202E", "multidimensional arrays must have array expressions with matching dimensions")
-        if shapes == {()}:
+        if shapes == {((), ())}:
             return ()
+        if lower := _bounds(items[0]):
+            return bounded(tuple(map(tuple, items)), (1, *lower))
     return items
+
+
+def _bounds(array: Array) -> tuple[int, ...]:
+    return array.lower if isinstance(array, Bounded) else ()
 
 
 @per_value(
@@ -68,13 +84,14 @@ def make_array(site: CallSite, *items: Any) -> Array:
 )
 def array_subscript(site: CallSite, array: Array, *places: int) -> Any:
     lengths = _shape(array, site.args[0])
-    if site.args[0].zero_based:
-        places = tuple(place + 1 for place in places)
-    if len(lengths) != len(places) or not all(1 <= p <= n for p, n in zip(places, lengths, strict=True)):
+    if len(lengths) != len(places):
+        return None
+    at = [place - low for place, low in zip(places, _lower(array, site.args[0]), strict=True)]
+    if not all(0 <= p < n for p, n in zip(at, lengths, strict=True)):
         return None
     item: Any = array
-    for place in places:
-        item = item[place - 1]
+    for place in at:
+        item = item[place]
     return item
 
 
@@ -93,10 +110,8 @@ def array_slice(site: CallSite, array: Array, *bounds: int) -> Array:
     lengths = _shape(array, site.args[0])
     if len(bounds) > 2 * len(lengths):
         return ()
-    if site.args[0].zero_based:
-        bounds = tuple(min(bound, 2**31 - 2) + 1 for bound in bounds)
-    pairs = zip(bounds[::2], bounds[1::2], strict=True)
-    cut = [(max(low, 1) - 1, min(high, n)) for (low, high), n in zip(pairs, lengths, strict=False)]
+    pairs = zip(bounds[::2], bounds[1::2], lengths, _lower(array, site.args[0]), strict=False)
+    cut = [(max(low - first, 0), min(high - first + 1, n)) for low, high, n, first in pairs]
     return () if any(first >= end for first, end in cut) else _cut(array, cut)
 
 
@@ -105,13 +120,10 @@ def _cut(array: Array, cut: Sequence[tuple[int, int]]) -> Array:
     return array[first:end] if len(cut) == 1 else tuple(_cut(item, cut[1:]) for item in array[first:end])
 
 
-def _bound_of_one(place: int | None) -> int:
-    """A subscript of an assignment. Lower bounds are 1."""
+def _given(place: int | None) -> int:
+    """A subscript of an assignment."""
     if place is None:
         raise SqlError("22004", "array subscript in assignment must not be null")
-    if place < 1:
-        raise unsupported("an array whose lower bound is not 1")
-    _check_size(place)
     return place
 
 
@@ -124,74 +136,74 @@ def _check_size(length: int) -> None:
 @per_value("array_assign", (ANYARRAY, ANYELEMENT, INT4), ANYARRAY, strict=False, variadic=True, needs_site=True)
 def array_assign(site: CallSite, array: Array | None, item: Any, *places: int | None) -> Array:
     """``a[i]… = item``: the array with another element; NULLs fill a gap behind the last one."""
-    at = [_bound_of_one(p) for p in places]
-    lengths = _shape(array or (), site.args[0])
-    if not lengths:
-        if any(p > 1 for p in at):
-            raise unsupported("an array whose lower bound is not 1")
-        for _ in at:
-            item = (item,)
-        made: Array = item
-        return made
-    if len(lengths) != len(at):
+    return assigned(site.args[0], array or (), item, [_given(p) for p in places])
+
+
+def assigned(type_: SqlType, array: Array, item: Any, at: Sequence[int]) -> Array:
+    """An array of this type with another element at these subscripts. Raises 2202E, 54000."""
+    if array and len(_shape(array, type_)) != len(at):
         raise SqlError("2202E", "wrong number of array subscripts")
-    if len(at) > 1 and any(p > n for p, n in zip(at, lengths, strict=True)):
-        raise SqlError("2202E", "array subscript out of range")
-    return _with_item(array or (), item, at)
-
-
-def _with_item(array: Array, item: Any, at: list[int]) -> Array:
-    place = at[0]
-    longer = (*array, *(None,) * (place - len(array)))
-    inner = item if len(at) == 1 else _with_item(longer[place - 1], item, at[1:])
-    return (*longer[: place - 1], inner, *longer[place:])
+    return _filled(type_, array, [(p, p) for p in at], iter([item]))
 
 
 @per_value("array_assign_slice", (ANYARRAY, ANYARRAY, INT4), ANYARRAY, strict=False, variadic=True, needs_site=True)
 def array_assign_slice(site: CallSite, array: Array | None, given: Array | None, *bounds: int | None) -> Array | None:
     """``a[low:high]… = given``, whose elements are taken in their order."""
-    firsts = [_bound_of_one(low) for low in bounds[::2]]
-    lasts = [_last(high) for high in bounds[1::2]]
+    places = [(_given(low), _given(high)) for low, high in zip(bounds[::2], bounds[1::2], strict=True)]
     if given is None:
         return array
     own = array or ()
-    lengths = _shape(own, site.args[0])
-    if lengths and len(lengths) < len(firsts):
+    lengths, lower = _shape(own, site.args[0]), _lower(own, site.args[0])
+    if lengths and len(lengths) < len(places):
         raise SqlError("2202E", "wrong number of array subscripts")
-    if any(last < first for first, last in zip(firsts, lasts, strict=True)):
+    if not lengths and any(bound in LEFT_OUT for bound in bounds):
+        detail = "When assigning to a slice of an empty array value, slice boundaries must be fully specified."
+        raise SqlError("2202E", "array slice subscript must provide both boundaries", detail)
+    places += [LEFT_OUT] * (len(lengths) - len(places))
+    if lengths:
+        whole = [(low, low + n - 1) for low, n in zip(lower, lengths, strict=True)]
+        places = [
+            (low if first == LEFT_OUT[0] else first, high if last == LEFT_OUT[1] else last)
+            for (first, last), (low, high) in zip(places, whole, strict=True)
+        ]
+    if any(last < first for first, last in places):
         raise SqlError("2202E", "upper bound cannot be less than lower bound")
-    if not lengths and any(first > 1 for first in firsts):
-        raise unsupported("an array whose lower bound is not 1")
-    cut = [(first - 1, last) for first, last in zip(firsts, lasts, strict=True)]
-    cut += [(0, n) for n in lengths[len(cut) :]]
-    if len(lengths) > 1 and any(end > n for (_, end), n in zip(cut, lengths, strict=True)):
-        raise SqlError("2202E", "array subscript out of range")
     items = flatten(given, _element(site.args[1]).kind)
-    if len(items) < math.prod(end - first for first, end in cut):
+    if len(items) < math.prod(last - first + 1 for first, last in places):
         raise SqlError("2202E", "source array too small")
-    return _filled(own, cut, iter(items))
+    return _filled(site.args[0], own, places, iter(items))
 
 
-def _last(place: int | None) -> int:
-    if place is None:
-        raise SqlError("22004", "array subscript in assignment must not be null")
-    _check_size(place)
-    return place
+def _filled(type_: SqlType, array: Array, places: Sequence[tuple[int, int]], items: Iterator[Any]) -> Array:
+    """The array with these items from the first to the last place of each dimension. Only an array of one dimension
+    grows: NULLs fill a gap before or behind its elements. Raises 2202E, 54000."""
+    lengths, lower = _shape(array, type_), _lower(array, type_)
+    if not lengths:
+        lengths, lower = (0,) * len(places), tuple(first for first, _ in places)
+    ends = [low + n for low, n in zip(lower, lengths, strict=True)]
+    outside = any(first < low or last >= end for (first, last), low, end in zip(places, lower, ends, strict=True))
+    if len(lengths) > 1 and array and outside:
+        raise SqlError("2202E", "array subscript out of range")
+    first = min(places[0][0], lower[0])
+    _check_size(max(places[0][1] + 1, ends[0]) - first)
+    whole = ((None,) * (lower[0] - first) + tuple(array)) if array else ()
+    cut = [(start - low, last + 1 - low) for (start, last), low in zip(places, (first, *lower[1:]), strict=True)]
+    return bounded(_put(whole, cut, items), (first, *lower[1:]))
 
 
-def _filled(array: Array, cut: Sequence[tuple[int, int]], items: Iterator[Any]) -> Array:
-    """The array with these items in a part of it; NULLs fill a gap behind its last element."""
+def _put(array: Array, cut: Sequence[tuple[int, int]], items: Iterator[Any]) -> Array:
+    """The same for places counted from 0."""
     first, end = cut[0]
     longer = (*array, *(None,) * (end - len(array)))
     if len(cut) == 1:
         return (*longer[:first], *(next(items) for _ in range(first, end)), *longer[end:])
-    return (*longer[:first], *(_filled(inner or (), cut[1:], items) for inner in longer[first:end]), *longer[end:])
+    return (*longer[:first], *(_put(inner or (), cut[1:], items) for inner in longer[first:end]), *longer[end:])
 
 
 @per_value("array_upper", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_upper(site: CallSite, array: Array, dimension: int) -> int | None:
-    length = array_length(site, array, dimension)
-    return length if length is None else length - site.args[0].zero_based
+    length, low = array_length(site, array, dimension), array_lower(site, array, dimension)
+    return None if length is None or low is None else low + length - 1
 
 
 @per_value("array_length", (ANYARRAY, INT4), INT4, needs_site=True, vector=array_columns.length)
@@ -202,7 +214,8 @@ def array_length(site: CallSite, array: Array, dimension: int) -> int | None:
 
 @per_value("array_lower", (ANYARRAY, INT4), INT4, needs_site=True)
 def array_lower(site: CallSite, array: Array, dimension: int) -> int | None:
-    return None if array_length(site, array, dimension) is None else 1 - site.args[0].zero_based
+    lower = _lower(array, site.args[0])
+    return lower[dimension - 1] if 1 <= dimension <= len(lower) else None
 
 
 @per_value("array_ndims", (ANYARRAY,), INT4, needs_site=True)
@@ -212,8 +225,8 @@ def array_ndims(site: CallSite, array: Array) -> int | None:
 
 @per_value("array_dims", (ANYARRAY,), TEXT, needs_site=True)
 def array_dims(site: CallSite, array: Array) -> str | None:
-    first = 1 - site.args[0].zero_based
-    return "".join(f"[{first}:{n - 1 + first}]" for n in _shape(array, site.args[0])) or None
+    pairs = zip(_lower(array, site.args[0]), _shape(array, site.args[0]), strict=True)
+    return "".join(f"[{low}:{low + n - 1}]" for low, n in pairs) or None
 
 
 @per_value("cardinality", (ANYARRAY,), INT4, needs_site=True, vector=array_columns.cardinality)
@@ -230,14 +243,14 @@ def _one_dimension(site: CallSite, array: Array, type_: SqlType) -> None:
 @per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 def array_append(site: CallSite, array: Array | None, item: Any) -> Array:
     _one_dimension(site, array or (), site.args[0])
-    return (*(array or ()), item)
+    return bounded((*(array or ()), item), lower_bounds(array, 1))
 
 
 @per_value("array_prepend", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 @per_value("||", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 def array_prepend(site: CallSite, item: Any, array: Array | None) -> Array:
     _one_dimension(site, array or (), site.args[1])
-    return (item, *(array or ()))
+    return bounded((item, *(array or ())), lower_bounds(array, 1))
 
 
 @per_value("array_cat", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
@@ -248,18 +261,21 @@ def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array 
     if not left or not right:
         return left or right
     one, two = _shape(left, site.args[0]), _shape(right, site.args[1])
-    if one[1:] == two[1:]:
-        return left + right
-    if one[1:] == two:
-        return (*left, right)
-    if one == two[1:]:
-        return (left, *right)
+    # the lengths and lower bounds of the dimensions
+    first = list(zip(one, lower_bounds(left, len(one)), strict=True))
+    second = list(zip(two, lower_bounds(right, len(two)), strict=True))
+    if first[1:] == second[1:]:
+        return bounded((*left, *right), lower_bounds(left, len(one)))
+    if first[1:] == second:
+        return bounded((*left, tuple(right)), lower_bounds(left, len(one)))
+    if first == second[1:]:
+        return bounded((tuple(left), *right), lower_bounds(right, len(two)))
     raise SqlError("2202E", "cannot concatenate incompatible arrays")
 
 
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE, INT4), INT4, strict=False, needs_site=True)
 @per_value("array_position", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), INT4, strict=False, needs_site=True)
-def array_position(site: CallSite, array: Array | None, item: Any, start: int | None = 1) -> int | None:
+def array_position(site: CallSite, array: Array | None, item: Any, start: int | None = -(2**31)) -> int | None:
     if array is None or not array or (item is None and None not in array):
         return None
     if start is None:
@@ -281,16 +297,21 @@ def _positions(site: CallSite, array: Array, item: Any) -> list[int]:
     if len(_shape(array, site.args[0])) > 1:
         raise unsupported("searching for elements in multidimensional arrays")
     wanted = _class(element, item)
-    first = 1 - site.args[0].zero_based
-    return [place for place, other in enumerate(array, first) if _class(element, other) == wanted]
+    return [place for place, other in enumerate(array, _first(array, site.args[0])) if _class(element, other) == wanted]
+
+
+def _first(array: Array, type_: SqlType) -> int:
+    """The subscript of the first element."""
+    return (*_lower(array, type_), 1)[0]
 
 
 @per_value("array_remove", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
 def array_remove(site: CallSite, array: Array | None, item: Any) -> Array | None:
     if array is None:
         return None
-    gone = set(_positions(site, array, item))
-    return tuple(other for place, other in enumerate(array, 1) if place not in gone)
+    gone, first = set(_positions(site, array, item)), _first(array, site.args[0])
+    kept = tuple(other for place, other in enumerate(array, first) if place not in gone)
+    return bounded(kept, lower_bounds(array, 1))
 
 
 @per_value(
@@ -300,8 +321,9 @@ def array_remove(site: CallSite, array: Array | None, item: Any) -> Array | None
 def array_replace(site: CallSite, array: Array | None, old: Any, new: Any) -> Array | None:
     if array is None:
         return None
-    changed = set(_positions(site, array, old))
-    return tuple(new if place in changed else other for place, other in enumerate(array, 1))
+    changed, first = set(_positions(site, array, old)), _first(array, site.args[0])
+    items = tuple(new if place in changed else other for place, other in enumerate(array, first))
+    return bounded(items, lower_bounds(array, 1))
 
 
 _INTS = SqlType(Kind.ARRAY, element=INT4)
@@ -316,7 +338,7 @@ def array_fill(item: Any, lengths: Array | None) -> Array:
 
 @per_value("array_fill", (ANYNONARRAY, _INTS, _INTS), ANYARRAY, strict=False)
 def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Array:
-    """The same with the lower bounds. Raises 0A000 for others than 1."""
+    """The same with the lower bounds."""
     if lengths is None or lower is None:
         raise SqlError("22004", "dimension array or low bound array cannot be null")
     if any(isinstance(part, tuple) for part in (*lengths, *lower)):
@@ -326,8 +348,6 @@ def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Ar
     if len(lower) != len(lengths):
         detail = "Low bound array has different size than dimensions array."
         raise SqlError("2202E", "wrong number of array subscripts", detail)
-    if any(bound != 1 for bound in lower):
-        raise unsupported("an array whose subscripts do not start at 1")
     if any(length < 0 for length in lengths) or math.prod(lengths) > _LARGEST:
         raise SqlError("54000", f"array size exceeds the maximum allowed ({_LARGEST})")
     if 0 in lengths or not lengths:
@@ -336,7 +356,7 @@ def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Ar
     filled = item
     for length in reversed(lengths):
         filled = (filled,) * length
-    return tuple(filled)
+    return bounded(tuple(filled), lower)
 
 
 @per_value("trim_array", (ANYARRAY, INT4), ANYARRAY)

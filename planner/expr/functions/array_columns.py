@@ -23,21 +23,28 @@ def _numbers(data: Bytes, starts: Words, size: int) -> Words:
 
 
 def _arrays(site: CallSite, ids: Words) -> tuple[Bytes, Words, Words, Words]:
-    """The arrays' bytes, with room to read behind them, where each begins and ends, and its number of dimensions."""
+    """The arrays' bytes, with room to read behind them, where each begins and ends, and its first byte."""
     data, offsets = packed(of_ids(ids, site.context.dictionary))
     data = np.concatenate([data, np.zeros(32, np.uint8)])
     return data, offsets[:-1], offsets[1:], data[offsets[:-1]].astype(np.int64)
 
 
+def _dimensions(firsts: Words) -> Words:
+    """The numbers of dimensions without the mark of lower bounds."""
+    return firsts & 0x7F
+
+
 def length(site: CallSite, ids: Words, dimensions: Words) -> Made:
-    data, starts, _, depths = _arrays(site, ids)
+    data, starts, _, firsts = _arrays(site, ids)
+    depths = _dimensions(firsts)
     there = (dimensions >= 1) & (dimensions <= depths)
     lengths = _numbers(data, starts + np.where(there, 4 * dimensions - 3, 0), 4)
     return Made(np.where(there, lengths, 0), ~there)
 
 
 def cardinality(site: CallSite, ids: Words) -> Made:
-    data, starts, _, depths = _arrays(site, ids)
+    data, starts, _, firsts = _arrays(site, ids)
+    depths = _dimensions(firsts)
     count = np.where(depths == 0, 0, 1)
     for dimension in range(1, int(depths.max()) + 1):
         there = depths >= dimension
@@ -46,7 +53,7 @@ def cardinality(site: CallSite, ids: Words) -> Made:
 
 
 def subscript(site: CallSite, ids: Words, *places: Words) -> Made | None:
-    """An element of arrays of one dimension, by a constant."""
+    """An element of arrays of one dimension that starts at 1, by a constant."""
     if site.args[0].zero_based or len(places) != 1 or not constant(places[0]) or not _readable(site.result):
         return None
     place = int(places[0][0])

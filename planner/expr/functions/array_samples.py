@@ -10,7 +10,7 @@ from ivm.words import INT4
 from planner.expr.functions.numbers.randoms import numbers
 from planner.expr.functions.table import ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, CallSite, per_value
 from planner.expr.ordering import comparable
-from storage.types.arrays import shape
+from storage.types.arrays import bounded, lower_bounds, shape
 from storage.types.order import sort_key
 from storage.types.type_names import format_type
 
@@ -29,7 +29,7 @@ def _drawn(site: CallSite, array: Array, count: int) -> Array:
 @per_value("array_shuffle", (ANYARRAY,), ANYARRAY, volatility="volatile", needs_site=True)
 def array_shuffle(site: CallSite, array: Array) -> Array:
     """The items of the first dimension in random order."""
-    return _drawn(site, array, len(array))
+    return bounded(_drawn(site, array, len(array)), lower_bounds(array, 1))
 
 
 @per_value("array_sample", (ANYARRAY, INT4), ANYARRAY, volatility="volatile", needs_site=True)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ivm.words import BOOL, INT4, Kind, SqlType, Storage
 from planner.expr.comparison import Comparison
 from planner.expr.functions.table import ANY, CallSite, Raises, per_value
-from storage.types.arrays import Row
+from storage.types.arrays import Row, bounded, lower_bounds
 from storage.types.codec import encode_one_direct, to_bytes
 
 ROW: Final = "row"
@@ -44,11 +44,11 @@ def _reshaped(value: Any, old: SqlType, new: SqlType) -> Any:
     if value is None or old == new:
         return value
     if old.element is not None and new.element is not None:
-        items = value if type(value) is tuple else ()
         element, wanted = old.element, new.element
-        return tuple(
-            _reshaped(i, old if type(i) is tuple else element, new if type(i) is tuple else wanted) for i in items
+        items = tuple(
+            _reshaped(i, old if type(i) is tuple else element, new if type(i) is tuple else wanted) for i in value
         )
+        return bounded(items, lower_bounds(value, 1))
     places = {name: i for i, (name, _) in enumerate(old.fields)}
     return Row(
         _reshaped(value[places[name]], old.fields[places[name]][1], type_) if name in places else None

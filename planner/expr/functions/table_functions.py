@@ -50,7 +50,7 @@ from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS, all_matches, regexp_split, string_to_array
 from planner.expr.functions.textsearch import parsing, vectors
 from storage.types import codec
-from storage.types.arrays import shape
+from storage.types.arrays import lower_bounds, shape
 from storage.types.numeric import WIDE
 from storage.types.order import interval_total
 from storage.types.range_values import Multirange
@@ -190,8 +190,10 @@ def _subscripts(vectors: Sequence[Vector], types: tuple[SqlType, ...], count: in
 
     def compute(context: Context, array: tuple[Any, ...], dimension: int, back: bool = False) -> Sequence[int]:
         lengths = shape(array, of_intervals)
-        first = 1 - types[0].zero_based
-        numbers = range(first, lengths[dimension - 1] + first) if 1 <= dimension <= len(lengths) else range(0)
+        if not 1 <= dimension <= len(lengths):
+            return range(0)
+        first = lower_bounds(array, len(lengths))[dimension - 1] - types[0].zero_based
+        numbers = range(first, lengths[dimension - 1] + first)
         return numbers[::-1] if back else numbers
 
     return each(INT4, compute)(vectors, types, count, context)

@@ -39,6 +39,7 @@ from planner.expr.functions.library import FUNCTIONS, find_cast
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Function
 from planner.expr.rows import RowBatch, constant_vector
 from storage.dictionary import Dictionary
+from storage.types.arrays import bounded
 from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.types.codec import encode
 from tests.support.profiles import scaled
@@ -162,7 +163,7 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
 
 
 def some_array(element: SqlType, random: Random) -> tuple[object, ...]:
-    """An array of at most two dimensions."""
+    """An array of at most two dimensions, at times with lower bounds other than 1."""
     width, depth = random.choice((0, 1, 2, 5)), random.choice((1, 1, 1, 2))
     if not width:
         return ()
@@ -170,7 +171,8 @@ def some_array(element: SqlType, random: Random) -> tuple[object, ...]:
     items = [None if random.random() < 0.2 else drawn(random) for _ in range(width * depth)]
     items[0] = drawn(random)
     rows = [tuple(items[at : at + width]) for at in range(0, len(items), width)]
-    return rows[0] if depth == 1 else tuple(rows)
+    lower = [random.choice((1, 1, 1, 0, 2, -3)) for _ in range(depth)]
+    return bounded(rows[0] if depth == 1 else tuple(rows), lower)
 
 
 SCALARS: Final = [type_ for type_ in DRAWN if type_ not in (TEXT, BYTEA)]

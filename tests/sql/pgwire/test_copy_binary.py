@@ -132,3 +132,13 @@ def test_numerics_of_any_scale(program: Program) -> None:
             assert [tuple(map(str, row)) for row in copy.rows()] == [tuple(map(str, row)) for row in held]
         with pytest.raises(psycopg.errors.NumericValueOutOfRange), cursor.copy("COPY scales FROM STDIN") as copy:
             copy.write(b"99500\t0\n")
+
+
+def test_untyped_literals_in_rows_are_of_type_unknown(program: Program) -> None:
+    """As in PostgreSQL, whose clients tell them from texts in binary: psycopg reads them as bytes."""
+    with program.connect() as connection, connection.cursor(binary=True) as cursor:
+        for query, expected in (
+            ("SELECT row('a', NULL, 1, 'b' || 'c', row('d', 'e'::text))", (b"a", None, 1, "bc", (b"d", "e"))),
+            ("SELECT row('[0:1]={7,8}'::int[], '{1}'::int[])", ([7, 8], [1])),
+        ):
+            assert cursor.execute(query).fetchone() == (expected,)

@@ -47,6 +47,7 @@ from sql.pgwire.binary import decode_binary, encode_binary
 from sql.pgwire.values import column_formats, decode_parameter, encode_rows
 from storage.dictionary import Dictionary
 from storage.types import codec
+from storage.types.arrays import bounded
 from storage.types.text import format_datum, parse_datum, parse_rows, parse_text
 from storage.types.text_array import leaf_test, parse_array, parse_plain_array
 from storage.types.type_names import format_type, type_from_oid, type_oid, typmod
@@ -80,7 +81,11 @@ DATUMS: dict[SqlType, st.SearchStrategy[Any]] = {
     TIMESTAMPTZ: STAMPS,
     INTERVAL: INTERVALS,
     UUID: st.binary(min_size=16, max_size=16),
-    array_of(INT4): st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=4).map(tuple),
+    array_of(INT4): st.builds(
+        bounded,
+        st.lists(st.none() | st.integers(-(2**31), 2**31 - 1), max_size=4).map(tuple),
+        st.tuples(st.sampled_from([1, 0, 2, -(2**31)])),
+    ),
     array_of(TEXT): st.lists(st.none() | TEXTS, max_size=4).map(tuple),
     array_of(INTERVAL): st.lists(st.none() | INTERVALS, max_size=3).map(tuple),
 }

@@ -29,6 +29,7 @@ from ivm.words import (
     SqlType,
 )  # fmt: skip
 from storage.dictionary import Dictionary
+from storage.types.arrays import bounded, lower_bounds
 from storage.types.codec import decode, decode_one, encode, encode_one, float_to_word, word_to_float
 from storage.types.numeric import INLINE_LIMIT, is_interned
 
@@ -68,6 +69,8 @@ DATUMS: list[tuple[SqlType, st.SearchStrategy[Any]]] = [
     (INTERVAL, INTERVALS),
     (array_of(INT4), st.lists(st.none() | INTS, max_size=5).map(tuple)),
     (array_of(TEXT), st.lists(st.lists(st.none() | TEXTS, min_size=2, max_size=2).map(tuple), max_size=3).map(tuple)),
+    (array_of(INT4), st.builds(bounded, st.lists(INTS, max_size=5).map(tuple), st.tuples(st.integers(-9, 9)))),
+    (array_of(INTERVAL), st.builds(bounded, st.just(((1, 2, 3),)), st.tuples(st.integers(-(2**31), 9)))),
     (array_of(INTERVAL), st.lists(st.none() | INTERVALS, max_size=3).map(tuple)),
     (array_of(NUMERIC), st.lists(DECIMALS, max_size=3).map(tuple)),
 ]
@@ -78,7 +81,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, Decimal):
         return str(a.copy_abs() if a.is_zero() else a) == str(b)
     if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return lower_bounds(a, 1) == lower_bounds(b, 1) and len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, float):
         return a == b and math.copysign(1, a) == math.copysign(1, b)
     return bool(a == b)

@@ -7,6 +7,7 @@ from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import INT4, INT8, TEXT, Kind, SqlType
+from planner.expr.functions.array import assigned
 from planner.expr.scalar import Literal, Scalar
 from sql.bind.column_parts import with_part
 from sql.bind.entry_points import ENTRY_POINTS
@@ -39,7 +40,7 @@ def assign_part(frame: Frame, target: Target, value: Fragment) -> None:
         if any(p is None for p in places):
             raise SqlError("22004", "array subscript in assignment must not be null")
         numbers = [p for p in places if isinstance(p, int)]
-        changed: object = _with_element(current if isinstance(current, tuple) else (), numbers, given)
+        changed: object = assigned(type_, current if isinstance(current, tuple) else (), given, numbers)
     else:
         changed = _evaluated(frame, TableColumn(variable.name, type_), current, parts, value)
     frame.assign(Target(name), changed, type_)
@@ -52,24 +53,6 @@ def _split(frame: Frame, target: Target) -> tuple[Name, Sequence[Place | str]]:
         if frame.scope.find(name[:length]) is not None:
             return name[:length], (*name[length:], *target.parts)
     return name, target.parts
-
-
-def _with_element(array: tuple[object, ...], places: Sequence[int], value: object) -> tuple[object, ...]:
-    place = places[0]
-    items = list(array)
-    if place < 1:
-        raise SqlError("2202E", "array subscript out of range")
-    nested = any(isinstance(item, tuple) for item in items)
-    if items and nested is not (len(places) > 1):
-        raise SqlError("2202E", "wrong number of array subscripts")
-    if nested and place > len(items):
-        raise SqlError("2202E", "array subscript out of range")
-    items += [None] * (place - len(items))
-    inner = items[place - 1]
-    items[place - 1] = (
-        value if len(places) == 1 else _with_element(inner if isinstance(inner, tuple) else (), places[1:], value)
-    )
-    return tuple(items)
 
 
 def _evaluated(
