@@ -34,9 +34,12 @@ class Channels:
         """The channels of one listener."""
         return sorted(channel for channel, listeners in self._listening.items() if listener in listeners)
 
-    def send(self, notification: Notification) -> None:
-        for listener in self._listening.get(notification.channel, []):
-            listener.inbox.receive(notification)
+    def put(self, notification: Notification) -> list[Inbox]:
+        """Puts it into the inboxes of those who listen, whom it does not yet tell."""
+        inboxes = [listener.inbox for listener in self._listening.get(notification.channel, [])]
+        for inbox in inboxes:
+            inbox.arrived.append(notification)
+        return inboxes
 
 
 @dataclass(eq=False, slots=True)
@@ -70,16 +73,21 @@ class Notifications:
         self._pending.append(("unlisten", channel))
 
     def end_transaction(self, committed: bool) -> None:
-        """Apply the transaction's LISTEN, UNLISTEN and NOTIFY in order, or discard them."""
+        """Apply the transaction's LISTEN, UNLISTEN and NOTIFY in order, or discard them. A client gets all of a
+        transaction's notifications together."""
         pending, self._pending = self._pending, []
+        told: dict[int, Inbox] = {}
         for each in pending if committed else []:
             if isinstance(each, Notification):
-                self.channels.send(each)
+                told |= {id(inbox): inbox for inbox in self.channels.put(each)}
             elif each[0] == "listen" and each[1] is not None:
                 self.channels.listen(each[1], self)
             else:
                 for channel in self.channels.of(self) if each[1] is None else (each[1],):
                     self.channels.unlisten(channel, self)
+        for inbox in told.values():
+            if inbox.arrives is not None:
+                inbox.arrives()
 
     def close(self) -> None:
         for channel in self.channels.of(self):

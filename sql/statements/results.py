@@ -44,12 +44,7 @@ class Inbox:
 
     arrived: list[Notification] = field(default_factory=list)
     arrives: Callable[[], None] | None = None
-    """Set by the wire. Called for each notification, because the client may be idle."""
-
-    def receive(self, notification: Notification) -> None:
-        self.arrived.append(notification)
-        if self.arrives is not None:
-            self.arrives()
+    """Set by the wire. Called after the notifications of a transaction, because the client may be idle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,16 @@ def test_a_commit_sends_what_its_transaction_said(program: Program) -> None:
         assert received(b, 1) == [("Other", "last", pid)]
 
 
+def test_a_transactions_notifications_come_together(program: Program) -> None:
+    """In one write: a client that waits for one reads all of them."""
+    with program.connect() as a, program.connect() as b:
+        b.execute("LISTEN together")
+        with a.transaction():
+            a.execute("NOTIFY together, 'one'")
+            a.execute("NOTIFY together, 'two'")
+        assert [payload for _, payload, _ in received(b, 1)] == ["one", "two"]
+
+
 def test_in_a_transaction_a_client_is_told_after_it(program: Program) -> None:
     with program.connect() as a, program.connect() as b:
         b.execute("LISTEN c")
