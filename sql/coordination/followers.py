@@ -163,6 +163,16 @@ class Followers:
             allowed = listening is not None and listening.allowed(told.known.catalog)
             told.listening = listening if allowed else None
 
+    def catch_up(self, follower: Follower) -> None:
+        """Tell a follower now of all that has been published."""
+        told, groups = self._followers.get(follower), list(self._groups)
+        if told is None:
+            return
+        if self._round is not None:
+            self._tell(follower, told, self._round)
+        if groups:
+            self._tell(follower, told, _Round(groups, iter(()), groups[-1][1]))
+
     def _published(self, delta: Delta, published: Published) -> None:
         if self._followers:
             self._groups.append((delta, published))

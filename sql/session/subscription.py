@@ -351,7 +351,10 @@ class Subscription:
         return self.statement.progress or self._queue.up_to is not None
 
     async def wait(self, timeout: float | None) -> None:
-        """Wait until there is something to take or the subscription has ended; ``timeout`` seconds at most."""
+        """Wait until there is something to take or the subscription has ended; ``timeout`` seconds at most. With a
+        timeout, everything is there that was committed before."""
+        if timeout is not None:
+            self._coordinator.followers.catch_up(self._listen)
         deadline = None if timeout is None else self._loop.time() + timeout
         queue = self._queue
         if queue.empty:

@@ -219,6 +219,30 @@ def test_a_committer_has_its_answer_before_followers_are_told(server: Server, mo
     writer.run("DROP TABLE answered")
 
 
+def test_fetch_has_all_that_was_committed_before(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the followers have not had their turn yet."""
+    monkeypatch.setattr(Followers, "_resume", lambda told: None)
+    writer, readers = server.client(), [server.client() for _ in range(3)]
+    writer.run("CREATE TABLE fetched (a int)")
+    for reader in readers:
+        reader.run("BEGIN; DECLARE c CURSOR FOR SUBSCRIBE fetched")
+    for i in range(1, 4):
+        writer.run(f"INSERT INTO fetched VALUES ({i})")
+        assert [[row[1:] for row in r.rows("FETCH ALL c")] for r in readers[:2]] == [[("1", str(i))]] * 2
+    monkeypatch.undo()
+    server.run(_resumed(server.coordinator.followers))
+    writer.run("INSERT INTO fetched VALUES (4)")
+    assert [row[1:] for row in readers[0].rows("FETCH ALL c")] == [("1", "4")]
+    assert [row[1:] for row in readers[2].rows("FETCH ALL c")] == [("1", str(i)) for i in range(1, 5)]
+    for reader in readers:
+        reader.run("ROLLBACK")
+    writer.run("DROP TABLE fetched")
+
+
+async def _resumed(told: Followers) -> None:
+    told._resume()
+
+
 def test_each_that_listens_costs_a_few_calls(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Counter[str]()
     go_on = Followers._go_on
