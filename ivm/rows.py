@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,36 @@ class RowSet:
         return unpack(self.rows, self.schema)
 
 
+FEW: Final = 64
+"""Up to this many rows, what is done for all columns at once is faster than what is done for each."""
+
+
+def null_mask(rows: Words, width: int) -> Mask:
+    """Which cells of a row matrix with null words are NULL: bool[n, width]."""
+    bits = np.ascontiguousarray(rows[:, width:], "<i8").view(np.uint8)
+    return np.unpackbits(bits, axis=1, count=width, bitorder="little").view(np.bool_)
+
+
+def null_bits(mask: Mask) -> Words:
+    """The null words of rows in which these cells are NULL; the inverse of ``null_mask``."""
+    count, width = mask.shape
+    bits = np.zeros((count, 8 * ((width + 63) // 64)), np.uint8)
+    packed = np.packbits(mask, axis=1, bitorder="little")
+    bits[:, : packed.shape[1]] = packed
+    return bits.view("<i8").astype(np.int64, copy=False)
+
+
 def unpack(rows: Words, schema: Schema) -> list[Vector]:
     """The columns of a row matrix."""
     width = len(schema)
     if not null_words(schema):
         return [Vector(rows[:, i]) for i in range(width)]
+    if len(rows) <= FEW:
+        mask = np.asfortranarray(null_mask(rows, width))
+        some = set(np.flatnonzero(mask.any(axis=0)).tolist())
+        return [
+            Vector(rows[:, i], mask[:, i] if i in some and column.nullable else None) for i, column in enumerate(schema)
+        ]
     vectors = []
     for i, column in enumerate(schema):
         nulls = None

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 NEGATIVE_INFINITY: Final = -(2**63)
@@ -242,43 +243,50 @@ class SqlType:
         )  # fmt: skip
 
 
-BOOL: Final = SqlType(Kind.BOOL)
-INT2: Final = SqlType(Kind.INT2)
-INT4: Final = SqlType(Kind.INT4)
-INT8: Final = SqlType(Kind.INT8)
-FLOAT4: Final = SqlType(Kind.FLOAT4)
-FLOAT8: Final = SqlType(Kind.FLOAT8)
-NUMERIC: Final = SqlType(Kind.NUMERIC)
-TEXT: Final = SqlType(Kind.TEXT)
-VARCHAR: Final = SqlType(Kind.VARCHAR)
-NAME: Final = SqlType(Kind.NAME)
-CHAR1: Final = SqlType(Kind.CHAR1)
-BYTEA: Final = SqlType(Kind.BYTEA)
-DATE: Final = SqlType(Kind.DATE)
-TIME: Final = SqlType(Kind.TIME)
-TIMESTAMP: Final = SqlType(Kind.TIMESTAMP)
-TIMESTAMPTZ: Final = SqlType(Kind.TIMESTAMPTZ)
-INTERVAL: Final = SqlType(Kind.INTERVAL)
-UUID: Final = SqlType(Kind.UUID)
-JSON: Final = SqlType(Kind.JSON)
-JSONB: Final = SqlType(Kind.JSONB)
-JSONPATH: Final = SqlType(Kind.JSONPATH)
-TSVECTOR: Final = SqlType(Kind.TSVECTOR)
-TSQUERY: Final = SqlType(Kind.TSQUERY)
-REGCONFIG: Final = SqlType(Kind.REGCONFIG)
-REGDICTIONARY: Final = SqlType(Kind.REGDICTIONARY)
-OID: Final = SqlType(Kind.OID)
-REGCLASS: Final = SqlType(Kind.REGCLASS)
-REGTYPE: Final = SqlType(Kind.REGTYPE)
-REGPROC: Final = SqlType(Kind.REGPROC)
-REGPROCEDURE: Final = SqlType(Kind.REGPROCEDURE)
-REGOPER: Final = SqlType(Kind.REGOPER)
-REGOPERATOR: Final = SqlType(Kind.REGOPERATOR)
-REGROLE: Final = SqlType(Kind.REGROLE)
-REGCOLLATION: Final = SqlType(Kind.REGCOLLATION)
-REGNAMESPACE: Final = SqlType(Kind.REGNAMESPACE)
-UNKNOWN: Final = SqlType(Kind.UNKNOWN)
-VOID: Final = SqlType(Kind.VOID)
+@cache
+def simple_type(kind: Kind, precision: int | None = None, scale: int | None = None) -> SqlType:
+    """The type of a kind and its modifiers: always the same object, so that equal types are mostly seen to be so at
+    once."""
+    return SqlType(kind, precision, scale)
+
+
+BOOL: Final = simple_type(Kind.BOOL)
+INT2: Final = simple_type(Kind.INT2)
+INT4: Final = simple_type(Kind.INT4)
+INT8: Final = simple_type(Kind.INT8)
+FLOAT4: Final = simple_type(Kind.FLOAT4)
+FLOAT8: Final = simple_type(Kind.FLOAT8)
+NUMERIC: Final = simple_type(Kind.NUMERIC)
+TEXT: Final = simple_type(Kind.TEXT)
+VARCHAR: Final = simple_type(Kind.VARCHAR)
+NAME: Final = simple_type(Kind.NAME)
+CHAR1: Final = simple_type(Kind.CHAR1)
+BYTEA: Final = simple_type(Kind.BYTEA)
+DATE: Final = simple_type(Kind.DATE)
+TIME: Final = simple_type(Kind.TIME)
+TIMESTAMP: Final = simple_type(Kind.TIMESTAMP)
+TIMESTAMPTZ: Final = simple_type(Kind.TIMESTAMPTZ)
+INTERVAL: Final = simple_type(Kind.INTERVAL)
+UUID: Final = simple_type(Kind.UUID)
+JSON: Final = simple_type(Kind.JSON)
+JSONB: Final = simple_type(Kind.JSONB)
+JSONPATH: Final = simple_type(Kind.JSONPATH)
+TSVECTOR: Final = simple_type(Kind.TSVECTOR)
+TSQUERY: Final = simple_type(Kind.TSQUERY)
+REGCONFIG: Final = simple_type(Kind.REGCONFIG)
+REGDICTIONARY: Final = simple_type(Kind.REGDICTIONARY)
+OID: Final = simple_type(Kind.OID)
+REGCLASS: Final = simple_type(Kind.REGCLASS)
+REGTYPE: Final = simple_type(Kind.REGTYPE)
+REGPROC: Final = simple_type(Kind.REGPROC)
+REGPROCEDURE: Final = simple_type(Kind.REGPROCEDURE)
+REGOPER: Final = simple_type(Kind.REGOPER)
+REGOPERATOR: Final = simple_type(Kind.REGOPERATOR)
+REGROLE: Final = simple_type(Kind.REGROLE)
+REGCOLLATION: Final = simple_type(Kind.REGCOLLATION)
+REGNAMESPACE: Final = simple_type(Kind.REGNAMESPACE)
+UNKNOWN: Final = simple_type(Kind.UNKNOWN)
+VOID: Final = simple_type(Kind.VOID)
 
 
 @dataclass(frozen=True, slots=True)

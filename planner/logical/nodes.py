@@ -11,7 +11,7 @@ from typing import assert_never
 
 from ivm.words import INT8, ColumnType, Schema
 from planner.expr.literal_rows import LiteralRows
-from planner.expr.scalar import Aggregate, Scalar, SortKey
+from planner.expr.scalar import Aggregate, Column, Scalar, SortKey
 from planner.logical.frames import Framed
 from planner.memo import by_identity
 
@@ -263,7 +263,7 @@ def schema(rel: Rel) -> Schema:
             numbers = (ColumnType(INT8, False) for _ in rel.numbers)
             return (*schema(rel.input), *numbers, *(f.column for f in rel.framed))
         case Project():
-            return tuple(ColumnType(e.type, e.nullable) for e in rel.exprs)
+            return _project_schema(rel)
         case Join():
             return _join_schema(rel)
         case AsOf() | Locked():
@@ -285,6 +285,17 @@ def schema(rel: Rel) -> Schema:
             return schema(rel.body)
         case _:
             assert_never(rel)
+
+
+def _project_schema(rel: Project) -> Schema:
+    """If the input's columns pass, its schema itself."""
+    below, exprs = schema(rel.input), rel.exprs
+    if len(below) == len(exprs) and all(
+        type(e) is Column and e.index == i and e.type is c.type and e.nullable is c.nullable
+        for i, (e, c) in enumerate(zip(exprs, below, strict=True))
+    ):
+        return below
+    return tuple([ColumnType(e.type, e.nullable) for e in exprs])
 
 
 def _join_schema(join: Join) -> Schema:

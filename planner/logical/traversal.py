@@ -32,6 +32,7 @@ from planner.logical.nodes import (
     TopK,
     Values,
 )  # fmt: skip
+from planner.memo import by_identity
 
 
 def children(rel: Rel) -> tuple[Rel, ...]:
@@ -204,7 +205,13 @@ def shift(expr: Scalar, by: int) -> Scalar:
 
 def own_columns(row: Schema, base: int = 0) -> tuple[Column, ...]:
     """The columns of a row as expressions, from position ``base`` on."""
-    return tuple(Column(base + i, c.type, c.nullable) for i, c in enumerate(row))
+    return _own_columns(row) if base == 0 else tuple([Column(base + i, c.type, c.nullable) for i, c in enumerate(row)])
+
+
+@by_identity
+def _own_columns(row: Schema) -> tuple[Column, ...]:
+    """The same objects for one row's schema: that they are equal is then found without looking into them."""
+    return tuple([Column(i, c.type, c.nullable) for i, c in enumerate(row)])
 
 
 def column_types(exprs: tuple[Scalar, ...]) -> Schema:
@@ -268,7 +275,7 @@ def nodes(rel: Rel, below: Callable[[Rel], Iterable[Rel]] = children) -> Iterato
 
 def all_inputs(rel: Rel) -> tuple[Rel, ...]:
     """The inputs of a relation, then the plans of the subqueries in its expressions."""
-    return (*children(rel), *(s.rel for expr in scalars(rel) for s in subqueries(expr)))
+    return (*children(rel), *[s.rel for expr in scalars(rel) if type(expr) not in LEAVES for s in subqueries(expr)])
 
 
 def gets(rel: Rel) -> set[int]:

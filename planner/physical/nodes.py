@@ -74,6 +74,10 @@ class Table(Spec):
     relation: int
     schema: Schema
 
+    def __hash__(self) -> int:
+        """Without the columns, which may be many."""
+        return self.relation
+
 
 @dataclass(frozen=True, slots=True)
 class TableErrors(Spec):

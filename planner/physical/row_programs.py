@@ -157,18 +157,18 @@ class RunState:
 
 
 def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vector]:
-    """``ivm.rows.unpack`` for some columns; the others are words without null bits."""
+    """``ivm.rows.unpack`` for some columns; the others are words of another, without null bits."""
     if len(used) * 2 >= len(schema):
         return unpack(rows, schema)
     width = len(schema)
-    vectors = []
-    for i, column in enumerate(schema):
+    vectors = [Vector(rows[:, 0], None)] * width
+    for i in used:
         nulls = None
-        if i in used and column.nullable:
+        if schema[i].nullable:
             nulls = (rows[:, width + i // 64] >> np.int64(i % 64)) & 1 != 0
             if not nulls.any():
                 nulls = None
-        vectors.append(Vector(rows[:, i], nulls))
+        vectors[i] = Vector(rows[:, i], nulls)
     return vectors
 
 

@@ -30,6 +30,8 @@ def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFOR
     ``demanding``: recursions compute only what is demanded of them.
     """
     row = schema(rel)
+    while isinstance(rel, Project) and rel.exprs == own_columns(schema(rel.input)):
+        rel = rel.input  # ``SELECT *``, which each transform would walk
     for transform in transforms:
         if demanding or transform is not demand:
             rel = transform(rel)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Final
 
 from ivm.errors import SqlError
+from ivm.rows import FEW
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, SqlType
 from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Call, Column, Literal, Scalar
@@ -69,7 +70,8 @@ def inserted(
                 continue
             found.append(read)
             column = Column(len(found) - 1, read[1], None in read[0])
-            exprs.append(_assigned(env, column, target, rows.at))
+            as_is = read[1] is target.type and target.type.domain is None
+            exprs.append(column if as_is else _assigned(env, column, target, rows.at))
     except SqlError:
         return None
     return (_values(found), exprs) if found else None
@@ -83,9 +85,21 @@ def _values(columns: Sequence[tuple[Sequence[object], SqlType]]) -> Rel:
 def with_defaults(rel: Rel, exprs: Sequence[Scalar]) -> Rel:
     """The rows with these expressions over them; the rows themselves where the expressions are their columns."""
     assert isinstance(rel, Values)
+    rows = rel.rows
+    assert isinstance(rows, LiteralRows)
     if len(exprs) == len(rel.schema) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(exprs)):
         return rel
+    if len(rows) <= FEW and all(isinstance(e, Column | Literal) for e in exprs):
+        return _values([_datums(rows, e) for e in exprs])
     return Project(rel, tuple(exprs))
+
+
+def _datums(rows: LiteralRows, expr: Scalar) -> tuple[Sequence[object], SqlType]:
+    """A column of the rows, or a constant for each."""
+    if isinstance(expr, Column):
+        return rows.columns[expr.index], rows.types[expr.index]
+    assert isinstance(expr, Literal)
+    return (expr.value,) * len(rows), expr.type
 
 
 def _given(texts: list[str]) -> _Given | None:

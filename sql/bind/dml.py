@@ -91,7 +91,8 @@ def insert(env: Environment, node: nodes.InsertStatement) -> Insert:
             rel = values
     else:
         rel, finishing = _insert_query(env, target, positions, source, node)
-    exprs, columns = returning(env, node.returning, _inserted_names(env, target, node.table))
+    names = Namespace() if node.returning is None else _inserted_names(env, target, node.table)
+    exprs, columns = returning(env, node.returning, names)
     conflict = None if node.conflict is None else _on_conflict(env, target, node.table.alias, node.conflict)
     on = node.conflict
     sought = on is not None and (on.inferred or on.constraint is not None or on.assignments is not None)

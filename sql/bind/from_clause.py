@@ -25,7 +25,7 @@ from sql.bind.inheritance_tree import inherited_rows, oid_column, wide_rows
 from sql.bind.joins import TRUE, as_of_join, check_aliases, join, joined_names, merged_sides, using_condition
 from sql.bind.json_tables import json_table
 from sql.bind.lookup import lookup
-from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, rename, shift, visible_columns
+from sql.bind.namespace import HAVE_OIDS, Namespace, Range, Visible, relation_columns, rename, shift, visible_columns
 from sql.bind.row_security import readable
 from sql.bind.sampling import check_sampled, sampled
 from sql.bind.scope import NameScope
@@ -55,10 +55,10 @@ def changed_rows(env: Environment, table: Relation, ref: nodes.TableName, use: U
     ``use``: the statement's use of it."""
     if table.kind is RelationKind.VIEW:
         rel, _ = _view(env, table)
-        return rel, named(_relation_columns(rel, table, use), ref, table)
+        return rel, named(relation_columns(table, schema(rel), use), ref, table)
     if changes_tree(env, table, only=ref.only):
         rel = wide_rows(env, table, only=ref.only).rel
-        namespace = named(_relation_columns(rel, table, use), ref, table)
+        namespace = named(relation_columns(table, schema(rel), use), ref, table)
         oid = replace(oid_column(rel, table), use=use)
         assert isinstance(oid.expr, Column)
         return rel, Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid, marker=oid.expr),))
@@ -85,16 +85,6 @@ def with_others(
         right = _bind_ref(env, ref, left, NameScope(parent=outer, hidden=namespace))
         rel, namespace = _cross(rel, namespace, right, ref.at)
     return rel, namespace
-
-
-def _relation_columns(rel: Rel, relation: Relation, use: Use | None) -> tuple[Visible, ...]:
-    """A relation's columns, with which ``rel`` begins."""
-    columns = schema(rel)
-    return tuple(
-        Visible(c.name, Column(i, c.own_type(columns[i].type), columns[i].nullable), relation.oid, i + 1, use=use)
-        for i, c in enumerate(relation.columns)
-        if c.name  # a table's column that was added after the view has no name in it
-    )
 
 
 def _cross(left: Rel, names: Namespace, right: FromItem, at: int) -> FromItem:
@@ -212,7 +202,7 @@ def stored(
     else:
         rel = Get(relation.id, relation.schema)
     rel = readable(env, relation, rel, use, commands)
-    namespace = replace(named(_relation_columns(rel, relation, use), ref, relation), order=order)
+    namespace = replace(named(relation_columns(relation, schema(rel), use), ref, relation), order=order)
     if env.oids and relation.kind in HAVE_OIDS:
         oid = replace(oid_column(rel, relation), use=use)
         namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid),))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ivm.errors import SqlError
 from ivm.words import Schema, SqlType
 from planner.expr.scalar import Coalesce, Column, OuterColumn, Scalar, SortKey
+from planner.logical.traversal import own_columns
+from planner.memo import by_identity
 from sql.bind.uses import Use
 from sql.catalog.catalog import Relation, RelationKind
+from sql.statements.queries import OutputColumn
 
 
 @dataclass(frozen=True, slots=True)
 class Visible:
     """A column with a name. ``expr``: its value over the query's input rows, a Column or the Coalesce of columns that a
     join merged. ``table`` and ``attribute``: as in ``OutputColumn``. ``hidden``: ``*`` leaves it out. ``use``: the
-    use of a relation that it is a column of; None where nobody asks."""
+    use of a relation that it is a column of; None where nobody asks. ``output``: the result's column that it is, if it
+    has been made beforehand."""
 
     name: str
     expr: Scalar
@@ -25,6 +29,7 @@ class Visible:
     attribute: int = 0
     hidden: bool = False
     use: Use | None = field(default=None, compare=False)
+    output: OutputColumn | None = field(default=None, compare=False, repr=False)
 
     def note(self) -> None:
         """Note that the statement reads the column."""
@@ -53,11 +58,10 @@ class Range:
     row: SqlType | None = None
     at: int = -1
     scalar: bool = False
-    _named: dict[str, list[Visible]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def named(self, name: str) -> list[Visible]:
+    def named(self, name: str) -> Sequence[Visible]:
         """Its columns of this name, as ``Namespace.named``."""
-        return _by_name(self._named, self.columns, name)
+        return _by_name(self.columns).get(name, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +75,29 @@ class Namespace:
     visible: tuple[Visible, ...] = ()
     ranges: tuple[Range, ...] = ()
     order: tuple[SortKey, ...] = ()
-    _named: dict[str, list[Visible]] = field(default_factory=dict, init=False, compare=False, repr=False)
-    _meant: dict[Scalar, Visible] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def named(self, name: str) -> list[Visible]:
+    def named(self, name: str) -> Sequence[Visible]:
         """The visible columns of this name. They are searched once, for all names: a query may name all of many."""
-        return _by_name(self._named, self.visible, name)
+        return _by_name(self.visible).get(name, ())
 
     def meant(self, expr: Column) -> Visible | None:
         """The first visible column with this value. They are searched once too."""
-        if not self._meant:
-            for column in self.visible:
-                self._meant.setdefault(column.expr, column)
-        return self._meant.get(expr)
+        return _by_value(self.visible).get(expr)
 
 
-def _by_name(known: dict[str, list[Visible]], columns: tuple[Visible, ...], name: str) -> list[Visible]:
-    """Those of this name; ``known`` gets those of each name."""
-    if not known:
-        for column in columns:
-            known.setdefault(column.name, []).append(column)
-    return known.get(name, [])
+@by_identity
+def _by_name(columns: tuple[Visible, ...]) -> Mapping[str, Sequence[Visible]]:
+    """Those of each name."""
+    known: dict[str, list[Visible]] = {}
+    for column in columns:
+        known.setdefault(column.name, []).append(column)
+    return known
+
+
+@by_identity
+def _by_value(columns: tuple[Visible, ...]) -> Mapping[Scalar, Visible]:
+    """The first with each value."""
+    return {column.expr: column for column in reversed(columns)}
 
 
 HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW})
@@ -100,8 +106,36 @@ HAVE_OIDS: Final = frozenset({RelationKind.TABLE, RelationKind.MATERIALIZED_VIEW
 
 def visible_columns(names: Iterable[str], columns: Schema) -> tuple[Visible, ...]:
     """The columns of a plan under these names, one each."""
-    pairs = zip(names, columns, strict=True)
-    return tuple(Visible(name, Column(i, c.type, c.nullable)) for i, (name, c) in enumerate(pairs))
+    return tuple([Visible(name, expr) for name, expr in zip(names, own_columns(columns), strict=True)])
+
+
+def relation_columns(relation: Relation, columns: Schema, use: Use | None) -> tuple[Visible, ...]:
+    """A relation's columns, with which rows of ``columns`` begin."""
+    if columns is not relation.schema:
+        found = _relation_columns(relation, columns)
+    else:
+        found = _stored_columns(relation)
+    if use is None:
+        return found
+    return tuple([Visible(v.name, v.expr, v.table, v.attribute, use=use, output=v.output) for v in found])
+
+
+@by_identity
+def _stored_columns(relation: Relation) -> tuple[Visible, ...]:
+    """The same, once for all statements."""
+    return _relation_columns(relation, relation.schema)
+
+
+def _relation_columns(relation: Relation, columns: Schema) -> tuple[Visible, ...]:
+    own, oid = own_columns(columns), relation.oid
+    found = []
+    for i, column in enumerate(relation.columns):
+        if not column.name:
+            continue  # a table's column that was added after the view has no name in it
+        expr = own[i] if column.domain is None else replace(own[i], type=column.own_type(own[i].type))
+        output = OutputColumn(column.name, expr.type, oid, i + 1)
+        found.append(Visible(column.name, expr, oid, i + 1, output=output))
+    return tuple(found)
 
 
 def one_table(alias: str, columns: tuple[Visible, ...]) -> Namespace:
@@ -134,7 +168,10 @@ def rename(namespace: Namespace, alias: str, columns: tuple[str, ...], at: int) 
             f'table "{alias}" has {len(namespace.visible)} columns available but {len(columns)} columns specified',
             position=at + 1,
         )
-    renamed = tuple(replace(c, name=columns[i]) if i < len(columns) else c for i, c in enumerate(namespace.visible))
+    renamed = namespace.visible
+    if columns:
+        new = [replace(c, name=name, output=None) for c, name in zip(renamed, columns, strict=False)]
+        renamed = (*new, *renamed[len(new) :])
     return Namespace(renamed, (Range(alias, renamed, marker=never_null(renamed), at=at),))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -141,6 +142,19 @@ def note_columns(scope: NameScope, expr: Scalar, at: int, below: bool) -> None:
         note_columns(scope, part, at, below)
 
 
+def note_star(scope: NameScope, columns: Sequence[Visible], at: int, below: bool) -> None:
+    """Records that a ``*`` names these columns."""
+    place, seen = (at, below), scope.seen
+    for visible in columns:
+        expr = visible.expr
+        if type(expr) is Column:
+            seen.setdefault(expr.index, place)
+        else:
+            note_columns(scope, expr, at, below)
+        if visible.use is not None:
+            visible.note()
+
+
 def _in_namespace(namespace: Namespace, parts: tuple[str, ...], at: int) -> Visible | None:
     name = parts[-1]
     if len(parts) == 1:
@@ -170,7 +184,7 @@ def _oids(ranges: tuple[Range, ...], name: str) -> list[Visible]:
     return [r.oid for r in stored if r.oid is not None]
 
 
-def _one(found: list[Visible], name: str, at: int) -> Visible | None:
+def _one(found: Sequence[Visible], name: str, at: int) -> Visible | None:
     if len(found) > 1:
         raise SqlError("42702", f'column reference "{name}" is ambiguous', position=at + 1)
     return found[0] if found else None
@@ -193,15 +207,13 @@ def find_range_columns(scope: NameScope, star: Star) -> tuple[Visible, ...]:
         if here.parent is None:
             raise missing_table(scope, star.qualifier, star.at)
         here, level = here.parent, level + 1
-    columns = [visible for visible in range_.columns if not visible.hidden]
+    columns = tuple([visible for visible in range_.columns if not visible.hidden])
     if here.target is not None:
         for visible in columns:
             _check_target(here.target, visible, star.at)
     here.used = here.used or level > 0
-    for visible in columns:
-        note_columns(here, visible.expr, star.at, level > 0)
-        visible.note()
-    return tuple(replace(v, expr=at_level(v.expr, level)) for v in columns)
+    note_star(here, columns, star.at, level > 0)
+    return columns if level == 0 else tuple(replace(v, expr=at_level(v.expr, level), output=None) for v in columns)
 
 
 def missing(scope: NameScope, parts: tuple[str, ...], at: int) -> SqlError:

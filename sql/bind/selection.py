@@ -23,7 +23,7 @@ from sql.bind.locking import locked_rows
 from sql.bind.names import column_name
 from sql.bind.namespace import Visible, nullable
 from sql.bind.order_by import ordinal, sort_key
-from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope, find_range_columns, note_columns
+from sql.bind.scope import AGGREGATE_BASE, GROUPING_BASE, NameScope, find_range_columns, note_star
 from sql.bind.set_returning import arguments, called, reached, with_set_returning
 from sql.bind.subquery import resolve_columns
 from sql.bind.walk import references
@@ -36,13 +36,22 @@ from sql.syntax.nodes import queries as nodes
 class TargetExpr:
     """A column of the select list, or a hidden one that ORDER BY or DISTINCT ON needs.
 
-    ``table`` and ``attribute``: as in ``OutputColumn``.
+    ``table`` and ``attribute``: as in ``OutputColumn``. ``output``: the column that it is if it is not rewritten.
     """
 
     name: str
     expr: Scalar
     table: int = 0
     attribute: int = 0
+    output: OutputColumn | None = None
+
+    @property
+    def column(self) -> OutputColumn:
+        """Of the result."""
+        known = self.output
+        if known is not None and known.type is self.expr.type:
+            return known
+        return OutputColumn(self.name, self.expr.type, self.table, self.attribute)
 
 
 def bind_select(
@@ -93,8 +102,8 @@ def bind_select(
         _check_distinct_on(node, distinct_on, order_indices)
         rel = _distinct_rows(rel, sorting[: len(distinct_on)], _sort_keys(sorting[len(distinct_on) :], order))
     rel = _with_functions(scope, rel, targets)
-    rel = Project(rel, tuple(t.expr for t in targets))
-    columns = tuple(OutputColumn(t.name, t.expr.type, t.table, t.attribute) for t in targets[:width])
+    rel = Project(rel, tuple([t.expr for t in targets]))
+    columns = tuple([t.column for t in targets[:width]])
     keys_kept = (replace(k, expr=e) for k, e in zip(kept, _own(rel, kept_indices), strict=True))
     bound = BoundQuery(rel, columns, (*_sort_keys(_own(rel, order_indices), order), *keys_kept), locks=locks)
     return bound if late else _distinct(env, node, bound, distinct_on, (order, order_indices))
@@ -118,25 +127,26 @@ def bind_targets(env: Environment, scope: NameScope, targets: Sequence[nodes.Tar
             columns = _star(scope, target.expr)
             if env.notes is not None:
                 env.notes.star(scope, target.expr.at, [(v.name, v.expr) for v in columns])
-            result += [TargetExpr(v.name, v.expr, v.table, v.attribute) for v in columns]
+            result += [TargetExpr(v.name, v.expr, v.table, v.attribute, v.output) for v in columns]
             continue
         if isinstance(target.expr, nodes.AllFields):
             found = rows.all_fields(binder.typed(target.expr.expr), target.expr.at)
             result += [TargetExpr(name, expr) for name, expr in found]
             continue
         expr = binder.bind(target.expr)
-        table, attribute = _origin(scope, expr)
         name = target.alias or column_name(env, target.expr)
         if env.notes is not None:
             env.notes.titles[target.at] = name
-        result.append(TargetExpr(name, expr, table, attribute))
+        result.append(_target(scope, name, expr))
     return result
 
 
-def _origin(scope: NameScope, expr: Scalar) -> tuple[int, int]:
-    """The table and the attribute that a column of the select list is, 0 and 0 for another expression."""
+def _target(scope: NameScope, name: str, expr: Scalar) -> TargetExpr:
+    """The column of the select list; a column of a table also says which."""
     visible = scope.namespace.meant(expr) if isinstance(expr, Column) else None
-    return (0, 0) if visible is None else (visible.table, visible.attribute)
+    if visible is None:
+        return TargetExpr(name, expr)
+    return TargetExpr(name, expr, visible.table, visible.attribute, visible.output if visible.name == name else None)
 
 
 def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
@@ -144,10 +154,8 @@ def _star(scope: NameScope, star: nodes.Star) -> tuple[Visible, ...]:
         return find_range_columns(scope, star)
     if not scope.namespace.ranges and not scope.namespace.visible:
         raise SqlError("42601", "SELECT * with no tables specified is not valid", position=star.at + 1)
-    columns = tuple(visible for visible in scope.namespace.visible if not visible.hidden)
-    for visible in columns:
-        visible.note()
-        note_columns(scope, visible.expr, star.at, False)
+    columns = tuple([visible for visible in scope.namespace.visible if not visible.hidden])
+    note_star(scope, columns, star.at, False)
     return columns
 
 
@@ -290,7 +298,7 @@ def _with_windows(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
 
 def _with_functions(scope: NameScope, rel: Rel, targets: list[TargetExpr]) -> Rel:
     """The rows with the results of set-returning functions."""
-    numbers = called(t.expr for t in targets)
+    numbers = called(t.expr for t in targets) if scope.functions else ()
     if not numbers:
         return rel
     assert scope.functions is not None

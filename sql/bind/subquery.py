@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.expr.functions.casts.registry import CastContext
@@ -40,9 +41,15 @@ def bind_ordered(env: Environment, query: nodes.Query, outer: NameScope | None) 
     return NamedRel(rel, tuple(c.name for c in bound.columns)), bound.order
 
 
+_OPEN: Final = (Kind.UNKNOWN, Kind.RECORD)
+"""The kinds of types that ``resolved`` may replace."""
+
+
 def resolve_columns(env: Environment, bound: BoundQuery) -> BoundQuery:
     """The query with its columns of type UNKNOWN as text."""
     columns = schema(bound.rel)
+    if not any(c.type.kind in _OPEN for c in columns):
+        return bound
     types = [None if resolved(c.type) == c.type else resolved(c.type) for c in columns]
     if not any(types):
         return bound

@@ -18,7 +18,8 @@ _AS_TEXT = "array_to_string(anyarray,text)"
 
 def shown(query: Query) -> Query:
     """A statement's query whose vector columns become text when the rows are sent."""
-    places = {i for i, c in enumerate(query.columns) if c.table and is_vector(c.table, c.attribute)}
+    arrays = [(i, c) for i, c in enumerate(query.columns) if c.type.element is not None]
+    places = {i for i, c in arrays if c.table and is_vector(c.table, c.attribute)}
     if not places or query.finishing.project is not None:
         return query
     exprs: list[Scalar] = []

@@ -14,7 +14,7 @@ from ivm.words import BOOL, Kind
 from planner.expr.functions.library import FUNCTIONS
 from planner.expr.functions.system.session import CURRENT_SETTING, SETTING_NOW
 from planner.expr.parts import CALLS, rebuild, walk
-from planner.expr.scalar import Call, Column, Literal, Parameter, Scalar
+from planner.expr.scalar import LEAVES, Call, Column, Literal, Parameter, Scalar
 from planner.logical.nodes import Project, schema
 from planner.logical.traversal import renumber
 from sql.bind.bound_query import BoundQuery
@@ -67,7 +67,7 @@ def postponed(bound: BoundQuery) -> tuple[BoundQuery, tuple[Scalar, ...]]:
 def _late(bound: BoundQuery, rel: Project) -> set[int]:
     """The columns that call volatile functions, and that ORDER BY does not use."""
     sorted_by = {part.index for key in bound.order for part in walk(key.expr) if isinstance(part, Column)}
-    exprs = enumerate(rel.exprs[: bound.width])
+    exprs = [(i, e) for i, e in enumerate(rel.exprs[: bound.width]) if type(e) not in LEAVES]
     return {i for i, e in exprs if i not in sorted_by and is_volatile(e) and not has_subquery(e)}
 
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, Literal, Protocol
 
 from ivm.words import BOOL, INT8, ColumnType, Schema, SqlType
+from planner.memo import by_identity
 from planner.options import DEFAULT, Planning
 from sql.catalog.access import Access
 from sql.catalog.composite import defined_type, mentions, parts, retyped, with_element_domains, with_field_domains
@@ -143,6 +144,11 @@ OnCommit = Literal["preserve", "drop", "delete"]
 """What a commit does with the rows of a temporary table, or with the table."""
 
 
+@by_identity
+def _schema(columns: tuple[TableColumn, ...]) -> Schema:
+    return tuple([ColumnType(c.type, c.nullable) for c in columns])
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A table, view or other object, with an ``id`` from 16384 up (system relations have Postgres's oids).
@@ -235,12 +241,14 @@ class Relation:
     @property
     def schema(self) -> Schema:
         """The columns as the planner sees them."""
-        return tuple(ColumnType(c.type, c.nullable) for c in self.columns)
+        return _schema(self.columns)
 
     @property
     def row_schema(self) -> Schema:
         """The schema of rows inserted into the table: a partitioned table leaves NOT NULL to its partitions."""
-        return tuple(ColumnType(c.type, c.nullable or self.partitioning is not None) for c in self.columns)
+        if self.partitioning is None:
+            return self.schema
+        return tuple(ColumnType(c.type, True) for c in self.columns)
 
     @property
     def all_indexes(self) -> tuple[Index, ...]:

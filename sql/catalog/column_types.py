@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.words import NAMED_OIDS, Kind, SqlType
+from ivm.words import NAMED_OIDS, Kind, SqlType, simple_type
 from storage.types.definitions import DEFINITIONS, FAMILIES
 from storage.types.interval_fields import ALL_DIGITS, FIELDS
 
@@ -149,7 +149,7 @@ def _modified(kind: Kind, name: str, args: Sequence[int], position: int | None) 
             raise
     if args:
         raise SqlError("42601", f'type modifier is not allowed for type "{name}"', position=position)
-    return SqlType(kind)
+    return simple_type(kind)
 
 
 def _float_message(digits: int) -> str:
@@ -158,13 +158,13 @@ def _float_message(digits: int) -> str:
 
 def _characters(kind: Kind, name: str, args: Sequence[int], position: int | None) -> SqlType:
     if not args:
-        return SqlType(kind, 1) if name in ("char", "character") else SqlType(kind)
+        return simple_type(kind, 1) if name in ("char", "character") else simple_type(kind)
     label = "char" if kind is Kind.BPCHAR else "varchar"
     if args[0] < 1:
         raise SqlError("22023", f"length for type {label} must be at least 1", position=position)
     if args[0] > 10485760:
         raise SqlError("22023", f"length for type {label} cannot exceed 10485760", position=position)
-    return SqlType(kind, args[0])
+    return simple_type(kind, args[0])
 
 
 def _numeric(args: Sequence[int], position: int | None) -> SqlType:
@@ -175,4 +175,4 @@ def _numeric(args: Sequence[int], position: int | None) -> SqlType:
         raise SqlError("22023", f"NUMERIC precision {precision} must be between 1 and 1000", position=position)
     if not -1000 <= scale <= 1000:
         raise SqlError("22023", f"NUMERIC scale {scale} must be between -1000 and 1000", position=position)
-    return SqlType(Kind.NUMERIC, precision, scale)
+    return simple_type(Kind.NUMERIC, precision, scale)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ivm.words import Kind, SqlType
+from ivm.words import Kind, SqlType, simple_type
 from planner.expr.functions.table import ArgumentType, Polymorphic
 from storage.types.type_names import type_from_oid
 
@@ -197,5 +197,7 @@ def type_from_json(data: Sequence[Any], types: Types) -> SqlType:
     if oid:
         known = type_from_oid(oid) or types[oid]
         return known if domain is None else replace(known, domain=domain)
+    if element is None and domain is None:
+        return simple_type(Kind(kind), precision, scale)
     of = None if element is None else type_from_json(element, types)
     return SqlType(Kind(kind), precision, scale, of, domain=domain)

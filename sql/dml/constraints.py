@@ -8,11 +8,13 @@ from typing import Final
 import numpy as np
 
 from ivm.errors import SqlError, Subject
-from ivm.rows import RowSet, Vector, Words, pack, unpack
+from ivm.rows import RowSet, Vector, Words, null_mask, pack, unpack
+from ivm.words import null_words
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluate, evaluated
 from planner.expr.scalar import Scalar
 from planner.identifiers import quoted
+from planner.memo import by_identity
 from sql.bind.constraints import domain_columns
 from sql.bind.generation import generated_columns
 from sql.bind.index_keys import index_parts, part_text
@@ -28,8 +30,10 @@ CHECKED_ROWS: Final = 1 << 18
 def fit(table: Relation, source: RowSet, context: Context, first: int = 0) -> Words:
     """The source's columns from ``first`` on as rows of the table, generated columns computed; 23502 if a NOT NULL
     column is NULL; 23502, 23514 for a value outside its column's domain."""
-    columns = source.columns()[first : first + len(table.columns)]
     generated = generated_columns(table)
+    if first == 0 and len(source.schema) == len(table.columns) and not (generated or domain_columns(table)):
+        return _fit_whole(table, source, context)
+    columns = source.columns()[first : first + len(table.columns)]
     _check_domains(table, columns, len(source), context)
     _check_nulls(table, columns, {i for i, _ in generated}, context.dictionary)
     schema = table.row_schema
@@ -39,11 +43,30 @@ def fit(table: Relation, source: RowSet, context: Context, first: int = 0) -> Wo
             columns[i] = vector
         _check_nulls(table, columns, set(), context.dictionary)
         return pack(columns, schema, len(source))
-    given = source.schema[first : first + len(table.columns)]
-    whole = first == 0 and len(given) == len(source.schema)
-    if whole and all(a.nullable == b.nullable for a, b in zip(given, schema, strict=True)):
-        return source.rows
     return pack(columns, schema, len(source))
+
+
+def _fit_whole(table: Relation, source: RowSet, context: Context) -> Words:
+    """The same of a source whose columns are the table's, and where nothing is computed."""
+    rows, width = source.rows, len(table.columns)
+    given, wanted = null_words(source.schema), null_words(table.row_schema)
+    if given and rows[:, width:].any() and required_columns(table):
+        mask = null_mask(rows, width)
+        for i in required_columns(table):
+            if mask[:, i].any():
+                row = [_cell(v, int(np.flatnonzero(mask[:, i])[0])) for v in source.columns()]
+                raise not_null_violation(table, i, row, context.dictionary)
+    if given == wanted:
+        return rows
+    if given:
+        return np.ascontiguousarray(rows[:, :width])
+    return np.concatenate([rows, np.zeros((len(rows), wanted), np.int64)], axis=1)
+
+
+@by_identity
+def required_columns(table: Relation) -> tuple[int, ...]:
+    """The columns that are never NULL."""
+    return tuple([i for i, column in enumerate(table.row_schema) if not column.nullable])
 
 
 def _check_nulls(table: Relation, columns: list[Vector], skipped: set[int], dictionary: Dictionary) -> None:

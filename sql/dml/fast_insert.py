@@ -7,13 +7,14 @@ running a dataflow for them would cost more than the rest of their commit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import RowSet, Vector, pack
-from ivm.words import ColumnType, Kind, Schema, SqlType
+from ivm.rows import FEW, RowSet, Vector, Words, null_bits, pack
+from ivm.words import ColumnType, Kind, Schema, SqlType, row_width
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.functions.library import ASSIGNMENT_CAST, RAISING_CASTS
@@ -62,6 +63,8 @@ def _is_whole(exprs: tuple[Scalar, ...], schema: Schema) -> bool:
 
 def _values(rel: Values, context: Context) -> RowSet:
     count = len(rel.rows)
+    if isinstance(rel.rows, LiteralRows) and count <= FEW:
+        return RowSet(_few(rel.rows, rel.schema, context), rel.schema)
     if isinstance(rel.rows, LiteralRows):
         pairs = zip(rel.rows.types, rel.rows.columns, strict=True)
         return RowSet(pack([encode(t, c, context.dictionary) for t, c in pairs], rel.schema, count), rel.schema)
@@ -70,6 +73,25 @@ def _values(rel: Values, context: Context) -> RowSet:
         ColumnType(c.type, c.nullable or v.nulls is not None) for c, v in zip(rel.schema, vectors, strict=True)
     )
     return RowSet(pack(vectors, schema, count), schema)
+
+
+def _few(rows: LiteralRows, schema: Schema, context: Context) -> Words:
+    """A few rows as words: the columns of one type, which may be many, are encoded together."""
+    count, width = len(rows), len(schema)
+    alike: dict[int, list[int]] = {}  # by the identity of types: equal ones are mostly one object
+    for i, type_ in enumerate(rows.types):
+        alike.setdefault(id(type_), []).append(i)
+    found = np.zeros((count, row_width(schema)), np.int64)
+    mask = np.zeros((count, width), np.bool_)
+    for places in alike.values():
+        datums = list(chain.from_iterable([rows.columns[i] for i in places]))
+        vector = encode(rows.types[places[0]], datums, context.dictionary)
+        found[:, places] = vector.words.reshape(len(places), count).T
+        if vector.nulls is not None:
+            mask[:, places] = vector.nulls.reshape(len(places), count).T
+    if mask.any():
+        found[:, width:] = null_bits(mask)
+    return found
 
 
 def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import add
 from typing import Final
 
 from ivm.errors import SqlError, Subject
@@ -41,6 +42,8 @@ ENCRYPTS: Final = b"S"
 """The one-byte answer to SSLRequest before the TLS handshake."""
 
 _ATTRIBUTES: Final = struct.Struct("!IhIhih")
+FORMAT_BYTES: Final = 2
+"""Of a field's description, the last."""
 
 
 class SaslStage(Enum):
@@ -159,6 +162,12 @@ class FieldDescription:
     type_modifier: int
     format: int
 
+    def encode(self, encoding: Encoding | None = None) -> bytes:
+        """Its bytes in the message, which end with the format."""
+        return cstring(self.name, encoding) + _ATTRIBUTES.pack(
+            self.table, self.attribute, self.type_oid, self.type_size, self.type_modifier, self.format
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RowDescription:
@@ -167,15 +176,8 @@ class RowDescription:
     fields: tuple[FieldDescription, ...]
 
     def encode(self, encoding: Encoding | None = None) -> bytes:
-        parts = [UINT16.pack(len(self.fields))]
-        for field in self.fields:
-            parts.append(cstring(field.name, encoding))
-            parts.append(
-                _ATTRIBUTES.pack(
-                    field.table, field.attribute, field.type_oid, field.type_size, field.type_modifier, field.format
-                )
-            )
-        return frame(b"T", b"".join(parts))
+        parts = [field.encode(encoding) for field in self.fields]
+        return frame(b"T", b"".join((UINT16.pack(len(parts)), *parts)))
 
     @staticmethod
     def decode(body: bytes) -> RowDescription:
@@ -186,6 +188,12 @@ class RowDescription:
             at += _ATTRIBUTES.size
         finish(body, at)
         return RowDescription(tuple(fields))
+
+
+def row_description(fields: Sequence[bytes], formats: Sequence[int]) -> bytes:
+    """A RowDescription of fields that are encoded but for their formats."""
+    ends = [UINT16.pack(form) for form in formats]
+    return frame(b"T", UINT16.pack(len(fields)) + b"".join(map(add, fields, ends)))
 
 
 @dataclass(frozen=True, slots=True)

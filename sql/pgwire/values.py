@@ -118,7 +118,14 @@ def _encode_few(rowset: RowSet, formats: list[int], dictionary: Dictionary, styl
 
 def row_writers(schema: Schema, formats: Sequence[int], dictionary: Dictionary, style: TextStyle) -> list[Writer]:
     """What writes each column of a row. ``formats``: one per column."""
-    writers = [_writer(c.type, f, dictionary, style) for c, f in zip(schema, formats, strict=True)]
+    known: dict[tuple[int, int], Writer] = {}  # by the identity of a type, which many columns share
+    writers = []
+    for column, form in zip(schema, formats, strict=True):
+        key = id(column.type), form
+        writer = known.get(key)
+        if writer is None:
+            writer = known[key] = _writer(column.type, form, dictionary, style)
+        writers.append(writer)
     if (encoding := style.encoding) is not None:
         for i, (column, form) in enumerate(zip(schema, formats, strict=True)):
             if _is_text(column.type, form):

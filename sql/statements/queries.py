@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivm.words import SqlType
 from planner.expr.scalar import Scalar
@@ -12,12 +12,14 @@ from sql.catalog.catalog import Relation
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """A result column; ``table`` and ``attribute`` (from 1) if it is a plain column of a relation, else 0."""
+    """A result column; ``table`` and ``attribute`` (from 1) if it is a plain column of a relation, else 0. ``shown``:
+    what the wire keeps of its description, once it has been described."""
 
     name: str
     type: SqlType
     table: int = 0
     attribute: int = 0
+    shown: bytes = field(default=b"", init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

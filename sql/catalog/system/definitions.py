@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from ivm.words import Kind, SqlType
+from ivm.words import Kind, SqlType, simple_type
 from sql.catalog.catalog import Relation, RelationKind, TableColumn
 from sql.catalog.system import tables_pg_catalog, views_information_schema, views_pg_catalog
 
@@ -50,7 +50,7 @@ def _type(text: str) -> SqlType:
         return SqlType(Kind.ARRAY, element=_type(VECTORS[text]), zero_based=True)
     if text.endswith("[]"):
         return SqlType(Kind.ARRAY, element=_type(text[:-2]))
-    return SqlType(Kind(text))
+    return simple_type(Kind(text))
 
 
 def _default(type_: SqlType) -> object:

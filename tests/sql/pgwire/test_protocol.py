@@ -93,6 +93,12 @@ def test_backend_messages_round_trip(message: back.ParameterStatus) -> None:
     assert type(message).decode(encoded[5:]) == message
 
 
+@given(st.lists(FIELDS, max_size=4))
+def test_rows_are_described_alike_by_what_is_kept_of_their_fields(fields: list[back.FieldDescription]) -> None:
+    kept = [field.encode()[: -back.FORMAT_BYTES] for field in fields]
+    assert back.row_description(kept, [f.format for f in fields]) == back.RowDescription(tuple(fields)).encode()
+
+
 @given(STRINGS, STRINGS, st.one_of(st.none(), STRINGS), st.one_of(st.none(), st.integers(1, 99)))
 def test_reports_round_trip(state: str, message: str, detail: str | None, position: int | None) -> None:
     subject = None if detail is None else Subject("public", detail, constraint=message)
