@@ -25,6 +25,8 @@ from sql.engine.writer import Mark, Writer
 T = TypeVar("T")
 PART_SECONDS: Final = 0.002
 """How long a part lasts at least, while others wait."""
+LONGEST_SECONDS: Final = 0.025
+"""How long it lasts at least if the others took as long."""
 _TIMES: Final = 4
 """How many times as long as it has taken to go on."""
 
@@ -73,6 +75,8 @@ class Steps(Generic[T]):
         """What it has asked for, while a lock keeps it from being done."""
         self._failed = False
         self._until = 0.0
+        self._left = 0.0
+        """When it let others go on, in its last part; 0: it did not."""
 
     # For the routine, on its thread.
 
@@ -87,7 +91,9 @@ class Steps(Generic[T]):
         for."""
         if self.whole or (self.ended_one and self._transaction.checks_reads):
             return
-        if perf_counter() > self._until and self._transaction.jobs.waited_for:
+        now = perf_counter()
+        if now > self._until and self._transaction.jobs.waited_for:
+            self._left = now
             self._rest(None)
 
     def begin(self) -> Begun:
@@ -178,7 +184,9 @@ class Steps(Generic[T]):
         transaction = self._transaction
         writer = self._enter()
         now = perf_counter()
-        self._until = now + max(PART_SECONDS, _TIMES * (now - before))
+        gone = before - self._left if self._left else 0.0
+        self._left = 0.0
+        self._until = now + max(PART_SECONDS, min(gone, LONGEST_SECONDS), _TIMES * (now - before))
         self.part += 1
         reason: object = self._ending
         if reason is None and not self._ended:
