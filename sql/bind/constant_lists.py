@@ -14,11 +14,11 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, FLOAT8, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import is_volatile, overloads
-from planner.expr.scalar import Call, Literal, Scalar
+from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.join_keys import as_type, common_type, is_constant
 from sql.bind.coerce import cast, try_common_type
 from sql.bind.environment import Environment
-from sql.bind.literals import typed_literal
+from sql.bind.literals import standing_at, typed_literal
 from sql.bind.operators import applied
 from sql.catalog.column_types import array_of
 from sql.syntax.lexing.lexer import MANY
@@ -40,11 +40,22 @@ def in_constants(env: Environment, left: Scalar, items: ConstantItems) -> Scalar
     """``left`` equals one of the constants. None: they must be bound one by one, perhaps to find the error."""
     if left.type.domain is not None or env.catalog.operators(None, "=") != ((), ()):
         return None
-    found = _strings(left.type, items) if items.are_strings else _numbers(left.type, items.values())
-    if found is None:
-        return None
-    element, values = found
-    return _member(as_type(left, element), Literal(tuple(values), array_of(element)))
+    if isinstance(items.given, Parameter):
+        assert items.given.type.element is not None
+        return _member(as_type(left, items.given.type.element), items.given)
+    found = array_beside(left.type, items)
+    return None if found is None else _member(as_type(left, _element(found)), standing_at(items.at, found, left.type))
+
+
+def array_beside(type_: SqlType, items: ConstantItems) -> Literal | None:
+    """The array in which a value of the type is looked for. None: the constants must be bound one by one."""
+    found = _strings(type_, items) if items.are_strings else _numbers(type_, items.values())
+    return None if found is None else Literal(tuple(found[1]), array_of(found[0]))
+
+
+def _element(array: Literal) -> SqlType:
+    assert array.type.element is not None
+    return array.type.element
 
 
 def in_items(env: Environment, left: Scalar, items: Sequence[Scalar], at: int) -> Scalar | None:
@@ -104,7 +115,8 @@ def in_array(env: Environment, left: Scalar, array: Scalar, at: int) -> Scalar |
 
 
 def _member(left: Scalar, array: Scalar) -> Scalar:
-    nullable = left.nullable or not isinstance(array, Literal) or None in array.value  # type: ignore[operator]
+    known = array.value if isinstance(array, Literal) else () if not array.nullable else (None,)
+    nullable = left.nullable or None in known  # type: ignore[operator]
     return Call(MEMBER, (left, array), BOOL, nullable)
 
 

@@ -13,6 +13,7 @@ from planner.logical.nodes import TopK
 from sql.bind.folding import folded
 from sql.catalog.catalog import Relation
 from sql.syntax.nodes.alike import Given
+from sql.syntax.nodes.constant_items import ConstantItems
 from sql.syntax.nodes.constants import Number, String
 
 _LEAVES: Final = (str, int, SqlType, Relation, LiteralRows)
@@ -92,6 +93,8 @@ def with_parameters(tree: Any, parameters: Mapping[int, Scalar]) -> Any:
     if isinstance(tree, Number | String):
         found = parameters.get(tree.at)
         return tree if found is None else Given(found, tree.at)
+    if isinstance(tree, ConstantItems):
+        return replace(tree, given=parameters.get(tree.at))
     if isinstance(tree, tuple):
         parts = tuple([with_parameters(part, parameters) for part in tree])
         return tree if all(a is b for a, b in zip(parts, tree, strict=True)) else parts

@@ -13,6 +13,7 @@ from ivm.words import Kind, SqlType
 from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.nodes import Rel
 from planner.physical.nodes import Constants, Map
+from sql.bind.constant_lists import array_beside
 from sql.bind.literals import Origin, Origins, is_deferred, number, tracing
 from sql.catalog.catalog import Catalog
 from sql.catalog.search_path import SearchPath
@@ -24,10 +25,11 @@ from sql.settings.settings import Settings
 from sql.statements.queries import Query
 from sql.statements.statements import Delete, Insert, Statement, Update
 from sql.syntax.lexing.lexer import Token, TokenKind
+from sql.syntax.nodes.constant_items import ConstantItems
 from storage.types.text import parse_datum
 from storage.types.text_style import TextStyle
 
-CONSTANTS: Final = (TokenKind.NUMBER, TokenKind.STRING)
+CONSTANTS: Final = (TokenKind.NUMBER, TokenKind.STRING, TokenKind.LIST)
 
 _SMALL: Final = (Constants, Arrange, Threshold, Map, Errors, Concat)
 """What a plan may have for parameters, which may be equal, and whose arithmetic may fail."""
@@ -43,7 +45,7 @@ class Place:
     """A constant that a parameter stands for: its token, and the literal that it becomes.
 
     ``given``: the type that a number has by itself; None for a string. ``negative``: a minus before it is part of it.
-    ``target``: the type as which a text is read when the plan runs.
+    ``target``: the type as which a text is read when the plan runs, or beside which a list stands.
     """
 
     token: int
@@ -54,6 +56,12 @@ class Place:
 
     def read(self, token: Token, style: TextStyle) -> object:
         """The datum of a constant. Raises OtherError, SqlError: it does not become such a literal."""
+        if token.kind is TokenKind.LIST:
+            assert self.target is not None
+            found = array_beside(self.target, ConstantItems(token.value, token.start))
+            if found is None or found.type != self.type:
+                raise OtherError
+            return found.value
         if self.given is None:
             if is_deferred(self.type, token.value):
                 raise OtherError
@@ -100,7 +108,11 @@ def _value(places: Group, tokens: Sequence[Token], style: TextStyle) -> object:
 
 def _standing_for(place: Place, index: int) -> Scalar:
     parameter = Parameter(index, place.type, nullable=False)
-    return parameter if place.target is None else Call("cast", (parameter,), place.target, nullable=False)
+    return (
+        parameter
+        if place.target is None or place.type.element is not None
+        else Call("cast", (parameter,), place.target, nullable=False)
+    )
 
 
 class Learner:
@@ -169,7 +181,8 @@ class Learner:
     def _place(self, token: int, negative: bool, origin: Origin) -> Place | None:
         text, is_number = self._tokens[token].value, self._tokens[token].kind is TokenKind.NUMBER
         given = number(f"-{text}" if negative else text).type if is_number else None
-        if origin.target is not None and origin.target.kind not in _WITH_ZONE:
+        is_list = self._tokens[token].kind is TokenKind.LIST
+        if origin.target is not None and not is_list and origin.target.kind not in _WITH_ZONE:
             return None
         place = Place(token, origin.literal.type, given, negative, origin.target)
         try:

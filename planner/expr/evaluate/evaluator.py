@@ -280,9 +280,7 @@ class _Compiler:
         return call_node(function, nodes, wanted, call.type)
 
     def _member(self, call: Call, nodes: list[_Node]) -> _Node:
-        array = call.args[1]
-        given = array.value if isinstance(array, Literal) else None
-        run = member(nodes[0].run, nodes[1].run, array.type, given)
+        run = member(nodes[0].run, nodes[1].run, call.args[1])
         return _finished(run, nodes, immutable=True, safe=all(map(_SAFE, nodes)))
 
 

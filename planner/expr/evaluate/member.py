@@ -8,22 +8,26 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.rows import Vector
-from ivm.words import SqlType
 from planner.expr.evaluate.calls import Run
 from planner.expr.functions.internal.membership import NO_ARRAY, Elements, among, elements_of
 from planner.expr.rows import RowBatch
+from planner.expr.scalar import Literal, Parameter, Scalar
 from storage.types.codec import decode
 
 
-def member(value: Run, array: Run, type_: SqlType, given: object = None) -> Run:
-    """The call on a batch. ``type_``: the array's. ``given``: its datum, if it is a literal."""
+def member(value: Run, array: Run, expr: Scalar) -> Run:
+    """The call on a batch. ``expr``: the array."""
+    type_ = expr.type
     assert type_.element is not None
-    element = type_.element
+    element, given = type_.element, expr.value if isinstance(expr, Literal) else None
     known: tuple[int, Elements] = (0, NO_ARRAY)
 
     def elements(batch: RowBatch) -> Elements:
         nonlocal known
         dictionary = batch.context.dictionary
+        if isinstance(expr, Parameter):  # as it is: as a value of the dictionary it would be encoded and decoded
+            datum = batch.context.parameters[expr.index - 1]
+            return NO_ARRAY if datum is None else elements_of(datum, element, dictionary)
         if given is None:
             vector = array(batch)
             if vector.nulls is not None and vector.nulls[0]:

@@ -19,10 +19,12 @@ _NUMBER: Final = re.compile("(-?[0-9.]++)")
 
 @dataclass(frozen=True, slots=True)
 class ConstantItems:
-    """``text``: numbers, or strings without quotes in them, in parentheses, at offset ``at``."""
+    """``text``: numbers, or strings without quotes in them, in parentheses, at offset ``at``. ``given``: a bound array
+    that stands for them, of the binder's own."""
 
     text: str
     at: int
+    given: object = None
 
     @property
     def are_strings(self) -> bool:

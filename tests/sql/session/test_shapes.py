@@ -87,7 +87,15 @@ INTEGERS: Final = (
 )  # fmt: skip
 TEXTS: Final = ("'item 5'", "''", "'it''s'", "'Ä'", "E'a\\nb'", "'%'", "'item _'", "'5'", "'abc'", "'v1'", "'v12345'")
 DATES: Final = ("'2024-01-05'", "'1999-12-31'", "'infinity'", "'today'", "'2024-02-30'", "'x'", "'5 Jan 2024'", "''")
+MANY: Final = ", ".join(map(str, range(-20, 20)))
+LISTS: Final = ("3", "-7, 60", "2147483648", "1.5", "3000000000000000000000", f"5, {MANY}")
 FORMS: Final = (
+    (f"SELECT a FROM t WHERE b IN ({{}}, {MANY})", LISTS),
+    (f"SELECT a FROM t WHERE b NOT IN ({{}}, {MANY}) OR n IN ({MANY}, {{}})", LISTS),
+    (f"SELECT a FROM t WHERE a IN ({MANY}, {{}})", LISTS),
+    (f"SELECT a FROM t WHERE s IN ({{}}{', {}' * 39})", TEXTS),
+    (f"SELECT a FROM t WHERE d IN ({{}}{', {}' * 39})", DATES),
+    (f"DELETE FROM t WHERE f IN ({{}}, {MANY}) RETURNING a", LISTS),
     ("SELECT * FROM t WHERE a = {}", INTEGERS),
     ("SELECT * FROM t WHERE big = {}", INTEGERS),
     ("SELECT * FROM t WHERE small < {} AND n > {}", INTEGERS),
@@ -176,6 +184,7 @@ def test_a_plan_of_other_constants_means_the_same(
 
 
 FOUND: Final = (
+    f"SELECT a FROM t WHERE b IN ({{}}{{}}, {MANY})",
     "SELECT * FROM t WHERE a = {}",
     "SELECT count(*) FROM t WHERE b = {} AND s <> 'x{}'",
     "UPDATE t SET b = b - {} WHERE a = {}",
