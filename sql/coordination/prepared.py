@@ -189,9 +189,14 @@ class Statements:
         found.check_secured(settings)
         return found
 
-    def knows(self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings) -> bool:
-        """Whether the statement, which has no parameters, need not be bound."""
-        return self._key(statement.text, catalog, path, (), settings) in self._known
+    def known(
+        self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings
+    ) -> Prepared | None:
+        """The statement, if it has been bound. Raises 42501."""
+        found = self._find(self._key(statement.text, catalog, path, (), settings))
+        if found is not None:
+            found.check_secured(settings)
+        return found
 
     def _key(
         self, text: str, catalog: Catalog, path: SearchPath, types: tuple[SqlType | None, ...], settings: Settings,

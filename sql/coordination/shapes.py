@@ -38,6 +38,7 @@ BEFORE: Final = 1
 _TRIES: Final = 24
 """After so many statements that no variant fitted, a shape is given up."""
 _FIRST: Final = frozenset({"select", "insert", "update", "delete", "values", "with", "("})
+Found = tuple[Prepared, tuple[object, ...]]
 
 
 @dataclass(slots=True)
@@ -62,32 +63,43 @@ class Shapes:
 
     def find(
         self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings, published: Published
-    ) -> tuple[Prepared, tuple[object, ...]] | None:
+    ) -> Found | None:
         """A bound statement with parameters, and theirs, that does what a statement without any does. None: bind it.
         Raises SqlError as the statement does."""
-        tokens = statement.tokens
-        if tokens is None or len(statement.text) > LONGEST or tokens[0].value not in _FIRST:
+        constants = _constants(statement)
+        if not constants or self._statements.known(statement, catalog, path, settings) is not None:
             return None
-        constants = [i for i, token in enumerate(tokens) if token.kind in CONSTANTS]
-        if not 0 < len(constants) <= MOST_CONSTANTS or self._statements.knows(statement, catalog, path, settings):
-            return None
-        style, text = settings.constants, statement.text
-        key = _key(tokens), catalog.version, shared(path, catalog, text), style, settings.planning
-        shape = self._look(key, text)
-        for variant in shape.variants:
-            values = variant.values(tokens, style)
-            if values is not None:
-                variant.prepared.check_secured(settings)
-                return variant.prepared, values
+        tokens, style = statement.tokens or (), settings.constants
+        shape = self._look(_key(statement, catalog, path, settings), statement.text)
+        found = self._fitting(shape, tokens, settings)
+        if found is not None:
+            return found
         shape.tries += 1
         if not BEFORE < shape.tries <= _TRIES:
             return None
-        found = Learner(self._statements, statement, tokens, constants, catalog, path, settings, published).variant()
-        if found is None:
+        learner = Learner(self._statements, statement, tokens, constants, catalog, path, settings, published)
+        variant = learner.variant()
+        if variant is None:
             return None
-        shape.variants = [found, *shape.variants[: _VARIANTS - 1]]
-        values = found.values(tokens, style)
-        return None if values is None else (found.prepared, values)
+        shape.variants = [variant, *shape.variants[: _VARIANTS - 1]]
+        values = variant.values(tokens, style)
+        return None if values is None else (variant.prepared, values)
+
+    def known(self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings) -> Found | None:
+        """The same, if nothing needs to be bound for it."""
+        if not _constants(statement):
+            return None
+        with self._guard:
+            shape = self._known.get(_key(statement, catalog, path, settings))
+        return None if shape is None else self._fitting(shape, statement.tokens or (), settings)
+
+    def _fitting(self, shape: Shape, tokens: Sequence[Token], settings: Settings) -> Found | None:
+        for variant in shape.variants:
+            values = variant.values(tokens, settings.constants)
+            if values is not None:
+                variant.prepared.check_secured(settings)
+                return variant.prepared, values
+        return None
 
     def _look(self, key: tuple[object, ...], text: str) -> Shape:
         with self._guard:
@@ -111,5 +123,16 @@ class Shapes:
             self._characters -= self._known.pop(key).characters
 
 
-def _key(tokens: Sequence[Token]) -> tuple[object, ...]:
-    return tuple([token[0] if token[0] in CONSTANTS else token[:2] for token in tokens])
+def _constants(statement: StatementText) -> list[int]:
+    """The tokens that are constants; none if the statement has no shape."""
+    tokens = statement.tokens
+    if tokens is None or len(statement.text) > LONGEST or tokens[0].value not in _FIRST:
+        return []
+    found = [i for i, token in enumerate(tokens) if token.kind in CONSTANTS]
+    return found if len(found) <= MOST_CONSTANTS else []
+
+
+def _key(statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings) -> tuple[object, ...]:
+    form = tuple([token[0] if token[0] in CONSTANTS else token[:2] for token in statement.tokens or ()])
+    where = shared(path, catalog, statement.text)
+    return form, catalog.version, where, settings.constants, settings.planning

@@ -18,7 +18,7 @@ from sql.pgwire.copy_out import frame_copy
 from sql.pgwire.described import describe_rows
 from sql.pgwire.messages import HEADER, ProtocolError
 from sql.pgwire.protocol import ServerProtocol
-from sql.pgwire.run_request import Begun, RunRequest, run_request
+from sql.pgwire.run_request import Begun, RunRequest, query_text, run_request
 from sql.pgwire.values import as_described, encode_rows
 from sql.settings.settings import encoding_of_client
 from sql.statements.queries import OutputColumn
@@ -103,6 +103,10 @@ class WireSession(Protocol):
         """
         ...
 
+    def answer_text(self, text: str) -> bytes | Begun | None:
+        """The same for a Query message."""
+        ...
+
     def close_statement(self, name: str) -> None: ...
     def close_portal(self, name: str) -> None: ...
     async def sync(self) -> None: ...
@@ -169,6 +173,18 @@ class Conversation:
                 state = "53200" if isinstance(error, MemoryError) else "XX000"
                 await self._fail(SqlError(state, f"internal error: {type(error).__name__}: {error}"))
 
+    def arrived(self, data: bytes) -> bytes | Begun | RunRequest | None:
+        """The answer to what has arrived, if all of it is a request that can be answered now. Begun, or the request:
+        that is the next message; None: it goes to the protocol."""
+        request = self.request_in(data)
+        if request is not None:
+            answer = self.answered_at_once(request)
+            return request if answer is None else answer
+        if self._out or self._encoding is not None or not self._protocol.idle:
+            return None
+        text = query_text(data)
+        return None if text is None else self._tried(lambda: self._session.answer_text(text))
+
     def request_in(self, data: bytes) -> RunRequest | None:
         """The request that all of this is, from a client that was waited for; None: it goes to the protocol."""
         if self._out or self._encoding is not None or not self._protocol.idle:
@@ -180,8 +196,11 @@ class Conversation:
 
     def answered_at_once(self, request: RunRequest) -> bytes | Begun | None:
         """The answer to a request, if it can be given now. None: the request is the next message; Begun: that is."""
+        return self._tried(lambda: self._session.answer(request))
+
+    def _tried(self, work: Callable[[], bytes | Begun | None]) -> bytes | Begun | None:
         try:
-            answer = self._session.answer(request)
+            answer = work()
             if isinstance(answer, bytes) and (self._session.notices or self._session.parameter_changes):
                 self._drain_session()
                 answer = b"".join(self._out) + answer

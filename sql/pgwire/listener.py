@@ -82,12 +82,11 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._arrived is not None and self._conversation is not None and not self._full:
-            request = self._conversation.request_in(data)
-            answer = None if request is None else self._conversation.answered_at_once(request)
-            if isinstance(answer, bytes):
-                self.write(answer)
+            found = self._conversation.arrived(data)
+            if isinstance(found, bytes):
+                self.write(found)
                 return
-            self._next = request if answer is None else answer
+            self._next = found
         if self._next is None:
             self._protocol.receive(data)
         if self._arrived is not None:

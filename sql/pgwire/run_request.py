@@ -23,11 +23,15 @@ _USUAL: Final = {b"\0\0": (), b"\0\1\0\0": (0,), b"\0\1\0\1": (1,)}
 """Formats of results that drivers send most, and what they mean."""
 MOST_PARAMETERS: Final = 64
 """More are left to the protocol: the statement takes longer than its messages then."""
+SHORTEST: Final = 6
+LONGEST_TEXT: Final = 1_000
+"""Bytes of a Query message that is looked at as a whole."""
 
 
 class RunRequest(NamedTuple):  # made in a third of a frozen dataclass's time
     """``statement``: its name; ``forms`` and ``values``: of its parameters, as in Bind; ``formats``: the end of Bind,
-    with the formats of the result; ``described``: with Describe of the portal; ``max_rows``: of Execute."""
+    with the formats of the result; ``described``: with Describe of the portal; ``max_rows``: of Execute. ``datums``:
+    of the parameters, if they did not come as values."""
 
     statement: str
     forms: tuple[int, ...]
@@ -35,6 +39,7 @@ class RunRequest(NamedTuple):  # made in a third of a frozen dataclass's time
     formats: bytes
     described: bool
     max_rows: int
+    datums: tuple[object, ...] | None = None
 
     @property
     def result_formats(self) -> tuple[int, ...] | None:
@@ -58,6 +63,19 @@ class Begun:
 
     head: bytes
     result: Callable[[], Awaitable[CommandResult]]
+
+
+def query_text(data: bytes) -> str | None:
+    """The text of the Query message that bytes are, if they are one, and a short one."""
+    if data[:1] != b"Q" or len(data) > LONGEST_TEXT or len(data) < SHORTEST or data[-1]:
+        return None
+    if INT32.unpack_from(data, 1)[0] != len(data) - 1:
+        return None
+    try:
+        text = data[5:-1].decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
 
 
 def run_request(data: bytes) -> RunRequest | None:

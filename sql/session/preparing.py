@@ -66,6 +66,19 @@ def prepare_once(session: SessionState, statement: StatementText) -> tuple[Prepa
     return prepare(session, statement), ()
 
 
+def prepared_before(session: SessionState, statement: StatementText) -> tuple[Prepared, tuple[object, ...]] | None:
+    """What ``prepare_once`` gives, if nothing needs to be bound for it."""
+    if not _usual(session):
+        return None
+    catalog, coordinator = session.catalog, session.coordinator
+    path, settings = session.path(catalog), session.settings
+    found = coordinator.shapes.known(statement, catalog, path, settings)
+    if found is not None:
+        return found
+    prepared = coordinator.statements.known(statement, catalog, path, settings)
+    return None if prepared is None or prepared.bound.parameters else (prepared, ())
+
+
 def statement_named(session: SessionState, name: str) -> NamedStatement:
     """A prepared statement as it was prepared. 26000: there is none of this name."""
     found = session.statements.get(name)

@@ -265,9 +265,16 @@ class Session:
 
     def answer(self, request: RunRequest) -> bytes | Begun | None:
         """Run a statement at once, if it is short and nothing else is to be said; None: call the others."""
-        if self._idle.expired:
+        return None if self._idle.expired else self._answered(self._lane.answer(request))
+
+    def answer_text(self, text: str) -> bytes | Begun | None:
+        """The same for a query string."""
+        if self._idle.expired or self.state.settings.quoting is not None:
             return None
-        answer = self._lane.answer(request)
+        self.state.several = False
+        return self._answered(self._lane.answer_text(text))
+
+    def _answered(self, answer: bytes | Begun | None) -> bytes | Begun | None:
         if isinstance(answer, Begun):
             self._idle.stop()
         elif answer is not None and self.state.transaction is not None:

@@ -49,14 +49,13 @@ class Wire:
 
     def at_once(self, data: bytes) -> bytes | None:
         async def run() -> bytes | None:
-            request = self.conversation.request_in(data)
-            answer = None if request is None else self.conversation.answered_at_once(request)
+            answer = self.conversation.arrived(data)
             if isinstance(answer, Begun):
                 self.written.clear()
                 self.request = answer
                 await self.conversation.run()
                 return b"".join(self.written)
-            return answer
+            return answer if isinstance(answer, bytes) else None
 
         return self.client.server.run(run())
 
@@ -65,11 +64,10 @@ class Wire:
 
         async def run() -> bytes:
             self.written.clear()
-            request = self.conversation.request_in(data)
-            answer = None if request is None else self.conversation.answered_at_once(request)
-            if isinstance(answer, bytes):
-                return answer
-            self.request = request if answer is None else answer
+            found = self.conversation.arrived(data)
+            if isinstance(found, bytes):
+                return found
+            self.request = found
             if self.request is None:
                 self.protocol.receive(data)
             await self.conversation.run()

@@ -70,6 +70,8 @@ class RowChange:
         return head + self.done[changed] + READY["T"]
 
     def _datums(self, request: RunRequest) -> tuple[object, ...]:
+        if request.datums is not None:
+            return request.datums
         datums: list[object] = []
         for i, (type_, digits) in enumerate(self.types):
             value = request.values[i]

@@ -119,17 +119,27 @@ class PointRead:
             asked = AskedKey(self.table.primary_key[0], self._word(request, value))
             transaction.note_reading(Reading(frozenset((self.relation,)), asked))
         else:
-            datum = decode_parameter(self.type, request.form(0), value, DEFAULT_STYLE)
+            datum = self._datum(request, value)
             assert self.prepared.plan is not None
             self.reads.note_key(self.prepared.plan, self.prepared.inputs, Request((datum,)))
 
     def _word(self, request: RunRequest, value: bytes) -> int:
         type_, form = self.type, request.form(0)
-        if form == TEXT_FORMAT and value.isdigit() and len(value) <= DIGITS.get(type_.kind, 0):
+        if (
+            request.datums is None
+            and form == TEXT_FORMAT
+            and value.isdigit()
+            and len(value) <= DIGITS.get(type_.kind, 0)
+        ):
             return int(value)
-        datum = decode_parameter(type_, form, value, DEFAULT_STYLE)
+        datum = self._datum(request, value)
         dictionary = self.state.coordinator.engine.dictionary
         return encode_one(type_, datum, dictionary if type_.storage is Storage.DIRECT else dictionary.scratch())
+
+    def _datum(self, request: RunRequest, value: bytes) -> object:
+        if request.datums is not None:
+            return request.datums[0]
+        return decode_parameter(self.type, request.form(0), value, DEFAULT_STYLE)
 
 
 def point_read(state: SessionState, reads: Reads, prepared: Prepared, request: RunRequest) -> PointRead | None:

@@ -160,6 +160,46 @@ def test_every_answer_is_that_of_the_way_of_all(pair: Pair, level: str, seed: in
     assert pair.hits["BEGIN"] - begun > 50
 
 
+def _text(name: str, rng: random.Random) -> bytes:
+    """A Query message: the statement with values as constants."""
+    text, kinds = STATEMENTS[name]
+    for i, kind in reversed(tuple(enumerate(kinds, 1))):
+        value = _value(rng, kind)
+        quoted = "NULL" if value is None else value.decode() if kind in "kb" and name not in _OF_TEXTS else None
+        text = text.replace(f"${i}", f"'{(value or b'').decode()}'" if quoted is None else quoted)
+    return front.Query(text).encode()
+
+
+_OF_TEXTS = ("iu", "uu2")
+"""Whose first parameter of another kind is a text."""
+
+
+@pytest.mark.parametrize("level", ["read committed", "serializable"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_text_is_answered_as_by_the_way_of_all(pair: Pair, level: str, seed: int) -> None:
+    rng = random.Random(seed)
+    pair.run(f"SET default_transaction_isolation = '{level}'")
+    names = list(STATEMENTS)
+    pair.run("DELETE FROM chk")
+    for _ in range(60):
+        for _ in range(rng.randint(0, 4)):
+            name = rng.choice(names)
+            pair.send(f"{name} text alone", _text(name, rng))
+        pair.send("BEGIN text", front.Query("BEGIN").encode())
+        for _ in range(rng.randint(1, 8)):
+            name = rng.choice(names)
+            if b"SERROR" in pair.send(f"{name} text", _text(name, rng)):
+                break
+        pair.send("end text", front.Query(rng.choice(["COMMIT", "END", "ROLLBACK"])).encode())
+        pair.same()
+    pair.run("RESET default_transaction_isolation")
+
+
+def test_most_texts_were_answered_at_once(pair: Pair) -> None:
+    names = [name for name in (*AT_ONCE, "BEGIN", "end") if not pair.hits[f"{name} text"]]
+    assert [name for name in names if not pair.hits[f"{name} text alone"]] == []
+
+
 def test_most_of_them_were_answered_at_once(pair: Pair) -> None:
     assert [name for name in AT_ONCE if not pair.hits[name]] == []
     assert [name for name in AT_ONCE if not pair.hits[f"{name} alone"]] == []
