@@ -35,7 +35,7 @@ from storage.lags import Lags
 from storage.readable import label
 from storage.record import Entries, SequenceMark
 from storage.row_file import slices
-from storage.store_tables import SETTINGS, TABLES, Kept, grouped_by, not_kept, outside, separated, word_names
+from storage.store_tables import FEW, SETTINGS, TABLES, Kept, grouped_by, not_kept, outside, separated, word_names
 from storage.stored import NO_WORDS, History, Lag, StoredRelation, WriteBatch, errors_of, owner_of
 
 __all__ = ["History", "Store", "StoredRelation", "WriteBatch"]
@@ -526,22 +526,27 @@ class Store:
         self._relations = {id_: kept for id_, kept in self._relations.items() if id_ != relation}
 
     def _fold(self, relation: int, before: int, whole: bool) -> None:
+        """Few updates, none of them a retraction, are moved as they are: the base is summed when it is read."""
         kept = self._relations[relation]
         words = word_names(kept.width)
         summed = f"SELECT {separated(words)} sum(diff)::BIGINT AS diff FROM"
         grouped = f"{grouped_by(words)} HAVING sum(diff) <> 0"
         execute = self._connection.execute
-        insert = f"INSERT INTO base_{relation} {summed} updates_{relation} WHERE epoch <= ? {grouped}"
-        inserted = int(execute(insert, [before]).fetchall()[0][0])
-        execute(f"DELETE FROM updates_{relation} WHERE epoch <= ?", [before])
-        size = int(_one(self._connection, f"SELECT count(*) FROM base_{relation}")[0])
-        folded = kept.folded + inserted if size > inserted else 0
-        if folded > (0 if whole else max(_FOLD_AT_LEAST, size // 2)):
-            execute(f"CREATE TABLE folding AS {summed} base_{relation} {grouped}")
-            execute(f"DELETE FROM base_{relation}")
-            execute(f"INSERT INTO base_{relation} SELECT * FROM folding")
-            execute("DROP TABLE folding")
-            folded = 0
+        part, folded = f"updates_{relation} WHERE epoch <= ?", kept.folded
+        ((count, least),) = execute(f"SELECT count(*), min(diff) FROM {part}", [before]).fetchall()
+        if count or (whole and folded):
+            as_is = 0 < count <= FEW and least > 0
+            source = f"SELECT {separated(words)} diff FROM {part}" if as_is else f"{summed} {part} {grouped}"
+            inserted = int(execute(f"INSERT INTO base_{relation} {source}", [before]).fetchall()[0][0])
+            execute(f"DELETE FROM {part}", [before])
+            size = int(_one(self._connection, f"SELECT count(*) FROM base_{relation}")[0])
+            folded = folded + inserted if size > inserted else 0
+            if folded > (0 if whole else max(_FOLD_AT_LEAST, size // 2)):
+                execute(f"CREATE TABLE folding AS {summed} base_{relation} {grouped}")
+                execute(f"DELETE FROM base_{relation}")
+                execute(f"INSERT INTO base_{relation} SELECT * FROM folding")
+                execute("DROP TABLE folding")
+                folded = 0
         execute("UPDATE relations SET since = ?, folded = ? WHERE id = ?", [before, folded, relation])
         self._relations = self._relations | {relation: Kept(kept.width, before, folded)}
 

@@ -31,6 +31,8 @@ TABLES: Final = (
     "CREATE SCHEMA IF NOT EXISTS readable",
     'CREATE TABLE IF NOT EXISTS readable.names (relation BIGINT, name VARCHAR, "column" VARCHAR, column_name VARCHAR)',
 )
+FEW: Final = 1_000
+"""Up to so many updates leave the history without a GROUP BY, which takes 0.4 s of CPU for 1,600 words of no rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -181,6 +182,50 @@ def test_history_against_counters(store: Store, steps: list[tuple[list[tuple[tup
         store.forget(relation, max(start, epoch - keep))
         for at in range(max(store.since(relation), start), epoch + 1):
             assert contents(store.rows(relation, at)) == {row: n for row, n in expected[at].items() if n}
+
+
+def statements_of(store: Store, work: Callable[[], None]) -> list[str]:
+    """What DuckDB is told meanwhile."""
+    told: list[str] = []
+
+    class Listening:
+        def execute(self, query: str, *given: object) -> object:
+            told.append(query)
+            return connection.execute(query, *given)
+
+    connection, store._connection = store._connection, Listening()  # type: ignore[assignment]
+    try:
+        work()
+    finally:
+        store._connection = connection
+    return told
+
+
+def test_few_updates_without_retractions_are_folded_without_a_sum(store: Store) -> None:
+    """GROUP BY of many words takes long, even of no rows."""
+    store.apply(WriteBatch(10, 1, {1: history(((1,), 5, 1), ((1,), 6, 2), ((2,), 7, 1), ((3,), 9, 1))}))
+    for before in (4, 8, 9):
+        told = statements_of(store, partial(store.forget, 1, before))
+        assert told
+        assert not any("GROUP BY" in query for query in told)
+        assert contents(store.rows(1, 10)) == {(1,): 3, (2,): 1, (3,): 1}
+    store.apply(WriteBatch(20, 2, {1: history(((1,), 15, -3), ((4,), 15, 1), ((4,), 16, -1))}))
+    assert any("GROUP BY" in query for query in statements_of(store, partial(store.forget, 1, 20)))
+    assert contents(store.rows(1)) == {(2,): 1, (3,): 1}
+    assert [(h.rows.tolist(), h.diffs.tolist()) for h in store.changes(1, None, 20, ["w0"])] == [([[2], [3]], [1, 1])]
+    store.forget(1, 20, whole=True)
+    with store._reading() as cursor:
+        assert sorted(cursor.execute("SELECT * FROM base_1").fetchall()) == [(2, 1), (3, 1)]
+
+
+def test_folding_consolidates_a_base_of_equal_rows(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.duck._FOLD_AT_LEAST", 4)
+    for epoch in range(1, 40):
+        store.apply(WriteBatch(epoch, epoch, {1: history(((7,), epoch, 1))}))
+        store.forget(1, epoch)
+        assert contents(store.rows(1)) == {(7,): epoch}
+    with store._reading() as cursor:
+        assert cursor.execute("SELECT count(*) FROM base_1").fetchone() < (12,)
 
 
 def test_folding_consolidates_the_base(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
