@@ -6,9 +6,10 @@ way finds the first error as PostgreSQL does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Final
 
 from ivm.errors import SqlError
@@ -28,6 +29,10 @@ from sql.syntax.nodes.constant_items import ConstantRows
 _INTEGERS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}
 _COMPUTED: Final = (*_INTEGERS, Kind.NUMERIC, Kind.FLOAT4, Kind.FLOAT8)
 _NUMBERS: Final = "-.0123456789"
+
+
+_Datums = tuple[Sequence[object], SqlType]
+"""A column of datums of a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,53 +58,92 @@ def constant_values(rows: ConstantRows) -> Rel | None:
 
 
 def inserted(
-    env: Environment, rows: ConstantRows, targets: Sequence[TableColumn | None]
-) -> tuple[Rel, list[Scalar | None]] | None:
-    """The plan of the constants of INSERT, and what each target column (None: it takes none) gets from its rows. None:
-    to be bound cell by cell."""
-    found: list[tuple[Sequence[object], SqlType]] = []
-    exprs: list[Scalar | None] = []
+    env: Environment, rows: ConstantRows, columns: Sequence[TableColumn], places: Sequence[int | None],
+    others: Mapping[int, Scalar],
+) -> Rel | None:  # fmt: skip
+    """The rows that INSERT adds: the constants in these places among the columns (None: in none), ``others`` in the
+    others. None: to be bound cell by cell."""
     try:
-        for texts, target in zip(rows.columns(), targets, strict=True):
-            given = None if target is None else _given(texts)
-            read = None if given is None or target is None else _as_column(given, target.type)
-            if target is not None and read is None:
-                return None
-            if target is None or read is None:
-                exprs.append(None)
-                continue
-            found.append(read)
-            column = Column(len(found) - 1, read[1], None in read[0])
-            as_is = read[1] is target.type and target.type.domain is None
-            exprs.append(column if as_is else _assigned(env, column, target, rows.at))
+        read = _read_for([None if place is None else columns[place] for place in places], rows.columns())
+        if read is None:
+            return None
+        given = {place: r for place, r in zip(places, read, strict=True) if place is not None and r is not None}
+        over = {**others, **dict(_assignments(env, given, columns, rows.at))}
     except SqlError:
         return None
-    return (_values(found), exprs) if found else None
+    return _with_others(given, over, len(columns)) if given else None
 
 
-def _values(columns: Sequence[tuple[Sequence[object], SqlType]]) -> Rel:
-    rows = LiteralRows(tuple(tuple(datums) for datums, _ in columns), tuple(type_ for _, type_ in columns))
-    return Values(rows, tuple(ColumnType(type_, None in datums) for datums, type_ in columns))
+def _assignments(
+    env: Environment, given: Mapping[int, _Datums], columns: Sequence[TableColumn], at: int
+) -> Iterator[tuple[int, Scalar]]:
+    """What the datums become where they are not yet of the column's type."""
+    for i, (place, (datums, type_)) in enumerate(given.items()):
+        target = columns[place]
+        if type_ is not target.type or type_.domain is not None:
+            column = Column(i, type_, None in datums)
+            expr = _assigned(env, column, target, at)
+            if expr is not column:
+                yield place, expr
 
 
-def with_defaults(rel: Rel, exprs: Sequence[Scalar]) -> Rel:
-    """The rows with these expressions over them; the rows themselves where the expressions are their columns."""
-    assert isinstance(rel, Values)
-    rows = rel.rows
-    assert isinstance(rows, LiteralRows)
-    if len(exprs) == len(rel.schema) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(exprs)):
-        return rel
-    if len(rows) <= FEW and all(isinstance(e, Column | Literal) for e in exprs):
-        return _values([_datums(rows, e) for e in exprs])
-    return Project(rel, tuple(exprs))
+def _with_others(given: Mapping[int, _Datums], over: Mapping[int, Scalar], width: int) -> Rel:
+    """The rows, with expressions over them in some places. If they are few, constants become columns of theirs."""
+    if not over and list(given) == list(range(width)):
+        return _values(list(given.values()))
+    count = len(next(iter(given.values()))[0])
+    if count <= FEW and all(isinstance(e, Literal) for e in over.values()):
+        constants = {i: ((e.value,) * count, e.type) for i, e in over.items() if isinstance(e, Literal)}
+        return _values([constants[i] if i in constants else given[i] for i in range(width)])
+    numbers = {place: Column(i, t, None in datums) for i, (place, (datums, t)) in enumerate(given.items())}
+    return Project(_values(list(given.values())), tuple([over[i] if i in over else numbers[i] for i in range(width)]))
 
 
-def _datums(rows: LiteralRows, expr: Scalar) -> tuple[Sequence[object], SqlType]:
-    """A column of the rows, or a constant for each."""
-    if isinstance(expr, Column):
-        return rows.columns[expr.index], rows.types[expr.index]
-    assert isinstance(expr, Literal)
-    return (expr.value,) * len(rows), expr.type
+def _values(columns: Sequence[_Datums]) -> Rel:
+    rows = LiteralRows(tuple([tuple(datums) for datums, _ in columns]), tuple([type_ for _, type_ in columns]))
+    made: dict[tuple[int, bool], ColumnType] = {}  # by the identity of types: equal ones are mostly one object
+    schema = []
+    for datums, type_ in columns:
+        key = id(type_), None in datums
+        if key not in made:
+            made[key] = ColumnType(type_, key[1])
+        schema.append(made[key])
+    return Values(rows, tuple(schema))
+
+
+def _read_for(targets: Sequence[TableColumn | None], columns: Sequence[list[str]]) -> list[_Datums | None] | None:
+    """The constants as they come nearest to their targets; None where there is none. None: to be bound cell by cell."""
+    found: list[_Datums | None] = [None] * len(columns)
+    if len(columns[0]) <= FEW:
+        found = _read_together(targets, columns)
+    for i, (texts, target) in enumerate(zip(columns, targets, strict=True)):
+        if found[i] is None and target is not None:
+            given = _given(texts)
+            found[i] = None if given is None else _as_column(given, target.type)
+            if found[i] is None:
+                return None
+    return found
+
+
+def _read_together(targets: Sequence[TableColumn | None], columns: Sequence[list[str]]) -> list[_Datums | None]:
+    """The constants of those targets of one type, which may be many, that are of this type if they are read as those of
+    one column: each column then is, too."""
+    count = len(columns[0])
+    found: list[_Datums | None] = [None] * len(columns)
+    alike: dict[int, list[int]] = {}
+    for i, target in enumerate(targets):
+        if target is not None:
+            alike.setdefault(id(target.type), []).append(i)
+    for places in alike.values():
+        target = targets[places[0]]
+        given = _given(list(chain.from_iterable([columns[i] for i in places]))) if len(places) > 1 else None
+        if target is None or given is None:
+            continue
+        read = _as_column(given, target.type)
+        if read is not None and read[1] is target.type:
+            for i, datums in zip(places, zip(*[iter(read[0])] * count, strict=True), strict=True):
+                found[i] = datums, target.type
+    return found
 
 
 def _given(texts: list[str]) -> _Given | None:
@@ -137,7 +181,7 @@ def _numerics(datums: Sequence[object]) -> list[object]:
     return [Decimal(d) if isinstance(d, int) else d for d in datums]
 
 
-def _as_column(given: _Given, target: SqlType) -> tuple[Sequence[object], SqlType] | None:
+def _as_column(given: _Given, target: SqlType) -> _Datums | None:
     """The datums and their type, as near to the column's type as they come without a cast that can fail."""
     base = without_domain(target)
     if not given.types:
@@ -154,7 +198,7 @@ def _as_column(given: _Given, target: SqlType) -> tuple[Sequence[object], SqlTyp
     return (given.datums, given.types[0]) if len(given.types) == 1 else None
 
 
-def _strings(datums: Sequence[object], base: SqlType) -> tuple[Sequence[object], SqlType] | None:
+def _strings(datums: Sequence[object], base: SqlType) -> _Datums | None:
     """Strings as values of a type; as text where what they mean depends on when they are read."""
     plain = base if base.kind is Kind.INTERVAL else base.plain
     if all(d is None for d in datums):

@@ -16,7 +16,7 @@ from sql.bind.assignments import new_values
 from sql.bind.bound_query import BoundQuery, finished, rel_columns, sliced, values_rel
 from sql.bind.coerce import assign
 from sql.bind.column_parts import with_parts
-from sql.bind.constant_rows import inserted, with_defaults
+from sql.bind.constant_rows import inserted
 from sql.bind.environment import Environment
 from sql.bind.expression import ExpressionBinder
 from sql.bind.from_clause import with_others
@@ -202,13 +202,13 @@ def _insert_values(
     env: Environment, target: Target, positions: tuple[int, ...], body: nodes.ValuesList, node: nodes.InsertStatement
 ) -> Rel | None:
     """INSERT of VALUES, in which DEFAULT may stand for a value; None for a single row with set-returning functions."""
-    width = len(body.rows[0])
     constant = body.rows if isinstance(body.rows, ConstantRows) else None
+    width = len(body.rows[0]) if constant is None else constant.width
     one_by_one = () if isinstance(body.rows, ConstantRows) else body.rows
     for row in one_by_one:
         if len(row) != width:
             raise SqlError("42601", "VALUES lists must all be the same length", position=row[0].at + 1)
-    extra = body.rows[0][min(len(positions), width - 1)].at
+    extra = node.at if width <= len(positions) else body.rows[0][len(positions)].at
     positions = check_width(positions, width, node.columns, extra)
     target.need("a", positions)
     columns = target.table.columns
@@ -216,14 +216,14 @@ def _insert_values(
     places = dict(zip(given, places_of(target, given), strict=True))
     for place in places.values():
         check_given(columns[place], node.overriding)
-    taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
+    taken = places
+    if node.overriding is not None:
+        taken = {i: place for i, place in places.items() if not overridden(columns[place], node.overriding)}
     others = sorted(set(range(len(columns))).difference(taken.values()))
     rest = defaults_of(env, target, others, node.overriding)
-    if constant is not None:
-        made = inserted(env, constant, [columns[taken[i]] if i in taken else None for i in positions])
-        if made is not None:
-            values = rest | {taken[i]: e for i, e in zip(positions, made[1], strict=True) if e is not None}
-            return with_defaults(made[0], [values[i] for i in range(len(columns))])
+    made = None if constant is None else inserted(env, constant, columns, [taken.get(i) for i in positions], rest)
+    if made is not None:
+        return made
     defaults: dict[int, Scalar] = {}
     scope = NameScope(clause="VALUES", functions=[] if len(body.rows) == 1 else None)
     binder = ExpressionBinder(env, scope, "VALUES")

@@ -32,6 +32,8 @@ def check_width(positions: tuple[int, ...], found: int, columns: Names, at: int)
 
 def places_of(target: Target, positions: Sequence[int]) -> tuple[int, ...]:
     """Where in the table these columns of the relation are. Raises 0A000, 42601."""
+    if target.relation is target.table:
+        return tuple(positions)
     found: dict[int, None] = {}
     for i in positions:
         place = target.assigned(i, "insert into")

@@ -6,7 +6,7 @@ running a dataflow for them would cost more than the rest of their commit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -78,20 +78,28 @@ def _values(rel: Values, context: Context) -> RowSet:
 def _few(rows: LiteralRows, schema: Schema, context: Context) -> Words:
     """A few rows as words: the columns of one type, which may be many, are encoded together."""
     count, width = len(rows), len(schema)
-    alike: dict[int, list[int]] = {}  # by the identity of types: equal ones are mostly one object
-    for i, type_ in enumerate(rows.types):
-        alike.setdefault(id(type_), []).append(i)
     found = np.zeros((count, row_width(schema)), np.int64)
     mask = np.zeros((count, width), np.bool_)
-    for places in alike.values():
-        datums = list(chain.from_iterable([rows.columns[i] for i in places]))
-        vector = encode(rows.types[places[0]], datums, context.dictionary)
-        found[:, places] = vector.words.reshape(len(places), count).T
+    for type_, places, columns in _alike(rows):
+        vector = encode(type_, list(chain.from_iterable(columns)), context.dictionary)
+        found[:, places] = vector.words.reshape(len(columns), count).T
         if vector.nulls is not None:
-            mask[:, places] = vector.nulls.reshape(len(places), count).T
+            mask[:, places] = vector.nulls.reshape(len(columns), count).T
     if mask.any():
         found[:, width:] = null_bits(mask)
     return found
+
+
+def _alike(rows: LiteralRows) -> Iterator[tuple[SqlType, slice | list[int], Sequence[Sequence[object]]]]:
+    """The columns of each type and their positions; by the types' identity, since equal ones are mostly one object."""
+    if len(set(map(id, rows.types))) == 1:
+        yield rows.types[0], slice(len(rows.types)), rows.columns
+        return
+    alike: dict[int, list[int]] = {}
+    for i, type_ in enumerate(rows.types):
+        alike.setdefault(id(type_), []).append(i)
+    for places in alike.values():
+        yield rows.types[places[0]], places, [rows.columns[i] for i in places]
 
 
 def _column(cells: Sequence[Scalar], type_: SqlType, context: Context) -> Vector:

@@ -51,6 +51,8 @@ from storage.types.text_style import DEFAULT_STYLE, TextStyle
 from storage.types.type_names import type_from_oid
 
 T = TypeVar("T")
+_Once = tuple[Prepared, tuple[object, ...]]
+"""As ``prepare_once`` gives it."""
 UNSPECIFIED_TYPES = (0, 705)
 """Oids by which a client leaves a parameter's type open: none, and unknown."""
 
@@ -133,15 +135,18 @@ class Session:
         return await self._long(work, text) if is_long(text) else work()
 
     async def _simple(self, text: str) -> AsyncGenerator[Result]:
-        statements = await self._long(partial(parsed, text), text) if is_long(text) else parsed(text)
+        self._idle.stop()
+        self.state.several = False
+        found = await self._long(partial(self._only, text), text) if is_long(text) else parsed(text)
+        statements = found if isinstance(found, list) else [found[0]]
         if not statements:
+            self._idle.start()
             yield EmptyResult()
             return
-        self._idle.stop()
         self.state.several = len(statements) > 1
         for place, statement in enumerate(statements):
             single = len(statements) == 1 and self.state.transaction is None
-            prepared, constants = await self._prepared_once(statement)
+            prepared, constants = await self._prepared_once(statement) if isinstance(found, list) else found[1]
             if prepared.bound.parameters and not constants:
                 raise no_parameter(statement)
             result = await self._run(prepared, Request(constants, single, text=statement.text if constants else None))
@@ -152,6 +157,11 @@ class Session:
             if last:
                 await end_implicit(self.state)
         self._idle.start()
+
+    def _only(self, text: str) -> list[StatementText] | tuple[StatementText, _Once]:
+        """A query string's statements; an only one is prepared, too."""
+        found = parsed(text)
+        return (found[0], prepare_once(self.state, found[0])) if len(found) == 1 else found
 
     # The extended protocol.
 
@@ -307,7 +317,7 @@ class Session:
         work = partial(prepare, self.state, statement, types)
         return await self._long(work, statement.text) if is_long(statement.text) else work()
 
-    async def _prepared_once(self, statement: StatementText) -> tuple[Prepared, tuple[object, ...]]:
+    async def _prepared_once(self, statement: StatementText) -> _Once:
         work = partial(prepare_once, self.state, statement)
         return await self._long(work, statement.text) if is_long(statement.text) else work()
 

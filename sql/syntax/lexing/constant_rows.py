@@ -19,7 +19,9 @@ _NUMBER: Final = r"-?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?+\d++)?+"
 _CELL: Final = rf"(?:{_NUMBER}|'[^']*+(?:''[^']*+)*+'|[nN][uU][lL]{{2}}|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])"
 CELL: Final = re.compile(_CELL, re.ASCII)
 """One constant, where nothing else can stand."""
-_FIRST: Final = re.compile(rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL})*+\s*+\)", re.ASCII)
+FIRST: Final = re.compile(rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL})*+\s*+\)", re.ASCII)
+"""The first row."""
+_WIDE: Final = re.compile(rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL}){{{WIDE - 1}}}", re.ASCII)
 _COMMA: Final = re.compile(r"\s*+,\s*+", re.ASCII)
 
 
@@ -28,9 +30,11 @@ def rows_end(text: str, at: int, stop: int) -> int | None:
 
     A string is in plain quotes, a minus stands right before its number. What follows the last row is no comma.
     """
-    first = _FIRST.match(text, at, stop)
+    first = FIRST.match(text, at, stop)
     if first is None:
         return None
+    if _COMMA.match(text, first.end(), stop) is None:
+        return None if _WIDE.match(text, at, stop) is None else first.end()
     end = None
     for piece in pieces(text, at, stop, len(CELL.findall(first.group()))):
         end = piece[1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from sql.syntax.lexing.constant_rows import CELL, pieces
+from sql.syntax.lexing.constant_rows import CELL, FIRST, pieces
 from sql.syntax.nodes.constants import Boolean, Null, Number, String
 
 Constant = Boolean | Null | Number | String
@@ -48,13 +48,15 @@ class ConstantRows:
     text: str
     at: int
 
-    @cached_property
+    @property
     def width(self) -> int:
         """The number of constants in each row."""
-        return len(self[0])
+        return len(self._texts)
 
     def columns(self) -> list[list[str]]:
         """The constants of each column as they are written."""
+        if self._end == len(self.text):
+            return [[cell] for cell in self._texts]
         cells: list[str] = []
         for start, end in pieces(self.text, 0, len(self.text), self.width):
             cells += CELL.findall(self.text, start, end)
@@ -70,15 +72,20 @@ class ConstantRows:
         return self._first if index == 0 else self._rows[index]
 
     @cached_property
+    def _end(self) -> int:
+        """Where the first row ends."""
+        found = FIRST.match(self.text)
+        assert found is not None, "recognised by the same pattern"
+        return found.end()
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """The constants of the first row."""
+        return CELL.findall(self.text, 0, self._end)
+
+    @cached_property
     def _first(self) -> tuple[Constant, ...]:
-        row: list[Constant] = []
-        end = 1
-        while self.text[end - 1] != ")":
-            found = CELL.search(self.text, end)
-            assert found is not None, "a constant follows"
-            row.append(self._node(found))
-            end = _BETWEEN.match(self.text, found.end()).end()  # type: ignore[union-attr]
-        return tuple(row)
+        return tuple(map(self._node, CELL.finditer(self.text, 0, self._end)))
 
     @cached_property
     def _rows(self) -> tuple[tuple[Constant, ...], ...]:
@@ -92,6 +99,3 @@ class ConstantRows:
         if text[0] in "nN":
             return Null(at)
         return Boolean(text[0] in "tT", at) if text[0] in "tTfF" else Number(text, at)
-
-
-_BETWEEN: Final = re.compile(r"\s*[,)]", re.ASCII)

@@ -123,8 +123,9 @@ def test_inserts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(2)
     monkeypatch.setattr(transaction, "HERE_SECONDS", 60)  # what begins anew has used up numbers of a sequence
     for n in range(200):
-        count = draw.choice((1, MANY_ROWS, 20, 300))
-        types = [draw.choice(list(TYPES)) for _ in range(WIDE + 3 if count == 1 else draw.randint(1, 4))]
+        count = draw.choice((1, 3, MANY_ROWS, 20, 300))
+        few_types = draw.sample(list(TYPES), 6) if n % 2 else list(TYPES)
+        types = [draw.choice(few_types) for _ in range(WIDE + 3 if count < MANY_ROWS else draw.randint(1, 4))]
         names = [f"c{i}" for i in range(len(types))]
         more = draw.choice(("", ", z int DEFAULT 7", ", z text DEFAULT 'z'", ", z serial"))
         for side in ("a", "b"):
