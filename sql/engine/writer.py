@@ -147,10 +147,7 @@ class Writer:
         if self.fed or held:
             if engine.rests:
                 raise TooLongHereError
-            for update in self.updates[: self.fed]:
-                self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
-            self.fed = 0
-            engine.costs.skip()
+            self._feed_back(0)
             engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.taken_out()
             uncommitted.take_out(engine, held)
@@ -393,7 +390,7 @@ class Writer:
         broken = self._is_broken
         kept = 0 if broken else mark.updates
         undone = self.updates[kept : self.fed]
-        for update in undone:
+        for update in _by_relation(undone):
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         for update in self.updates[mark.updates :]:
             if update.file is not None:
@@ -543,10 +540,7 @@ class Writer:
         """Undo the step of all but the first changes, as far as it had come."""
         engine = self.engine
         engine.dataflow.cancel.clear()
-        for update in self.updates[before : self.fed]:
-            self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
-        self.fed = before
-        engine.costs.skip()
+        self._feed_back(before)
         engine.settle()
 
     def _drop_passing(self) -> None:
@@ -557,9 +551,16 @@ class Writer:
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
 
     def _feed(self) -> None:
-        for update in self.updates[self.fed :]:
+        for update in _by_relation(self.updates[self.fed :]):
             self._feed_one(update)
         self.fed = len(self.updates)
+
+    def _feed_back(self, before: int) -> None:
+        """Feed the opposite of all but the first changes that have been fed."""
+        for update in _by_relation(self.updates[before : self.fed]):
+            self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
+        self.fed = before
+        self.engine.costs.skip()
 
     def _feed_one(self, update: RelationUpdate) -> None:
         engine, relation = self.engine, update.relation
@@ -569,6 +570,22 @@ class Writer:
             engine.feed(relation, update.rows, update.diffs, self.ordinal)
         else:
             engine.feed_arranged(relation, update.arranged, self.ordinal)
+
+
+def _by_relation(updates: list[RelationUpdate]) -> list[RelationUpdate]:
+    """The same updates, those of one relation as one: a transaction of many statements is fed again each time that it
+    goes on after others."""
+    if len(updates) < 2 or any(u.arranged is not None for u in updates):
+        return updates
+    groups: dict[int, list[RelationUpdate]] = {}
+    for update in updates:
+        groups.setdefault(update.relation, []).append(update)
+    return [
+        own[0] if len(own) == 1 else RelationUpdate(
+            relation, np.concatenate([u.rows for u in own]), np.concatenate([u.diffs for u in own])
+        )
+        for relation, own in groups.items()
+    ]  # fmt: skip
 
 
 def ones(count: int, value: int = 1) -> Words:

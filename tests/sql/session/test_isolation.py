@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from ivm.rows import Words
 from sql.coordination.transaction import Transaction
 from sql.engine.read_set import Reading
-from sql.engine.state import TooLongHereError
+from sql.engine.state import EngineState, TooLongHereError
 from tests.support.waiting import Clients, begin, error_of, waits
 
 
@@ -143,6 +144,38 @@ def test_what_a_first_try_has_read_is_forgotten(three: Clients, monkeypatch: pyt
     second.result(20)
     b.run("COMMIT")
     assert c.sorted("SELECT x FROM t") == [("12",), ("21",), ("30",)]
+
+
+def test_many_changes_go_and_come_back_as_one(three: Clients, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a transaction leave the dataflow when another writes: once for each table, not for each statement."""
+    a, b, c = three
+    begin(a, level="READ COMMITTED")
+    for i in range(50):
+        a.run(f"UPDATE t SET x = x + {i} WHERE id = {i % 3 + 1}")
+        a.run(f"INSERT INTO plain VALUES ({i}, NULL)")
+    assert a.rows("SELECT s FROM sums") == [(str(60 + sum(range(50))),)]
+    feed, fed = EngineState.feed, list[int]()
+
+    def counted(engine: EngineState, relation: int, rows: Words, diffs: Words, ordinal: int) -> None:
+        fed.append(relation)
+        feed(engine, relation, rows, diffs, ordinal)
+
+    monkeypatch.setattr(EngineState, "feed", counted)
+    b.run("INSERT INTO other VALUES (7, 7)")
+    assert c.rows("SELECT s FROM sums") == [("60",)]
+    assert a.rows("SELECT s, n FROM sums") == [(str(60 + sum(range(50))), "3")]
+    assert len(fed) == 5, "two tables twice, and another's change"
+    a.run("SAVEPOINT here")
+    for i in range(20):
+        a.run(f"DELETE FROM plain WHERE a = {i}")
+        a.rows("SELECT count(*) FROM plain")
+    fed.clear()
+    a.run("ROLLBACK TO here")
+    assert len(fed) <= 1
+    assert a.rows("SELECT count(*) FROM plain") == [("53",)]
+    a.run("COMMIT")
+    assert c.rows("SELECT count(*) FROM plain") == [("53",)]
+    assert c.rows("VERIFY MATERIALIZED VIEW sums") == []
 
 
 def test_read_committed_sees_each_commit(three: Clients) -> None:
