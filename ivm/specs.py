@@ -24,14 +24,16 @@ def inputs(spec: Spec) -> tuple[NodeId, ...]:
 
 
 def with_inputs(spec: S, place: Mapping[NodeId, NodeId]) -> S:
-    """The same spec with its inputs renumbered by a map."""
+    """The same spec with its inputs renumbered by a map; the spec itself if they keep their numbers."""
+    if all(place[i] == i for i in inputs(spec)):
+        return spec
     if isinstance(spec, DeltaJoin):
         return replace(spec, paths=tuple(_placed(path, place) for path in spec.paths))
     known = _fields_of(spec)
     moved: dict[str, Any] = {name: place[getattr(spec, name)] for name in known.one}
     if known.several is not None:
         moved[known.several] = tuple(place[i] for i in getattr(spec, known.several))
-    return replace(spec, **moved) if moved else spec
+    return replace(spec, **moved)
 
 
 def parameters(spec: Spec) -> tuple[object, ...]:

@@ -302,7 +302,10 @@ Schema = tuple[ColumnType, ...]
 
 def null_words(schema: Schema) -> int:
     """How many null words a row of this schema ends with."""
-    return (len(schema) + 63) // 64 if any(c.nullable for c in schema) else 0
+    for column in schema:
+        if column.nullable:
+            return (len(schema) + 63) // 64
+    return 0
 
 
 def row_width(schema: Schema) -> int:

@@ -17,6 +17,10 @@ FEW: Final = 64
 """Up to this many rows, one numpy call for all words is faster than one for each word."""
 
 
+NARROW: Final = 64
+"""Up to so many columns, layouts are kept, since most statements need the same few."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """The position of a column in a row: its word, and its null bit (word, bit); None: it is never NULL."""
@@ -37,8 +41,22 @@ def width(schema: Schema) -> int:
 
 def cells(schema: Schema, base: int = 0) -> tuple[Cell, ...]:
     """The cells of a row of ``schema`` that starts at word ``base``."""
-    nulls = base + len(schema)
-    return tuple(Cell(base + i, (nulls + i // 64, i % 64) if c.nullable else None) for i, c in enumerate(schema))
+    nullable = nullability(schema)
+    return (_narrow_cells if len(nullable) <= NARROW else cells_of)(nullable, base)
+
+
+def nullability(schema: Schema) -> tuple[bool, ...]:
+    """Which columns may be NULL: with their number, all that layouts depend on."""
+    return tuple([c.nullable for c in schema])
+
+
+def cells_of(nullable: tuple[bool, ...], base: int = 0) -> tuple[Cell, ...]:
+    """``cells`` of columns of which these may be NULL."""
+    nulls = base + len(nullable)
+    return tuple([Cell(base + i, (nulls + i // 64, i % 64) if null else None) for i, null in enumerate(nullable)])
+
+
+_narrow_cells = lru_cache(1024)(cells_of)
 
 
 def row_of(sources: Sequence[Cell | None], schema: Schema) -> Gather:
@@ -63,14 +81,15 @@ def trusted_row(at: Sequence[Cell], schema: Schema) -> Gather:
     return row_of([c if s.nullable else Cell(c.word) for c, s in zip(at, schema, strict=True)], schema)
 
 
+@lru_cache(256)
 def identity(width: int) -> Gather:
     """The gather that changes nothing."""
-    return Gather(tuple(range(width)))
+    return Gather(_in_order(width))
 
 
 def is_identity(gather: Gather, width: int) -> bool:
     """Whether a gather over rows of ``width`` words changes nothing."""
-    return gather == identity(width)
+    return not gather.bits and not gather.drop_if and gather.words == _in_order(width)
 
 
 def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None) -> Gather:
@@ -88,6 +107,8 @@ def columns(schema: Schema, indexes: Sequence[int], target: Schema | None = None
 
 def compose(first: Gather, second: Gather) -> Gather:
     """The gather that does ``first``, then ``second``."""
+    if is_identity(first, len(first.words)):
+        return second
     words = tuple(-1 if w < 0 else first.words[w] for w in second.words)
     onto: dict[int, list[tuple[int, int, int]]] = {}
     for word, bit, out, out_bit in first.bits:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from planner.logical.apart import sets_apart
+from planner.logical.kinds import kinds_in
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -37,6 +38,10 @@ _INSIDE: Final = frozenset({-1})
 """No binding: marks what is inside of a recursion, where no LIMIT counts as reached."""
 
 
+_GROWING: Final = frozenset({Recursive, LetRec, Reference, TableFunction})
+"""Where there is none of these, nothing is there in part."""
+
+
 def grows(rel: Rel) -> bool:
     """Whether the plan has a recursion or a series under no LIMIT of its own, and less of each gives a part of the
     plan's rows."""
@@ -53,6 +58,8 @@ def limits(rel: Rel) -> list[TopK]:
 
 def stops(rel: Rel) -> bool:
     """Whether the plan may stop early: as ``grows`` says, or at the ``limits``, below which alone anything grows."""
+    if _GROWING.isdisjoint(kinds_in(rel)):
+        return False
     return grows(rel) or (not _partial(rel, frozenset()) and bool(limits(rel)))
 
 

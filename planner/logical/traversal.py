@@ -231,7 +231,11 @@ def subqueries(expr: Scalar) -> list[ScalarSubquery | Exists | Quantified]:
     return [e for e in walk(expr) if isinstance(e, ScalarSubquery | Exists | Quantified)]
 
 
-def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:
+Changed = dict[int, tuple[Rel, Rel]]
+"""What has become of nodes, by id: each with the node, which must live as long as its id is known."""
+
+
+def bottom_up(rel: Rel, change: Callable[[Rel], Rel], memo: Changed | None = None) -> Rel:
     """Applies ``change`` to each node, inputs first. A shared object is changed once and stays shared."""
     memo = {} if memo is None else memo
     found = memo.get(id(rel))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from planner.expr.scalar import Column, Scalar
-from planner.logical.join_keys import take_apart
+from planner.logical.join_keys import KeyPair
 from planner.logical.nodes import Filter, Get, Join, JoinKind, Project, Rel, schema
 from planner.logical.traversal import conjunction, conjuncts, own_columns, renumber, substitute
 from planner.lower.constant_keys import fixed_key
@@ -27,6 +27,8 @@ class Chain:
 
 def chain_of(rel: Rel) -> Chain | None:
     """The chain that a plan is; None: it is none."""
+    if not _reads_stored(rel):
+        return None
     exprs: tuple[Scalar, ...] = own_columns(schema(rel))
     predicates: tuple[Scalar, ...] = ()
     while isinstance(rel, Filter | Project):
@@ -42,13 +44,21 @@ def chain_of(rel: Rel) -> Chain | None:
     return Chain(rel, tuple(e.index for e in exprs if isinstance(e, Column)), predicates)
 
 
-def pulled(low: Lowering, join: Join) -> Rel | None:
-    """The join with the filter of one looked-up side above it (or in its condition); None: there is no such filter."""
+def _reads_stored(rel: Rel) -> bool:
+    while isinstance(rel, Filter | Project):
+        rel = rel.input
+    return isinstance(rel, Get)
+
+
+def pulled(low: Lowering, join: Join, keys: tuple[KeyPair, ...]) -> Rel | None:
+    """The join, whose condition has these keys, with the filter of one looked-up side above it (or in its condition);
+    None: there is no such filter."""
     if not low.indexes.one_shot or join.kind in (JoinKind.RIGHT, JoinKind.FULL):
         return None
-    count = len(schema(join.left))
-    keys = take_apart(join.on, count).keys
     left, right = chain_of(join.left), chain_of(join.right)
+    if not any(chain is not None and chain.predicates for chain in (left, right)):
+        return None
+    count = len(schema(join.left))
     left_fits = _fits(low, left, tuple(k.left for k in keys)) and join.kind in (JoinKind.INNER, JoinKind.SEMI)
     right_fits = _fits(low, right, tuple(k.right for k in keys))
     if left_fits and right_fits:

@@ -49,11 +49,11 @@ def lower_join(low: Lowering, join: JoinRel) -> Flow:
     at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER else None
     if at_once is not None:
         return at_once
-    better = pulled(low, join)
+    condition = take_apart(join.on, len(schema(join.left)))
+    better = pulled(low, join, condition.keys)
     if better is not None:
         return low.rel(better)
     left, right = low.rel(join.left), low.rel(join.right)
-    condition = take_apart(join.on, len(left.schema))
     if join.kind is JoinKind.INNER:
         return _inner(low, left, right, condition)
     if join.kind in (JoinKind.SEMI, JoinKind.ANTI):

@@ -30,12 +30,6 @@ class Combination:
     """The number of columns of all inputs."""
 
     @property
-    def may_be_cyclic(self) -> bool:
-        """Whether the join can be both connected and cyclic. A class of k equal columns takes k - 1 equalities: with
-        fewer of them than inputs, inputs and attributes that are connected are a tree, of which GYO leaves nothing."""
-        return len(self.predicates) >= len(self.inputs)
-
-    @property
     def starts(self) -> tuple[int, ...]:
         """Each input's first column."""
         widths = [len(schema(rel)) for rel in self.inputs]
@@ -88,6 +82,30 @@ class Visit:
 
 
 Stages = tuple[tuple[Visit, ...], ...]
+
+
+def may_be_cyclic(rel: Join) -> bool:
+    """Whether the tree of inner joins under a join can be both connected and cyclic. A class of k equal columns takes
+    k - 1 equalities: with fewer of them than inputs, inputs and attributes that are connected are a tree, of which GYO
+    leaves nothing."""
+    inputs, predicates = _counts(rel)
+    return inputs > 2 and predicates >= inputs
+
+
+@by_identity
+def _counts(rel: Rel) -> tuple[int, int]:
+    """The number of the inputs and of the predicates of ``_flatten``."""
+    if isinstance(rel, Join) and rel.kind is JoinKind.INNER and not rel.lateral:
+        (inputs, predicates), (more, others) = _counts(rel.left), _counts(rel.right)
+        return inputs + more, predicates + others + len(conjuncts(rel.on))
+    if isinstance(rel, Project) and is_join(rel.input) and all(isinstance(e, Column) for e in rel.exprs):
+        return _counts(rel.input)
+    if isinstance(rel, Filter) and is_join(rel.input):
+        parts = conjuncts(rel.predicate)
+        if not any(can_raise(p) or has_subquery(p) for p in parts):
+            inputs, predicates = _counts(rel.input)
+            return inputs, predicates + len(parts)
+    return 1, 0
 
 
 def combination(rel: Join) -> Combination | None:

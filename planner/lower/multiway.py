@@ -18,7 +18,7 @@ from planner.logical.join_keys import is_constant, take_apart
 from planner.logical.nodes import Filter, Get, Join, Project, Rel, schema
 from planner.logical.traversal import conjuncts, own_columns
 from planner.lower.delta_paths import JoinInput, Paths, by_size, source
-from planner.lower.join_graph import Attributes, Combination, attributes, combination, is_join, stages
+from planner.lower.join_graph import Attributes, Combination, attributes, combination, is_join, may_be_cyclic, stages
 from planner.lower.late_materialization import pays, wide
 from planner.lower.state import Lowering
 from planner.options import Joins, Late
@@ -31,8 +31,10 @@ _UNKNOWN = 1
 def lower_multiway(low: Lowering, join: Join) -> Flow | None:
     """The join of all inputs at once; None: a linear join is better, or the only one possible."""
     mode = low.indexes.planning.joins
-    joined = None if mode is Joins.LINEAR else combination(join)
-    if joined is None or (mode is Joins.AUTO and low.indexes.one_shot and not joined.may_be_cyclic):
+    if mode is Joins.LINEAR or (mode is Joins.AUTO and low.indexes.one_shot and not may_be_cyclic(join)):
+        return None
+    joined = combination(join)
+    if joined is None:
         return None
     found = attributes(joined)
     if not found.connected or (mode is Joins.AUTO and not _worth_a_look(low, joined, found)):

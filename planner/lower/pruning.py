@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from planner.expr.scalar import Or, Scalar
 from planner.logical.implication import implied, recognised, refuted
 from planner.logical.nodes import Filter, Get, Project, Rel, SetKind, SetOperation, Values, schema
-from planner.logical.traversal import bottom_up, conjuncts, own_columns, substitute
+from planner.logical.traversal import bottom_up, conjuncts, nodes, own_columns, substitute
 from planner.transform.normal.scalar import normal
 
 
@@ -32,6 +32,8 @@ BoundOf = Callable[[int], Bound | None]
 
 def pruned(rel: Rel, bound_of: BoundOf) -> Rel:
     """The plan without the partitions that its filters exclude."""
+    if not any(_is_empty(node) or (isinstance(node, Get) and bound_of(node.relation)) for node in nodes(rel)):
+        return rel
     return bottom_up(rel, lambda node: _pruned(node, bound_of))
 
 

@@ -120,7 +120,7 @@ class Lowering:
 
     def remembered(self, rel: Rel) -> tuple[int, int]:
         """The key of a relation in ``memo``."""
-        return id(rel), self.generation if self._has_reference(rel) else 0
+        return id(rel), self.generation if self.generation and self._has_reference(rel) else 0
 
     def _has_reference(self, rel: Rel) -> bool:
         found = self.open_rels.get(id(rel))
@@ -158,6 +158,8 @@ class Lowering:
 
     def retyped(self, flow: Flow, declared: Schema) -> Flow:
         """The flow with the types that the plan declares for its columns (other names for the same words)."""
+        if all(a.type is d.type for a, d in zip(flow.schema, declared, strict=True)):
+            return flow
         row = tuple(type(a)(d.type, a.nullable) for a, d in zip(flow.schema, declared, strict=True))
         return Flow(flow.source, flow.gather, row)
 
@@ -176,11 +178,11 @@ class Lowering:
 
     def with_keys(self, flow: Flow, keys: tuple[Scalar, ...]) -> tuple[Flow, tuple[int, ...]]:
         """The flow with computed keys appended as columns, and each key's position."""
-        own = own_columns(flow.schema)
+        count = len(flow.schema)
         extra = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Column)))
         if extra:
-            flow = self.compute(flow, (), (*own, *extra))
-        places = tuple(k.index if isinstance(k, Column) else len(own) + extra.index(k) for k in keys)
+            flow = self.compute(flow, (), (*own_columns(flow.schema), *extra))
+        places = tuple(k.index if isinstance(k, Column) else count + extra.index(k) for k in keys)
         return flow, places
 
     def distinct_rows(self, flow: Flow) -> Flow:

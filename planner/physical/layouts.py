@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ivm.graph import Gather
 from ivm.words import Schema
@@ -52,8 +53,15 @@ def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | No
     A row with a NULL key is dropped, unless that key is ``null_safe``: then more key words hold the keys' null
     bits, 64 each. Without keys the key is one zero word.
     """
-    safe = null_safe or [False] * len(keys)
-    own = gathers.cells(schema)
+    safe = (False,) * len(keys) if null_safe is None else tuple(null_safe)
+    nullable = gathers.nullability(schema)
+    return (_narrow if len(nullable) <= gathers.NARROW else _arranged)(nullable, tuple(keys), safe)
+
+
+def _arranged(nullable: tuple[bool, ...], keys: tuple[int, ...], safe: tuple[bool, ...]) -> Layout:
+    """The same of a schema, of which only what may be NULL matters."""
+    own = gathers.cells_of(nullable)
+    width = len(own) + ((len(own) + 63) // 64 if any(nullable) else 0)
     words = [own[k].word for k in keys]
     bits: list[tuple[int, int, int, int]] = []
     drops = []
@@ -69,12 +77,15 @@ def arranged(schema: Schema, keys: Sequence[int], null_safe: Sequence[bool] | No
         words += [-1] * max((len(keys) + 63) // 64, 1)
     key_width = len(words)
     place = {word: position for position, word in reversed(list(enumerate(words[: len(keys)])))}
-    rest = [w for w in range(gathers.width(schema)) if w not in place] if schema else []
+    rest = [w for w in range(width) if w not in place]
     for word in rest:
         place[word] = len(words)
         words.append(word)
     at = tuple(Cell(place[c.word], None if c.null is None else (place[c.null[0]], c.null[1])) for c in own)
     return Layout(Gather(tuple(words), tuple(bits), tuple(drops)), key_width, at)
+
+
+_narrow = lru_cache(1024)(_arranged)
 
 
 def whole_row(schema: Schema) -> Layout:

@@ -196,6 +196,8 @@ def arranged_by(plan: Plan, arranged: NodeId) -> Arrange:
 
 def innermost_loops(plan: Plan) -> list[int | None]:
     """For each node, the innermost loop that contains it; None outside of loops."""
+    if not plan.scopes:
+        return [None] * len(plan.nodes)
     loops: list[int | None] = []
     for node in plan.nodes:
         loops.append(_loop_of(node, loops, plan.scopes))
@@ -283,7 +285,7 @@ class Builder:
         number = NodeId(len(self.nodes))
         self.nodes.append(node)
         self.widths.append(width)
-        self.scope_of.append(_loop_of(node, self.scope_of, self.scopes))
+        self.scope_of.append(_loop_of(node, self.scope_of, self.scopes) if self.scopes else None)
         self.known[node] = number
         return number
 
@@ -314,7 +316,7 @@ class Builder:
 
     def move(self, flow: Flow, indexes: tuple[int, ...], target: Schema | None = None) -> Flow:
         """Some of the flow's columns, as ``target``."""
-        target = target or tuple(flow.schema[i] for i in indexes)
+        target = target or tuple([flow.schema[i] for i in indexes])
         return Flow(flow.source, gathers.compose(flow.gather, gathers.columns(flow.schema, indexes, target)), target)
 
     def map(self, flow: Flow, program: RowProgram) -> NodeId:

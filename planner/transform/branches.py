@@ -23,6 +23,7 @@ from planner.expr.literal_rows import LiteralRows
 from planner.expr.parts import walk
 from planner.expr.scalar import And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children, with_children
 from planner.logical.join_keys import as_type, comparable
+from planner.logical.kinds import kinds_in
 from planner.logical.nodes import (
     Filter,
     Get,
@@ -58,9 +59,12 @@ class _Branch:
         return [part for expr in (*self.exprs, self.predicate) for part in walk(expr)]
 
 
-def together(rel: Rel, known: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:
+def together(rel: Rel) -> Rel:
     """The plan with its alike branches as one each. Inputs that are shared stay so."""
-    known = {} if known is None else known
+    return _together(rel, {}) if SetOperation in kinds_in(rel) else rel
+
+
+def _together(rel: Rel, known: dict[int, tuple[Rel, Rel]]) -> Rel:
     found = known.get(id(rel))
     if found is not None:
         return found[1]
@@ -69,7 +73,7 @@ def together(rel: Rel, known: dict[int, tuple[Rel, Rel]] | None = None) -> Rel:
         made = _alike(branches) or rel
     else:
         below = inputs(rel)
-        changed = tuple([together(r, known) for r in below])
+        changed = tuple([_together(r, known) for r in below])
         made = rel if all(a is b for a, b in zip(below, changed, strict=True)) else with_inputs(rel, changed)
     known[id(rel)] = rel, made
     return made

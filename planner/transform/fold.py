@@ -13,6 +13,7 @@ from planner.expr.scalar import LEAVES, And, Column, Literal, Or, Scalar
 from planner.logical.fallibility import can_raise
 from planner.logical.nodes import Filter, Project, Rel, Values, schema
 from planner.logical.traversal import (
+    Changed,
     bottom_up,
     conjunction,
     conjuncts,
@@ -25,9 +26,10 @@ from planner.logical.traversal import (
 from planner.memo import by_identity
 
 
-def fold(rel: Rel) -> Rel:
-    """The plan with adjacent nodes merged."""
-    return bottom_up(rel, _fold)
+def fold(rel: Rel, known: Changed | None = None) -> Rel:
+    """The plan with adjacent nodes merged. ``known``: what earlier calls have made of nodes, for a plan that is folded
+    several times, between rewrites that leave much of it as it is."""
+    return bottom_up(rel, _fold, known)
 
 
 def _fold(rel: Rel) -> Rel:

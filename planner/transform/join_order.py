@@ -6,6 +6,7 @@ Equalities are transitive: a = b and b = c imply a = c, and with a = 5 also b = 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ivm.words import BOOL
 from planner.expr.functions.compare import NOT_DISTINCT
@@ -37,6 +38,16 @@ class Region:
 
     inputs: tuple[Rel, ...]
     predicates: tuple[Scalar, ...]
+
+    @property
+    def owner(self) -> list[int]:
+        """For each column, the input that it is of."""
+        return [i for i, rel in enumerate(self.inputs) for _ in schema(rel)]
+
+    @property
+    def starts(self) -> list[int]:
+        """For each input, its first column."""
+        return list(accumulate([len(schema(rel)) for rel in self.inputs[:-1]], initial=0))
 
     @staticmethod
     def of(rel: Join, predicates: tuple[Scalar, ...]) -> Region:
@@ -112,7 +123,10 @@ def _constants(predicates: tuple[Scalar, ...]) -> list[Scalar]:
 
 def ordered(region: Region) -> Rel:
     """The region as a tree of joins, with its columns in the region's order."""
-    rel, place = joined(region, sequence(region))
+    order = sequence(region)
+    rel, place = joined(region, order)
+    if order == list(range(len(order))):
+        return rel
     own = own_columns(schema(rel))
     wanted = tuple(own[place[c]] for c in range(len(own)))
     return rel if wanted == own else Project(rel, wanted)
@@ -120,19 +134,19 @@ def ordered(region: Region) -> Rel:
 
 def sequence(region: Region) -> list[int]:
     """The order in which the inputs are joined."""
-    widths = [len(schema(r)) for r in region.inputs]
-    owner = [i for i, w in enumerate(widths) for _ in range(w)]
+    owner = region.owner
     needs = _needs(region, owner)
     equalities = [_is_equality(p, owner) for p in region.predicates]
-    order = [min(range(len(widths)), key=lambda i: (_rank(region.inputs[i]), i))] if widths else []
-    while len(order) < len(widths):
-        order.append(_next(order, region, needs, equalities))
+    ranks = [_rank(rel) for rel in region.inputs]
+    order = [min(range(len(ranks)), key=lambda i: (ranks[i], i))] if ranks else []
+    while len(order) < len(ranks):
+        order.append(_next(order, ranks, needs, equalities))
     return order
 
 
 def _needs(region: Region, owner: list[int]) -> list[frozenset[int]]:
     """For each predicate, the inputs that it reads."""
-    return [frozenset(owner[c] for c in columns_of(p)) for p in region.predicates]
+    return [frozenset([owner[c] for c in columns_of(p)]) for p in region.predicates]
 
 
 def _is_equality(predicate: Scalar, owner: list[int]) -> bool:
@@ -142,16 +156,16 @@ def _is_equality(predicate: Scalar, owner: list[int]) -> bool:
     return len(sides) == 2 and all(sides) and not sides[0] & sides[1]
 
 
-def _next(order: list[int], region: Region, needs: list[frozenset[int]], equalities: list[bool]) -> int:
+def _next(order: list[int], ranks: list[int], needs: list[frozenset[int]], equalities: list[bool]) -> int:
     placed = frozenset(order)
 
     def cost(i: int) -> tuple[int, int, int]:
         joined = placed | {i}
         meets = [equal for need, equal in zip(needs, equalities, strict=True) if i in need and need <= joined]
         connected = 0 if any(meets) else 1 if meets and len(meets) > 0 else 2
-        return connected, _rank(region.inputs[i]), i
+        return connected, ranks[i], i
 
-    return min((i for i in range(len(region.inputs)) if i not in placed), key=cost)
+    return min([i for i in range(len(ranks)) if i not in placed], key=cost)
 
 
 def _rank(rel: Rel) -> int:
@@ -179,9 +193,8 @@ def _is_point(predicate: Scalar) -> bool:
 
 def joined(region: Region, order: list[int]) -> tuple[Rel, dict[int, int]]:
     """The region joined in the given order, and the new position of each column."""
-    widths = [len(schema(r)) for r in region.inputs]
-    starts = [sum(widths[:i]) for i in range(len(widths))]
-    needs = _needs(region, [i for i, w in enumerate(widths) for _ in range(w)])
+    starts = region.starts
+    needs = _needs(region, region.owner)
     place: dict[int, int] = {}
     rel: Rel | None = None
     count = 0

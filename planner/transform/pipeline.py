@@ -7,7 +7,7 @@ from typing import Final
 
 from planner.expr.scalar import Column
 from planner.logical.nodes import Project, Rel, schema
-from planner.logical.traversal import own_columns
+from planner.logical.traversal import Changed, own_columns
 from planner.transform.apart import apart
 from planner.transform.branches import together
 from planner.transform.decorrelate.subqueries import decorrelate
@@ -32,8 +32,11 @@ def optimize(rel: Rel, demanding: bool = True, transforms: Transforms = TRANSFOR
     row = schema(rel)
     while isinstance(rel, Project) and rel.exprs == own_columns(schema(rel.input)):
         rel = rel.input  # ``SELECT *``, which each transform would walk
+    folded: Changed = {}
     for transform in transforms:
-        if demanding or transform is not demand:
+        if transform is fold:
+            rel = fold(rel, folded)
+        elif demanding or transform is not demand:
             rel = transform(rel)
     if schema(rel) != row:
         # A rewrite may learn that a column is never NULL; the promised row layout must not change.

@@ -6,6 +6,7 @@ Rule: equal rows in the columns that are read. An expression that nothing reads 
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import assert_never
 
 from ivm.words import INT4
@@ -110,7 +111,9 @@ class _Prune:
 
     def _filter(self, rel: Filter, needed: Needed) -> Rel:
         below, place = self._under(rel.input, (rel.predicate,), needed)
-        new = Filter(below, renumber(rel.predicate, place.__getitem__))
+        predicate = renumber(rel.predicate, place.__getitem__)
+        same = below is rel.input and predicate is rel.predicate
+        new = rel if same else Filter(below, predicate)
         return _kept(new, tuple(place[i] for i in needed))
 
     def _temporal(self, rel: TemporalFilter, needed: Needed) -> Rel:
@@ -121,8 +124,10 @@ class _Prune:
     def _project(self, rel: Project, needed: Needed) -> Rel:
         exprs = tuple(rel.exprs[i] for i in needed)
         below, place = self._under(rel.input, exprs)
-        new = tuple(renumber(e, place.__getitem__) for e in exprs)
-        return below if new == own_columns(schema(below)) else Project(below, new)
+        new = tuple([renumber(e, place.__getitem__) for e in exprs])
+        if new == own_columns(schema(below)):
+            return below
+        return rel if below is rel.input and _same(new, rel.exprs) else Project(below, new)
 
     def _join(self, rel: Join, needed: Needed) -> Rel:
         count = len(schema(rel.left))
@@ -132,7 +137,9 @@ class _Prune:
         left, right = self.pruned(rel.left, left_used), self.pruned(rel.right, right_used)
         place = {i: k for k, i in enumerate(left_used)}
         place |= {i + count: k + len(left_used) for k, i in enumerate(right_used)}
-        new = replace(rel, left=left, right=right, on=renumber(rel.on, place.__getitem__))
+        on = renumber(rel.on, place.__getitem__)
+        same = left is rel.left and right is rel.right and on is rel.on
+        new = rel if same else replace(rel, left=left, right=right, on=on)
         assert rel.kind not in (JoinKind.SEMI, JoinKind.ANTI) or all(i < count for i in needed)
         return _kept(new, tuple(place[i] for i in needed))
 
@@ -176,6 +183,10 @@ class _Prune:
         new = replace(rel, input=below, args=tuple(renumber(a, place.__getitem__) for a in rel.args))
         place |= {i: i - count + width for i in range(count, total)}
         return _kept(new, tuple(place[i] for i in needed))
+
+
+def _same(new: tuple[Scalar, ...], old: tuple[Scalar, ...]) -> bool:
+    return len(new) == len(old) and all(map(is_, new, old))
 
 
 def _is_union_all(rel: SetOperation) -> bool:

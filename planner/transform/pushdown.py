@@ -93,7 +93,7 @@ class _Push:
             case Distinct() if not has_classes(schema(rel)):
                 return Distinct(self.push(rel.input, predicates))
             case SetOperation() if not has_classes(schema(rel)) or (rel.all and rel.kind is SetKind.UNION):
-                return replace(rel, left=self.push(rel.left, predicates), right=self.push(rel.right, predicates))
+                return with_children(rel, (self.push(rel.left, predicates), self.push(rel.right, predicates)))
             case TableFunction() if sets_apart(rel):
                 return _filtered(replace(rel, input=self.push(rel.input, ())), predicates)
             case TableFunction():
@@ -144,7 +144,7 @@ class _Push:
                 stay.append(predicate)
             else:
                 down.append(moved)
-        return _filtered(replace(rel, input=self.push(rel.input, tuple(down))), tuple(stay))
+        return _filtered(with_children(rel, (self.push(rel.input, tuple(down)),)), tuple(stay))
 
     def _reduce(self, rel: Reduce, predicates: Predicates) -> Rel:
         def on_keys(predicate: Scalar) -> bool:
@@ -154,7 +154,7 @@ class _Push:
 
         below, above = _split(predicates, on_keys)
         moved = tuple(substitute(p, _padded(rel)) for p in below)
-        return _filtered(replace(rel, input=self.push(rel.input, moved)), above)
+        return _filtered(with_children(rel, (self.push(rel.input, moved),)), above)
 
     def _join(self, rel: Join, predicates: Predicates) -> Rel:
         kind = _strengthened(rel, predicates)
@@ -183,16 +183,18 @@ class _Push:
 
     def _inner(self, rel: Join, predicates: Predicates) -> Rel:
         region = Region.of(rel, predicates)
-        inputs = []
-        base = 0
-        for part in region.inputs:
-            count = len(schema(part))
-            low, high = base, base + count
-            mine, rest = _split(region.predicates, lambda p: _within(p, low, high) and not can_raise(p))  # noqa: B023
-            region = Region(region.inputs, rest)
-            inputs.append(self.push(part, tuple(shift(p, -base) for p in mine)))
-            base += count
-        return ordered(Region(tuple(inputs), region.predicates))
+        owner = region.owner
+        mine: list[list[Scalar]] = [[] for _ in region.inputs]
+        rest: list[Scalar] = []
+        for predicate in region.predicates:
+            read = {owner[i] for i in columns_of(predicate)}
+            alone = len(read) == 1 and not can_raise(predicate)
+            (mine[read.pop()] if alone else rest).append(predicate)
+        inputs = [
+            self.push(part, tuple([shift(p, -base) for p in own]))
+            for part, own, base in zip(region.inputs, mine, region.starts, strict=True)
+        ]
+        return ordered(Region(tuple(inputs), tuple(rest)))
 
     def _semi(self, rel: Join, predicates: Predicates) -> Rel:
         count = len(schema(rel.left))

@@ -182,7 +182,7 @@ def _table(env: Environment, ref: nodes.TableName, outer: NameScope | None) -> F
                 visible = (*shown, *(replace(column, hidden=True) for column in rest))
             deeper = (0 if outer is None else outer.depth) - found.depth
             rel = relevel_rel(found.rel, lambda level, index: (level + deeper, index), 1) if deeper else found.rel
-            return rel, replace(named(visible, ref, None), order=found.order)
+            return rel, named(visible, ref, None, found.order)
     relation = lookup(env, ref)
     use = env.use(relation)
     if use is not None:
@@ -202,7 +202,7 @@ def stored(
     else:
         rel = Get(relation.id, relation.schema)
     rel = readable(env, relation, rel, use, commands)
-    namespace = replace(named(relation_columns(relation, schema(rel), use), ref, relation), order=order)
+    namespace = named(relation_columns(relation, schema(rel), use), ref, relation, order)
     if env.oids and relation.kind in HAVE_OIDS:
         oid = replace(oid_column(rel, relation), use=use)
         namespace = Namespace(namespace.visible, (replace(namespace.ranges[0], oid=oid),))
@@ -227,11 +227,15 @@ def _view(env: Environment, relation: Relation) -> tuple[Rel, tuple[SortKey, ...
     return Project(rel, shown), ()
 
 
-def named(visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None) -> Namespace:
-    """The namespace of one table under its alias. Raises 42P10."""
-    named = rename(Namespace(visible), ref.alias or ref.name, ref.columns, ref.at)
+def named(
+    visible: tuple[Visible, ...], ref: nodes.TableName, relation: Relation | None, order: tuple[SortKey, ...] = ()
+) -> Namespace:
+    """The namespace of one table, with rows in this order, under its alias. Raises 42P10."""
+    renamed = rename(Namespace(visible), ref.alias or ref.name, ref.columns, ref.at)
     schema_name = relation.schema_name if relation is not None and ref.alias is None else None
-    return replace(named, ranges=(replace(named.ranges[0], schema_name=schema_name, relation=relation),))
+    (table,) = renamed.ranges
+    range_ = Range(table.alias, table.columns, schema_name, relation, table.marker, at=table.at)
+    return Namespace(renamed.visible, (range_,), order)
 
 
 def _derived(env: Environment, ref: nodes.DerivedTable, outer: NameScope | None) -> FromItem:

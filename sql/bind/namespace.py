@@ -198,10 +198,11 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
     def visible(c: Visible) -> Visible:
         return Visible(c.name, map_columns(c.expr, change), c.table, c.attribute, use=c.use)
 
+    moved = tuple([visible(c) for c in namespace.visible])
     ranges = tuple(
         Range(
             r.alias,
-            tuple(visible(c) for c in r.columns),
+            moved if r.columns is namespace.visible else tuple([visible(c) for c in r.columns]),
             r.schema_name,
             r.relation,
             None if r.marker is None else change(r.marker),
@@ -213,4 +214,4 @@ def _mapped(namespace: Namespace, change: Callable[[Column], Column], padded: bo
         )
         for r in namespace.ranges
     )
-    return Namespace(tuple(visible(c) for c in namespace.visible), ranges)
+    return Namespace(moved, ranges)

@@ -15,7 +15,7 @@ from planner.expr.scalar import (
     children,
 )
 from planner.logical.levels import relevel, relevel_rel
-from planner.logical.nodes import Rel
+from planner.logical.nodes import Get, Rel
 
 
 def references(expr: Scalar) -> set[tuple[int, int]]:
@@ -45,6 +45,8 @@ _DEEPER: Final = frozenset({OuterColumn, ScalarSubquery, Exists, Quantified})
 def rel_references(rel: Rel) -> set[tuple[int, int]]:
     """The outer columns that a plan refers to, as (level, index); level 0 is the query around the plan."""
     found: set[tuple[int, int]] = set()
+    if isinstance(rel, Get):
+        return found
 
     def collect(level: int, index: int) -> tuple[int, int]:
         found.add((level, index))

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import assert_never
+from operator import is_
+from typing import Final, assert_never
 
 from ivm.errors import unsupported
 from ivm.words import Schema
-from planner.expr.parts import ALL_COLUMNS, OUTER_COLUMNS, rebuild
-from planner.expr.scalar import Aggregate, Coalesce, Column, Literal, OuterColumn, Scalar
+from planner.expr.parts import ALL_COLUMNS, OUTER_COLUMNS, SUBQUERIES, rebuild
+from planner.expr.scalar import Aggregate, And, Coalesce, Column, Literal, OuterColumn, Scalar
+from planner.logical.kinds import LATERAL, kinds_in
 from planner.logical.nodes import (
     AsOf,
     Distinct,
@@ -44,6 +46,7 @@ from planner.logical.nodes import (
 )  # fmt: skip
 from planner.logical.traversal import (
     TRUE,
+    bottom_up,
     children,
     conjunction,
     conjuncts,
@@ -59,10 +62,25 @@ from planner.transform.decorrelate import mentions, pull_up
 from planner.transform.decorrelate.domain import UNIT, Domain, ScopedColumn, Scopes, same_words
 from planner.transform.decorrelate.lift import Lifter
 
+_CORRELATED: Final = frozenset({LATERAL, *SUBQUERIES, *OUTER_COLUMNS})
+
 
 def decorrelate(rel: Rel) -> Rel:
     """The plan without subquery expressions, outer columns and lateral joins."""
+    if _CORRELATED.isdisjoint(kinds_in(rel)):
+        return bottom_up(rel, _truths)
     return Decorrelator().apply(rel, UNIT, ())
+
+
+def _truths(rel: Rel) -> Rel:
+    """A filter as ``Decorrelator`` leaves one without subqueries; any other node as it is."""
+    if not isinstance(rel, Filter):
+        return rel
+    before = rel.predicate.args if isinstance(rel.predicate, And) else (rel.predicate,)
+    parts = tuple([p for c in before for p in conjuncts(mentions.simplify_truth(c))])
+    if not parts:
+        return rel.input
+    return rel if len(parts) == len(before) and all(map(is_, parts, before)) else Filter(rel.input, conjunction(parts))
 
 
 class Decorrelator:

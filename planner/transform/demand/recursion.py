@@ -24,10 +24,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from planner.expr.parts import COLUMNS, rebuild, walk
 from planner.expr.scalar import Column, Scalar
 from planner.logical.fallibility import can_raise, rel_is_volatile
+from planner.logical.kinds import kinds_in
 from planner.logical.linearity import empty_without
 from planner.logical.nodes import Filter, Join, LetRec, Recursive, Reference, Rel
 from planner.logical.temporal import reads_clock
@@ -39,6 +41,7 @@ from planner.transform.demand.relation import by_demand
 from planner.transform.demand.reversal import turned
 from planner.transform.pushdown import push_down
 
+_RECURSIVE: Final = frozenset({Recursive, LetRec})
 PASSES = 4
 """A pushed condition may end up on another recursion in the base: how many levels deep this is followed."""
 
@@ -47,6 +50,8 @@ Predicates = tuple[Scalar, ...]
 
 def demand(rel: Rel) -> Rel:
     """The plan with its recursions restricted to what is demanded of them."""
+    if _RECURSIVE.isdisjoint(kinds_in(rel)):
+        return rel
     made: set[int] = set()
     for _ in range(PASSES):
         new = _Demand(rel, made).rel(rel)

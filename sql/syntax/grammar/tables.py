@@ -139,7 +139,7 @@ class TableGrammar(JsonTableGrammar):
 
     def _plain_table(self, only: bool) -> tuple[nodes.TableName, bool]:
         at = self.token.start
-        table = replace(self.only_table(only), at=at)
+        table = self.only_table(only)
         alias, columns = self._alias()
         sample = self._sample() if self.accept("tablesample") else None
         timed = self.accept("for", "system_time")
@@ -152,8 +152,8 @@ class TableGrammar(JsonTableGrammar):
             self.expect_symbol(")")
             if alias is None:
                 alias, columns = self._alias()
-        table = replace(table, sample=sample)
-        return (table if alias is None else replace(table, alias=alias, columns=columns)), timed
+        columns = () if alias is None else columns
+        return nodes.TableName(table.schema_name, table.name, at, alias, columns, table.only, sample), timed
 
     def _sample(self) -> nodes.Sample:
         """``method (expression, …) [REPEATABLE (expression)]`` after TABLESAMPLE."""
