@@ -28,9 +28,10 @@ from sql.syntax.lexing.lexer import Token
 LONGEST: Final = 20_000
 """Characters of a statement that has a shape."""
 MOST_CONSTANTS: Final = 1_000
-_SHAPES: Final = 1_000
+_SHAPES: Final = 2_000
+_PLANS: Final = 1_000
 _CHARACTERS: Final = 1 << 20
-"""Of all known shapes together: a limit on what their plans take."""
+"""Of all known shapes together: a limit on what they take, as the one on their plans."""
 _VARIANTS: Final = 8
 """Of one shape: statements that differ in what must be the same."""
 BEFORE: Final = 1
@@ -43,11 +44,13 @@ Found = tuple[Prepared, tuple[object, ...]]
 
 @dataclass(slots=True)
 class Shape:
-    """What is known of the statements of one shape, over one catalog. ``tries``: how many no variant fitted."""
+    """What is known of the statements of one shape, over one catalog. ``tries``: how many no variant fitted.
+    ``kept``: until it is forgotten."""
 
     characters: int
     variants: list[Variant] = field(default_factory=list)
     tries: int = 0
+    kept: bool = True
 
 
 class Shapes:
@@ -56,7 +59,7 @@ class Shapes:
     def __init__(self, statements: Statements) -> None:
         self._statements = statements
         self._known: OrderedDict[tuple[object, ...], Shape] = OrderedDict()
-        self._characters = 0
+        self._characters = self._plans = 0
         self._newest: object = None
         self._guard = threading.Lock()
         """Long statements are bound on threads of their own."""
@@ -81,7 +84,7 @@ class Shapes:
         variant = learner.variant()
         if variant is None:
             return None
-        shape.variants = [variant, *shape.variants[: _VARIANTS - 1]]
+        self._add(shape, variant)
         values = variant.values(tokens, style)
         return None if values is None else (variant.prepared, values)
 
@@ -110,9 +113,29 @@ class Shapes:
             self._forget_old(key[1])
             found = self._known[key] = Shape(len(text))
             self._characters += len(text)
-            while len(self._known) > _SHAPES or (self._characters > _CHARACTERS and len(self._known) > 1):
-                self._characters -= self._known.popitem(last=False)[1].characters
+            self._shrink()
             return found
+
+    def _add(self, shape: Shape, variant: Variant) -> None:
+        with self._guard:
+            if not shape.kept:
+                return
+            before = len(shape.variants)
+            shape.variants = [variant, *shape.variants[: _VARIANTS - 1]]
+            self._plans += len(shape.variants) - before
+            self._shrink()
+
+    def _shrink(self) -> None:
+        while len(self._known) > 1 and (
+            len(self._known) > _SHAPES or self._characters > _CHARACTERS or self._plans > _PLANS
+        ):
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, key: tuple[object, ...]) -> None:
+        shape = self._known.pop(key)
+        shape.kept = False
+        self._characters -= shape.characters
+        self._plans -= len(shape.variants)
 
     def _forget_old(self, version: object) -> None:
         """Forgets what nobody can ask for again, when the first shape over a catalog comes."""
@@ -120,7 +143,7 @@ class Shapes:
             return
         self._newest = version
         for key in [key for key in self._known if key[1] != version and not self._statements.has(key[1])]:
-            self._characters -= self._known.pop(key).characters
+            self._forget(key)
 
 
 def _constants(statement: StatementText) -> list[int]:

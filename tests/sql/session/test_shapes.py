@@ -223,6 +223,19 @@ def test_a_shape_that_varies_in_what_must_be_the_same_is_given_up(
     assert counts[-1] - counts[-100] == 99  # once each
 
 
+def test_few_plans_are_kept(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shapes, "BEFORE", 0)
+    monkeypatch.setattr(shapes, "_PLANS", 10)
+    known = client.server.coordinator.shapes
+    for i in range(40):
+        client.results(f"SELECT a AS c{i % 15} FROM t WHERE a = {i} LIMIT {i % 3}")
+        client.results(f"SELECT a::numeric({i % 7 + 10}, 2) FROM t WHERE a = {i}")
+        plans = sum(len(shape.variants) for shape in known._known.values())
+        assert plans <= 10
+        assert plans == known._plans
+    assert known._characters == sum(shape.characters for shape in known._known.values())
+
+
 def test_what_is_found_follows_the_catalog(client: Client) -> None:
     for i in range(4):
         client.results(f"SELECT a / 2 FROM t WHERE a = {i}")
