@@ -28,7 +28,14 @@ from storage.dictionary import Dictionary
 from storage.long_values import LONG, decoded, encoded
 from storage.types.arrays import Row, array_from_bytes, array_to_bytes, fields_from_bytes, fields_to_bytes
 from storage.types.definitions import DEFINITIONS
-from storage.types.numeric import decode_direct, decode_numeric, encode_direct, encode_numeric, numeric_text
+from storage.types.numeric import (
+    decode_direct,
+    decode_numeric,
+    encode_direct,
+    encode_numeric,
+    encode_numerics,
+    numeric_text,
+)
 
 INTERVAL: Final = struct.Struct(">qqq")
 _WORD: Final = struct.Struct(">q")
@@ -182,7 +189,7 @@ def _encode_present(type: SqlType, values: Sequence[Any], dictionary: Dictionary
         case Storage.INTERNED:
             return dictionary.intern([to_bytes(type, v) for v in values])
         case Storage.NUMERIC:
-            return np.array([encode_numeric(v, dictionary) for v in values], np.int64)
+            return np.array(encode_numerics(values, dictionary), np.int64)
         case _:
             if type.kind in _FLOATS:
                 return float_to_word(np.array(values, np.float64))

@@ -119,6 +119,17 @@ def test_special_numerics(text: str) -> None:
     assert str(decode_one(NUMERIC, encode_one(NUMERIC, Decimal(text), dictionary), dictionary)) == text
 
 
+@given(st.lists(DECIMALS, max_size=5))
+def test_many_numerics_are_as_each(values: list[Decimal]) -> None:
+    """Also those about the longest that a word holds, and those that are written with an exponent."""
+    dictionary = Dictionary(SECRET)
+    edge = (INLINE_LIMIT - 1, INLINE_LIMIT, -INLINE_LIMIT, -INLINE_LIMIT - 1, 10**16, 10**17 - 1, 10**17, 0)
+    values += [Decimal(m).scaleb(-s) for m in edge for s in (0, 1, 9, 16, 17, 18, 31, 32)]
+    values += [Decimal(text) for text in ("-0", "-0.00", "1E+3", "-1.5E+2", "1E-7", "NaN", "Infinity", "-Infinity")]
+    each = [encode_one(NUMERIC, value, dictionary) for value in values]
+    assert encode(NUMERIC, values, dictionary).words.tolist() == each
+
+
 def test_nan_in_a_scaled_numeric_sorts_last() -> None:
     type = SqlType(Kind.NUMERIC, 18, 0)
     dictionary = Dictionary(SECRET)
