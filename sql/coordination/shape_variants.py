@@ -13,6 +13,7 @@ from ivm.words import Kind, SqlType
 from planner.expr.scalar import Call, Literal, Parameter, Scalar
 from planner.logical.nodes import Rel
 from planner.physical.nodes import Constants, Map
+from planner.transform.branches import together
 from sql.bind.constant_lists import array_beside
 from sql.bind.literals import Origin, Origins, is_deferred, number, tracing
 from sql.catalog.catalog import Catalog
@@ -125,6 +126,8 @@ class Learner:
         self._statements, self._statement, self._tokens, self._constants = statements, statement, tokens, constants
         self._over, self._style = (catalog, path, settings), settings.constants
         self._published = published
+        self.hopeless = False
+        """Whether its constants make one of many branches of UNION ALL, which a plan for any constants could not."""
 
     def variant(self) -> Variant | None:
         """The variant that the statement belongs to; None: there is none."""
@@ -134,7 +137,13 @@ class Learner:
         statement = template.bound.statement
         if not isinstance(statement, Query | Insert | Update | Delete) or template.bound.parameters:
             return None
-        if template.bound.interpreted or (isinstance(statement, Query) and (statement.locks or statement.as_of)):
+        rel: Rel = statement.rel if isinstance(statement, Query) else statement.source
+        self.hopeless = together(rel) is not rel
+        if (
+            self.hopeless
+            or template.bound.interpreted
+            or (isinstance(statement, Query) and (statement.locks or statement.as_of))
+        ):
             return None
         for groups in self._groupings(statement, origins):
             found = self._general(text, groups)

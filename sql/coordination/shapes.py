@@ -83,6 +83,7 @@ class Shapes:
         learner = Learner(self._statements, statement, tokens, constants, catalog, path, settings, published)
         variant = learner.variant()
         if variant is None:
+            shape.tries = _TRIES if learner.hopeless else shape.tries
             return None
         self._add(shape, variant)
         values = variant.values(tokens, style)

@@ -236,6 +236,19 @@ def test_few_plans_are_kept(client: Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert known._characters == sum(shape.characters for shape in known._known.values())
 
 
+def test_branches_that_their_constants_make_one_are_given_up_at_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planning each branch with a parameter would take a hundred times as long."""
+    bindings = Bindings(monkeypatch)
+    counts = []
+    for first in range(2, 7):
+        read = " UNION ALL ".join(f"SELECT a + {first + i} AS x FROM t WHERE a = {first + i}" for i in range(40))
+        client.results(f"SELECT count(*) FROM ({read}) u")
+        counts.append(bindings.count)
+    assert counts == [1, 3, 4, 5, 6]
+
+
 def test_what_is_found_follows_the_catalog(client: Client) -> None:
     for i in range(4):
         client.results(f"SELECT a / 2 FROM t WHERE a = {i}")
