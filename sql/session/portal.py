@@ -27,8 +27,9 @@ class NamedStatement:
     created: int = 0
     by_sql: bool = False
     constants: tuple[object, ...] = ()
-    asked: tuple[int, int, NamedStatement] | None = None
-    """How it was last bound: over which version of the catalog, after how many changes of settings, and to what."""
+    asked: tuple[int, int, NamedStatement | None] | None = None
+    """How it was last bound: over which version of the catalog, after how many changes of settings, and to what (None:
+    as it is)."""
 
     @property
     def parameters(self) -> tuple[SqlType, ...]:

@@ -88,6 +88,13 @@ def statement_named(session: SessionState, name: str) -> NamedStatement:
     return found
 
 
+def new_statement(session: SessionState, named: NamedStatement) -> NamedStatement:
+    """The statement, which has been bound now."""
+    if named.prepared is not None and _usual(session):
+        named.asked = session.catalog.version, session.settings.changes, None
+    return named
+
+
 def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     """A prepared statement, bound to the present catalog. 0A000: the types of its columns have changed."""
     known = known_current(session, named)
@@ -96,7 +103,7 @@ def current(session: SessionState, named: NamedStatement) -> NamedStatement:
     version, changes = session.catalog.version, session.settings.changes
     found = _bound_again(session, named)
     if _usual(session):
-        named.asked = version, changes, found
+        named.asked = version, changes, None if found is named else found
     return found
 
 
@@ -107,7 +114,7 @@ def known_current(session: SessionState, named: NamedStatement) -> NamedStatemen
     asked = named.asked
     if not _usual(session) or asked is None or asked[0] != session.catalog.version:
         return None
-    return asked[2] if asked[1] == session.settings.changes else None
+    return (asked[2] or named) if asked[1] == session.settings.changes else None
 
 
 def _usual(session: SessionState) -> bool:

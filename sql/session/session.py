@@ -33,6 +33,7 @@ from sql.session.preparing import (
     current,
     executed,
     known_current,
+    new_statement,
     output_columns,
     prepare,
     prepare_once,
@@ -190,9 +191,9 @@ class Session:
             prepared = await self._prepared(statements[0], types)
         elif statements:
             prepared, constants = await self._prepared_once(statements[0])
-        self.state.statements[name] = NamedStatement(
-            statements[0].text if statements else "", types, prepared, timestamp_now(), constants=constants
-        )
+        text = statements[0].text if statements else ""
+        named = NamedStatement(text, types, prepared, timestamp_now(), constants=constants)
+        self.state.statements[name] = new_statement(self.state, named)
 
     def _type(self, oid: int) -> SqlType | None:
         known = type_from_oid(oid)

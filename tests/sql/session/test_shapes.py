@@ -13,10 +13,12 @@ from sql.coordination import shapes
 from sql.coordination.prepared import Statements
 from sql.coordination.shapes import Shapes
 from sql.parse import split
+from sql.pgwire import messages_frontend as front
 from sql.statements.results import CommandResult, RowsResult
 from sql.syntax.lexing.lexer import TokenKind
 from tests.answers.make_queries import SETS, answered
 from tests.support.sessions import Client, Server, text_rows
+from tests.support.wires import Wire, bind
 
 Answer = object
 """Rows as text and their columns, or a tag; an error's state, message and position."""
@@ -322,6 +324,32 @@ def test_sessions_share_plans(server: Server, monkeypatch: pytest.MonkeyPatch) -
     clients[0].run("DROP TABLE shared_plans")
     for client in clients:
         client.close()
+
+
+def test_the_unnamed_statement_has_its_constants(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client is told of no parameters, and gives none."""
+    wire, bindings = Wire(client), Bindings(monkeypatch)
+    wire.run("SET search_path TO shaped")
+    run = bind("")
+
+    def answer_to(condition: str) -> bytes:
+        parse = front.Parse("", f"SELECT a FROM t WHERE {condition}", ()).encode() + front.Describe("S", "").encode()
+        return wire.all_ways(parse + run)
+
+    answers, counts = [], []
+    for i in range(1, 7):
+        answers.append(answer_to(f"a = {i}"))
+        counts.append(bindings.count)
+    assert counts[-1] == counts[1], "from the third on nothing is bound"
+    assert [a.count(f"\0\1\0\0\0\1{i}C".encode()) for i, a in enumerate(answers, 1)] == [1] * 6
+    assert all(b"t\0\0\0\6\0\0T" in a for a in answers), "no parameters"
+    assert b"22P02" in answer_to("a = 'x'")
+    answer_to("a = 7")
+    assert b"08P01" in wire.all_ways(bind("", b"1"))
+    assert wire.at_once(run) is None
+    assert b"\0\1\0\0\0\1" + b"7C" in wire.all_ways(run)
+    wire.run("ALTER TABLE t ADD new int")
+    assert b"\0\1\0\0\0\1" + b"7C" in wire.all_ways(run)
 
 
 @pytest.mark.parametrize("name", SETS)
