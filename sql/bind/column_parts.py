@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, INT4, JSONB, Kind, SqlType
-from planner.expr.functions.array import LEFT_OUT
+from planner.expr.functions.array import OWN
 from planner.expr.functions.library import overloads
 from planner.expr.scalar import Call, Literal, Scalar
 from sql.bind.arrays import jsonb_key
@@ -119,11 +119,11 @@ def _with_keys(b: Binder, base: Scalar, places: Sequence[nodes.Part], give: Give
 
 
 def _bounds(b: Binder, part: nodes.Part) -> list[Scalar]:
-    """The bounds of a slice in one dimension; ``LEFT_OUT`` stand for the array's own. ``[i]`` beside slices is
+    """The bounds of a slice in one dimension; ``OWN`` stand for the array's own. ``[i]`` beside slices is
     ``[1:i]``."""
     if not part.slice:
         return [Literal(1, INT4), _index(b, part.low)]
-    bounds = zip((part.low, part.high), LEFT_OUT, strict=True)
+    bounds = zip((part.low, part.high), OWN, strict=True)
     return [Literal(own, INT4) if bound is None else _index(b, bound) for bound, own in bounds]
 
 

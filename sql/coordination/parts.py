@@ -82,5 +82,6 @@ class Parts(Generic[T]):
                 self.result = self._work()
         except BaseException as error:
             self._error = error.with_traceback(None)
+        del self._work  # it refers to what refers to this
         self.ended = True
         self._told.put(None)

@@ -130,9 +130,7 @@ class Steps(Generic[T]):
     async def run(self, ending: Callable[[Ending], Awaitable[SqlError | None]], *, commits: bool) -> T:
         """The routine's result. ``commits``: its last part commits. ``ending`` ends the transaction and begins a new
         one; the error of the commit. Raises the routine's errors, and LostError."""
-        task = asyncio.current_task()
-        assert task is not None, "a task runs statements"
-        cancelled = task.cancelling()
+        cancelled = _cancelling()
         try:
             while (reason := await self._next(commits)) is not self:
                 if isinstance(reason, Pause):
@@ -141,7 +139,7 @@ class Steps(Generic[T]):
                     failed = self._given
                     error = await ending(Ending(reason.commit and failed is None, reason.chain))
                     self._given = failed or error
-                if task.cancelling() > cancelled:
+                if _cancelling() > cancelled:
                     raise asyncio.CancelledError  # it came when a job had done its work
         finally:
             if self._parts is not None:
@@ -240,6 +238,14 @@ class Steps(Generic[T]):
     def _undo(self, begun: Begun) -> None:
         begun.writer.rollback_to(begun.mark)
         self._transaction.reads.return_to(begun.reads)
+
+
+def _cancelling() -> int:
+    """How many cancels the running task has been given. The task is not kept: a frame that an error has passed would
+    keep it with the error, and it the error."""
+    task = asyncio.current_task()
+    assert task is not None, "a task runs statements"
+    return task.cancelling()
 
 
 def is_alone(transaction: Transaction) -> bool:

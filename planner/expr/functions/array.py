@@ -30,6 +30,8 @@ Array = tuple[Any, ...]
 
 LEFT_OUT: Final = (-(2**31), 2**31 - 1)
 """What stands for the bounds that ``a[:]`` leaves out: those of the array."""
+OWN: Final = LEFT_OUT[::-1]
+"""The same in an assignment, where nobody can give them."""
 _LONGEST: Final = 134_217_727
 """The most elements that Postgres allows in an array."""
 
@@ -156,18 +158,20 @@ def array_assign_slice(site: CallSite, array: Array | None, given: Array | None,
     lengths, lower = _shape(own, site.args[0]), _lower(own, site.args[0])
     if lengths and len(lengths) < len(places):
         raise SqlError("2202E", "wrong number of array subscripts")
-    if not lengths and any(bound in LEFT_OUT for bound in bounds):
+    if not lengths and any(first == OWN[0] or last == OWN[1] for first, last in places):
         detail = "When assigning to a slice of an empty array value, slice boundaries must be fully specified."
         raise SqlError("2202E", "array slice subscript must provide both boundaries", detail)
-    places += [LEFT_OUT] * (len(lengths) - len(places))
+    places += [OWN] * (len(lengths) - len(places))
     if lengths:
         whole = [(low, low + n - 1) for low, n in zip(lower, lengths, strict=True)]
         places = [
-            (low if first == LEFT_OUT[0] else first, high if last == LEFT_OUT[1] else last)
+            (low if first == OWN[0] else first, high if last == OWN[1] else last)
             for (first, last), (low, high) in zip(places, whole, strict=True)
         ]
     if any(last < first for first, last in places):
         raise SqlError("2202E", "upper bound cannot be less than lower bound")
+    for first, last in places:
+        _check_size(last - first + 1)
     items = flatten(given, _element(site.args[1]).kind)
     if len(items) < math.prod(last - first + 1 for first, last in places):
         raise SqlError("2202E", "source array too small")
