@@ -97,6 +97,14 @@ class Shapes:
             shape = self._known.get(_key(statement, catalog, path, settings))
         return None if shape is None else self._fitting(shape, statement.tokens or (), settings)
 
+    def learns(self, statement: StatementText, catalog: Catalog, path: SearchPath, settings: Settings) -> bool:
+        """Whether ``find`` would bind and plan the statement several times, to know more of its shape."""
+        if not _constants(statement):
+            return False
+        with self._guard:
+            shape = self._known.get(_key(statement, catalog, path, settings))
+        return BEFORE <= (0 if shape is None else shape.tries) < _TRIES
+
     def _fitting(self, shape: Shape, tokens: Sequence[Token], settings: Settings) -> Found | None:
         for variant in shape.variants:
             values = variant.values(tokens, settings.constants)

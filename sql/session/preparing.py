@@ -9,6 +9,7 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import BYTEA, INT8, TEXT, SqlType
 from sql.catalog.catalog import Catalog
+from sql.coordination.planning import is_long
 from sql.coordination.prepared import Prepared
 from sql.parse import StatementText, parse
 from sql.session.portal import NamedStatement
@@ -64,6 +65,14 @@ def prepare_once(session: SessionState, statement: StatementText) -> tuple[Prepa
             if found is not None:
                 return found
     return prepare(session, statement), ()
+
+
+def takes_long(session: SessionState, statement: StatementText) -> bool:
+    """Whether ``prepare_once``, of a statement that has not been prepared before, keeps its thread busy."""
+    if is_long(statement.text) or not _usual(session):
+        return is_long(statement.text)
+    catalog = session.catalog
+    return session.coordinator.shapes.learns(statement, catalog, session.path(catalog), session.settings)
 
 
 def prepared_before(session: SessionState, statement: StatementText) -> tuple[Prepared, tuple[object, ...]] | None:

@@ -37,7 +37,9 @@ from sql.session.preparing import (
     output_columns,
     prepare,
     prepare_once,
+    prepared_before,
     statement_named,
+    takes_long,
 )
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -319,8 +321,11 @@ class Session:
         return await self._long(work, statement.text) if is_long(statement.text) else work()
 
     async def _prepared_once(self, statement: StatementText) -> _Once:
+        found = prepared_before(self.state, statement)
+        if found is not None:
+            return found
         work = partial(prepare_once, self.state, statement)
-        return await self._long(work, statement.text) if is_long(statement.text) else work()
+        return await self._long(work, statement.text) if takes_long(self.state, statement) else work()
 
     async def _long(self, work: Callable[[], T], text: str) -> T:
         """Work on the text of a long statement, which its timeout or a cancel may end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import pytest
 from ivm.errors import SqlError
 from sql.coordination import shapes
 from sql.coordination.prepared import Statements
+from sql.coordination.shape_variants import Learner
 from sql.coordination.shapes import Shapes
 from sql.parse import split
 from sql.pgwire import messages_frontend as front
@@ -223,6 +225,20 @@ def test_a_shape_that_varies_in_what_must_be_the_same_is_given_up(
         client.results(f"SELECT a::numeric({i + 10}, 2) FROM t")
         counts.append(bindings.count)
     assert counts[-1] - counts[-100] == 99  # once each
+
+
+def test_a_shape_is_learnt_beside_the_event_loop(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    variant, names = Learner.variant, list[str]()
+
+    def noted(learner: Learner) -> Any:
+        names.append(threading.current_thread().name)
+        return variant(learner)
+
+    monkeypatch.setattr(Learner, "variant", noted)
+    for i in range(5):
+        client.results(f"SELECT a AS learnt FROM t WHERE a = {i}")
+    assert len(names) == 1
+    assert names[0].startswith("planner")
 
 
 def test_few_plans_are_kept(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
