@@ -157,12 +157,15 @@ class RunState:
 
 
 def unpack_used(rows: Words, schema: Schema, used: frozenset[int]) -> list[Vector]:
-    """``ivm.rows.unpack`` for some columns; the others are words of another, without null bits."""
+    """``ivm.rows.unpack`` for some columns; the others are words of another, without null bits. ``used`` may have those
+    that the caller appends."""
     if len(used) * 2 >= len(schema):
         return unpack(rows, schema)
     width = len(schema)
     vectors = [Vector(rows[:, 0], None)] * width
     for i in used:
+        if i >= width:
+            continue
         nulls = None
         if schema[i].nullable:
             nulls = (rows[:, width + i // 64] >> np.int64(i % 64)) & 1 != 0

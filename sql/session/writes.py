@@ -205,9 +205,12 @@ class Writes:
         if prepared.form is None or prepared.form[0] != catalog.version:
             made = one_row(statement, prepared.plan, catalog, given.changer.keys, given.context)
             prepared.form = catalog.version, made
-        form, transaction = prepared.form[1], self._session.running
+        form = prepared.form[1]
         done = None if form is None else form.run(given)
-        if form is not None and done is not None and prepared.plan is not None and transaction.checks_reads:
+        transaction = self._session.transaction or self._session.ending
+        if form is None or done is None or prepared.plan is None or transaction is None:
+            return done  # without a transaction: its session has given the statement up meanwhile
+        if transaction.checks_reads:
             reading = form.reading(given)
             if reading is None:
                 self._reads.note(prepared.plan, prepared.inputs, given.context)
