@@ -109,11 +109,15 @@ def _value(places: Group, tokens: Sequence[Token], style: TextStyle) -> object:
 
 def _standing_for(place: Place, index: int) -> Scalar:
     parameter = Parameter(index, place.type, nullable=False)
-    return (
-        parameter
-        if place.target is None or place.type.element is not None
-        else Call("cast", (parameter,), place.target, nullable=False)
-    )
+    if place.target is None or place.type.element is not None:  # it stands for itself, or for a list
+        return parameter
+    return Call("cast", (parameter,), place.target, nullable=False)
+
+
+def _asked(prepared: Prepared) -> tuple[object, ...]:
+    """What binding a statement has looked up, and what its role needs for it, some of which a constant may name."""
+    denied = None if prepared.denied is None else (prepared.denied.sqlstate, prepared.denied.message)
+    return prepared.seen, prepared.stored, denied, prepared.secured, prepared.shows_rows
 
 
 class Learner:
@@ -218,6 +222,8 @@ class Learner:
         """Whether a statement differs from the template in parameters alone, and runs as it does."""
         values = [_value(group, self._tokens, self._style) for group in groups]
         if not Comparison(values).same(found.bound.statement, template.bound.statement):
+            return False
+        if _asked(found) != _asked(template):
             return False
         try:
             forms = [self._form(each) for each in (template, found)]

@@ -4,8 +4,8 @@ Many clients write values into their texts: psql, drivers that escape parameters
 A statement's *shape* is its tokens without the values of its constants. The second statement of a shape is bound twice:
 as it is, and with a parameter in place of each constant that is still there, as a literal, in the bound statement. If
 the two differ in nothing else, and their plans have the same form, further statements of the shape run by the second
-plan, as prepared statements do. What a constant has decided (the column of ORDER BY 2, a type's modifier, what
-arithmetic has folded, LIMIT) is part of what must be the same.
+plan, as prepared statements do. What a constant has decided (the column of ORDER BY 2, a type's modifier) is part of
+what must be the same.
 """
 
 from __future__ import annotations

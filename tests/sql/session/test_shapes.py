@@ -322,6 +322,17 @@ def test_who_may_not_read_is_told_so(client: Client) -> None:
     client.run("DROP ROLE shaped_reader")
 
 
+def test_a_sequence_that_a_constant_names_is_asked_for(client: Client) -> None:
+    client.run("CREATE SEQUENCE own; CREATE SEQUENCE denied; CREATE ROLE shaped_counter")
+    client.run("GRANT USAGE ON SCHEMA shaped TO shaped_counter; GRANT USAGE ON SEQUENCE own TO shaped_counter")
+    client.run("SET ROLE shaped_counter")
+    for form in ("SELECT nextval('{}')", "SELECT currval('{}'), 1", "SELECT nextval('{}') + 1"):
+        for _ in range(3):
+            assert len(client.rows(form.format("own"))) == 1
+            assert client.state(form.format("denied")) == "42501"
+    client.run("RESET ROLE; DROP OWNED BY shaped_counter; DROP ROLE shaped_counter")
+
+
 def test_others_see_the_text_as_it_came(client: Client) -> None:
     for i in range(5):
         own = f"SELECT query FROM pg_stat_activity WHERE pid = pg_backend_pid() AND pid > {i}"
