@@ -171,7 +171,7 @@ def replaced(column: TextColumn, old: TextColumn, new: TextColumn) -> TextColumn
 
     counts = np.empty(len(column), np.int64)
     texts.count_found(column.starts, column.lengths, old.starts, old.lengths, counts)
-    data, offsets = _room_for(column.lengths + counts * (new.lengths - old.lengths))
+    data, offsets = room_for(column.lengths + counts * (new.lengths - old.lengths))
     texts.replace(
         column.starts, column.lengths, old.starts, old.lengths, new.starts, new.lengths, offsets, data
     )  # fmt: skip
@@ -204,12 +204,13 @@ def _packed(parts: Sequence[TextColumn]) -> tuple[Bytes, Words]:
 
     starts = np.stack([part.starts for part in parts], axis=1).reshape(-1)
     lengths = np.stack([part.lengths for part in parts], axis=1).reshape(-1)
-    data, offsets = _room_for(lengths.reshape(-1, len(parts)).sum(axis=1))
+    data, offsets = room_for(lengths.reshape(-1, len(parts)).sum(axis=1))
     texts.join(starts, lengths, len(parts), offsets, data)
     return data, offsets
 
 
-def _room_for(lengths: Words) -> tuple[Bytes, Words]:
+def room_for(lengths: Words) -> tuple[Bytes, Words]:
+    """An array for values of these lengths, and their offsets int64[n + 1]. Raises TooLarge."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > LARGE:

@@ -97,7 +97,7 @@ def cut(starts: Words, lengths: Words, skipped: Words, taken: Words) -> None:
 
 
 @kernel
-def _stands(address: int, wanted: int, length: int) -> bool:
+def stands(address: int, wanted: int, length: int) -> bool:
     for i in range(length):  # noqa: SIM110 (numba compiles no generators in all())
         if load_byte(address + i) != load_byte(wanted + i):
             return False
@@ -111,7 +111,7 @@ def _find(address: int, length: int, begin: int, wanted: int, size: int) -> int:
         return begin
     first = load_byte(wanted)
     for at in range(begin, length - size + 1):
-        if load_byte(address + at) == first and _stands(address + at + 1, wanted + 1, size - 1):
+        if load_byte(address + at) == first and stands(address + at + 1, wanted + 1, size - 1):
             return at
     return -1
 

@@ -18,11 +18,14 @@ from ivm.words import (
     BOOL,
     BYTEA,
     DATE,
+    FLOAT4,
     FLOAT8,
     INT2,
     INT4,
     INT8,
     INTERVAL,
+    JSON,
+    JSONB,
     NEGATIVE_INFINITY,
     NUMERIC,
     POSITIVE_INFINITY,
@@ -42,6 +45,7 @@ from storage.dictionary import Dictionary
 from storage.types.arrays import bounded
 from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.types.codec import encode
+from tests.support.json_texts import KEYS, some_json, some_jsonb
 from tests.support.profiles import scaled
 
 ROUNDS: Final = scaled(6)
@@ -52,7 +56,9 @@ SHOWN: Final = (
 FORMS: Final = [function for function in FUNCTIONS.values() if function.vector is not None]
 CASTS: Final = [
     (source, target)
-    for source, target in [(t, TEXT) for t in SHOWN] + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC)]
+    for source, target in [(t, TEXT) for t in SHOWN]
+    + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC)]
+    + [(JSONB, t) for t in (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8, BOOL, TEXT)]
     if source != target
 ]
 TEXTS: Final = (
@@ -96,7 +102,7 @@ def forms_at_all_times(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def images_have_their_kernels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
-    assert not [record.message for record in caplog.records if record.name == "freshet.kernels"]
+    assert not [record.message for record in caplog.get_records("call") if record.name == "freshet.kernels"]
 
 
 def some_text(random: Random) -> str:
@@ -144,6 +150,8 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
     INT2: lambda random: random.choice((0, -1, 32767, -32768, random.randint(-99, 99))),
     INT8: lambda random: random.choice((0, -1, 2**63 - 1, -(2**63), random.randint(-(10**12), 10**12))),
     BOOL: lambda random: random.random() < 0.5,
+    JSON: some_json,
+    JSONB: some_jsonb,
     FLOAT8: lambda random: random.choice(
         (0.0, -0.0, 1.5, -1 / 3, 1e300, 5e-324, math.inf, math.nan, random.gauss(0, 9))
     ),
@@ -177,6 +185,14 @@ def some_array(element: SqlType, random: Random) -> tuple[object, ...]:
 
 SCALARS: Final = [type_ for type_ in DRAWN if type_ not in (TEXT, BYTEA)]
 DRAWN |= {SqlType(Kind.ARRAY, element=type_): partial(some_array, type_) for type_ in (*SCALARS, TEXT, BYTEA)}
+TEXTS_ARRAY: Final = SqlType(Kind.ARRAY, element=TEXT)
+
+
+def some_key(type_: SqlType, random: Random) -> object:
+    """A key of a document, or a path."""
+    if type_ == TEXT:
+        return random.choice(KEYS if random.random() < 0.3 else KEYS[:4])
+    return tuple(random.choices(KEYS[:8], k=random.choice((1, 1, 2, 3))))
 
 
 def columns(function: Function, types: Sequence[SqlType], count: int, random: Random, context: Context) -> list[Vector]:
@@ -185,6 +201,8 @@ def columns(function: Function, types: Sequence[SqlType], count: int, random: Ra
     for type_ in types:
         values = [DRAWN[type_](random) for _ in range(count)]
         how = random.random()
+        if type_ in (TEXT, TEXTS_ARRAY) and {JSON, JSONB} & set(types) and random.random() < 0.8:
+            values = [some_key(type_, random) for _ in range(count)]
         if type_ == TEXT and {DATE, TIMESTAMP, TIMESTAMPTZ} & set(types):
             values, how = [random.choice(TEMPLATES if function.name == "to_char" else NAMES)], 0.0
         if how < 0.4:

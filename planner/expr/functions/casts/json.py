@@ -11,6 +11,7 @@ from ivm.errors import SqlError
 from ivm.words import Kind
 from planner.expr.functions.casts.registry import cast_per_value
 from planner.expr.functions.formula import BITS
+from planner.expr.functions.json import columns
 from planner.expr.functions.numbers.float import overflow, rounded
 from planner.expr.functions.table import CallSite, Raises
 from storage.types.numeric import WIDE
@@ -38,17 +39,17 @@ def to_json(text: str) -> str:
     return text
 
 
-@cast_per_value((Kind.JSONB,), (Kind.BOOL,), needs_site=True)
+@cast_per_value((Kind.JSONB,), (Kind.BOOL,), needs_site=True, vector=columns.to_bool)
 def to_bool(site: CallSite, text: str) -> bool:
     return bool(_scalar(site, text, bool))
 
 
-@cast_per_value((Kind.JSONB,), (Kind.NUMERIC,), needs_site=True)
+@cast_per_value((Kind.JSONB,), (Kind.NUMERIC,), needs_site=True, vector=columns.to_number)
 def to_numeric(site: CallSite, text: str) -> Decimal:
     return fit_numeric(_scalar(site, text, Decimal), site.result.precision, site.result.scale)
 
 
-@cast_per_value((Kind.JSONB,), (Kind.INT2, Kind.INT4, Kind.INT8), needs_site=True)
+@cast_per_value((Kind.JSONB,), (Kind.INT2, Kind.INT4, Kind.INT8), needs_site=True, vector=columns.to_number)
 def to_integer(site: CallSite, text: str) -> int:
     value = int(WIDE.quantize(_scalar(site, text, Decimal), Decimal(1)))
     half = 1 << (BITS[site.result.kind] - 1)
@@ -57,7 +58,7 @@ def to_integer(site: CallSite, text: str) -> int:
     return value
 
 
-@cast_per_value((Kind.JSONB,), (Kind.FLOAT4, Kind.FLOAT8), needs_site=True)
+@cast_per_value((Kind.JSONB,), (Kind.FLOAT4, Kind.FLOAT8), needs_site=True, vector=columns.to_number)
 def to_float(site: CallSite, text: str) -> float:
     value = np.array([float(_scalar(site, text, Decimal))])
     with np.errstate(all="ignore"):

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ivm.errors import SqlError
 from ivm.words import INT4, JSONB, TEXT, Kind
-from planner.expr.functions.json.trees import ABSENT, TREES, Tree
+from planner.expr.functions.json import columns
+from planner.expr.functions.json.trees import ABSENT, TREES, Tree, index_of
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS
 from storage.types.text_json import format_json, load_json
 
-_INDEX: Final = re.compile(r"\s*([+-]?[0-9]+)\Z")
 Keys = Sequence[str | None]
-
-
-def index_of(key: str) -> int | None:
-    """The array index that a step of a path is; None where it is none."""
-    found = _INDEX.match(key)
-    index = int(found[1]) if found else None
-    return index if index is not None and -(2**31) <= index < 2**31 else None
 
 
 def _at(tree: Tree, document: Any, index: int) -> Any:
@@ -93,32 +85,28 @@ def _array_length(tree: Tree) -> Callable[[str], int]:
 
 def _register(tree: Tree) -> None:
     type_, name = tree.type, tree.prefix
-    for symbol, result, shown in (("->", type_, _datum), ("->>", TEXT, _text)):
+    for result, shown, suffix, symbol, along in ((type_, _datum, "", "->", "#>"), (TEXT, _text, "_text", "->>", "#>>")):
+        as_text = suffix != ""
+        of_field, of_path, form = _of_field(tree, shown), _of_path(tree, shown), columns.field(as_text)
         for key in (TEXT, INT4):
-            per_value(symbol, (type_, key), result)(_of_field(tree, shown))
-    for symbol, function, result, shown in (
-        ("#>", f"{name}_extract_path", type_, _datum), ("#>>", f"{name}_extract_path_text", TEXT, _text)
-    ):  # fmt: skip
-        of_path = _of_path(tree, shown)
-        per_value(symbol, (type_, TEXTS), result)(of_path)
-        per_value(function, (type_, TEXT), result, variadic=True)(_of_steps(of_path))
-    per_value(f"{name}_typeof", (type_,), TEXT, makes_null=False)(_typeof(tree))
-    per_value(f"{name}_array_length", (type_,), INT4, makes_null=False)(_array_length(tree))
+            per_value(symbol, (type_, key), result, vector=form)(of_field)
+        per_value(f"{name}_object_field{suffix}", (type_, TEXT), result, vector=form)(of_field)
+        per_value(f"{name}_array_element{suffix}", (type_, INT4), result, vector=form)(of_field)
+        per_value(along, (type_, TEXTS), result, vector=columns.path(as_text))(of_path)
+        per_value(
+            f"{name}_extract_path{suffix}", (type_, TEXT), result, variadic=True, vector=columns.steps(as_text)
+        )(_of_steps(of_path))  # fmt: skip
+    per_value(f"{name}_typeof", (type_,), TEXT, makes_null=False, vector=columns.type_of)(_typeof(tree))
+    per_value(
+        f"{name}_array_length", (type_,), INT4, makes_null=False, vector=columns.array_length
+    )(_array_length(tree))  # fmt: skip
 
 
 for _tree in TREES:
     _register(_tree)
 
-for _symbol, _name in (("->", "object_field"), ("->>", "object_field_text")):
-    for _tree in TREES:
-        _shown = _datum if _symbol == "->" else _text
-        _result = _tree.type if _symbol == "->" else TEXT
-        per_value(f"{_tree.prefix}_{_name}", (_tree.type, TEXT), _result)(_of_field(_tree, _shown))
-        _element = _name.replace("object_field", "array_element")
-        per_value(f"{_tree.prefix}_{_element}", (_tree.type, INT4), _result)(_of_field(_tree, _shown))
 
-
-@per_value("jsonb_subscript", (JSONB, TEXT), JSONB, variadic=True, internal=True)
+@per_value("jsonb_subscript", (JSONB, TEXT), JSONB, variadic=True, internal=True, vector=columns.steps(False))
 def subscript(value: str, *keys: str) -> str | None:
     """``value[key][key]…``; every key as text."""
     found: Any = load_json(value)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ivm.stops import poll
 from ivm.words import BOOL, JSONB, TEXT, Kind
+from planner.expr.functions.json import columns
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS
@@ -65,8 +66,8 @@ def _keys(value: str) -> Any:
     return found if isinstance(found, dict | list) else (found,)
 
 
-@per_value("?", (JSONB, TEXT), BOOL, makes_null=False)
-@per_value("jsonb_exists", (JSONB, TEXT), BOOL, makes_null=False)
+@per_value("?", (JSONB, TEXT), BOOL, makes_null=False, vector=columns.exists)
+@per_value("jsonb_exists", (JSONB, TEXT), BOOL, makes_null=False, vector=columns.exists)
 def exists(value: str, key: str) -> bool:
     return key in _keys(value)
 
@@ -75,15 +76,15 @@ def _strings(value: str) -> set[str]:
     return {key for key in _keys(value) if isinstance(key, str)}
 
 
-@per_value("?|", (JSONB, TEXTS), BOOL, makes_null=False)
-@per_value("jsonb_exists_any", (JSONB, TEXTS), BOOL, makes_null=False)
+@per_value("?|", (JSONB, TEXTS), BOOL, makes_null=False, vector=columns.exists_of(False))
+@per_value("jsonb_exists_any", (JSONB, TEXTS), BOOL, makes_null=False, vector=columns.exists_of(False))
 def exists_any(value: str, keys: tuple[str | None, ...]) -> bool:
     found = _strings(value)
     return any(key is not None and key in found for key in flatten(keys, Kind.TEXT))
 
 
-@per_value("?&", (JSONB, TEXTS), BOOL, makes_null=False)
-@per_value("jsonb_exists_all", (JSONB, TEXTS), BOOL, makes_null=False)
+@per_value("?&", (JSONB, TEXTS), BOOL, makes_null=False, vector=columns.exists_of(True))
+@per_value("jsonb_exists_all", (JSONB, TEXTS), BOOL, makes_null=False, vector=columns.exists_of(True))
 def exists_all(value: str, keys: tuple[str | None, ...]) -> bool:
     found = _strings(value)
     return all(key is None or key in found for key in flatten(keys, Kind.TEXT))

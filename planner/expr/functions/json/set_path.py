@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from ivm.errors import SqlError
-from planner.expr.functions.json.access import index_of
+from planner.expr.functions.json.trees import index_of
 
 
 class PathChange(Enum):

@@ -5,6 +5,7 @@ A *document* is a value inside a datum: a Python value of ``storage.types.text_j
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
@@ -15,6 +16,16 @@ from storage.types.text_json import format_json, load_json
 ABSENT: Final = object()
 """What a path that leads nowhere finds."""
 _KINDS: Final = {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+_INDEX: Final = re.compile(r"\s*([+-]?[0-9]+)\Z")
+
+
+def index_of(key: str) -> int | None:
+    """The array index that a step of a path is; None where it is none."""
+    found = _INDEX.match(key)
+    index = int(found[1]) if found else None
+    return index if index is not None and -(2**31) <= index < 2**31 else None
 
 
 class Tree(Protocol):
