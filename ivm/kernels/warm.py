@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 from numpy.typing import NDArray
 
-from ivm.kernels import arena, decimals, interning, json, one_row, regex, texts
+from ivm.kernels import arena, decimals, floats, interning, json, one_row, regex, texts
 from ivm.kernels.cache import Kernel, base_folder
 from ivm.kernels.image import Entry, entry_of, forget, keep_newest, link, missing, spell, unspell
 from ivm.kernels.memory import lay_out
@@ -102,7 +102,7 @@ def entries() -> list[Entry]:
         ),
         *map(called, (texts.replace, texts.strip, texts.write_decimals, texts.read_decimals, decimals.divide)),
         *map(called, (json.step, json.kinds, json.counts, json.has, json.uncover, json.unescape, json.quoted_sizes)),
-        called(json.quote),
+        *map(called, (json.quote, floats.lay_out_floats)),
         called(regex.run_regex, program="int64[2C]", truth="uint8[2C]", stack="int64[2C]"),
         called(regex.forget),
         called(one_row.apply_to_row),

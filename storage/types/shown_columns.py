@@ -12,6 +12,8 @@ from storage.dictionary import Dictionary
 from storage.text_columns import TextColumn, joined, of_choices, of_decimals, of_ids, of_value
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
 from storage.types.calendar_columns import civil
+from storage.types.codec import word_to_float
+from storage.types.float_columns import float_texts
 from storage.types.numeric import DIRECT_NAN, inline_parts
 from storage.types.text_style import TextStyle
 from storage.types.time_output import format_offset
@@ -39,6 +41,8 @@ def shown(type_: SqlType, words: Words, dictionary: Dictionary, style: TextStyle
         return of_choices((b"f", b"t"), words), fine
     if kind is Kind.NUMERIC:
         return _numerics(type_, words, dictionary)
+    if kind in (Kind.FLOAT4, Kind.FLOAT8):
+        return float_texts(word_to_float(words), kind is Kind.FLOAT4) if style.float_digits > 0 else None
     if style.formats.date != "ISO":
         return None
     if kind is Kind.DATE:

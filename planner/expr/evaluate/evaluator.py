@@ -28,6 +28,7 @@ from planner.expr.evaluate.checked import run_checked
 from planner.expr.evaluate.member import member
 from planner.expr.evaluate.slices import SLICE, in_slices
 from planner.expr.functions.internal.membership import MEMBER
+from planner.expr.functions.json.building import of_fields
 from planner.expr.functions.library import (
     ASSIGNMENT_CAST,
     CAST,
@@ -262,6 +263,7 @@ class _Compiler:
     def _call(self, call: Call) -> _Node:
         if call.function == _JOIN:
             call = self._joined_texts(call)
+        call = of_fields(call)
         key = call.function
         nodes = [self.compile(a) for a in call.args]
         types = tuple([a.type for a in call.args])

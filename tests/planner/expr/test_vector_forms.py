@@ -38,6 +38,7 @@ from ivm.words import (
 from planner.expr.context import Context
 from planner.expr.evaluate import vector_forms
 from planner.expr.evaluate.calls import Run, call_runner
+from planner.expr.functions.json.building import OF_ROW
 from planner.expr.functions.library import FUNCTIONS, find_cast
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Function
 from planner.expr.rows import RowBatch, constant_vector
@@ -51,9 +52,10 @@ from tests.support.profiles import scaled
 ROUNDS: Final = scaled(6)
 SHOWN: Final = (
     TEXT, DATE, TIMESTAMP, TIMESTAMPTZ, INT2, INT4, INT8, NUMERIC, SqlType(Kind.NUMERIC, 9, 2),
-    SqlType(Kind.NUMERIC, 5, 0), SqlType(Kind.NUMERIC, 3, 5), SqlType(Kind.NUMERIC, 2, -3), INTERVAL, BOOL,
+    SqlType(Kind.NUMERIC, 5, 0), SqlType(Kind.NUMERIC, 3, 5), SqlType(Kind.NUMERIC, 2, -3), INTERVAL, BOOL, FLOAT4,
+    FLOAT8,
 )  # fmt: skip
-FORMS: Final = [function for function in FUNCTIONS.values() if function.vector is not None]
+FORMS: Final = [f for f in FUNCTIONS.values() if f.vector is not None and f.key != OF_ROW]
 CASTS: Final = [
     (source, target)
     for source, target in [(t, TEXT) for t in SHOWN]
@@ -153,7 +155,14 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
     JSON: some_json,
     JSONB: some_jsonb,
     FLOAT8: lambda random: random.choice(
-        (0.0, -0.0, 1.5, -1 / 3, 1e300, 5e-324, math.inf, math.nan, random.gauss(0, 9))
+        (
+            *(0.0, -0.0, 1.5, -1 / 3, 1e300, 5e-324, math.inf, math.nan, 1e14, 1e15, 2.0**53, 1e-4, 1e-5, -1234567.25),
+            random.gauss(0, 9),
+            random.randint(-999, 999) / 10 ** random.randint(0, 9),
+        )
+    ),
+    FLOAT4: lambda random: float(
+        np.float32(random.choice((0.0, -0.0, 1 / 3, 1e30, math.inf, math.nan, 2.0**24, 1e5, 1e6, random.gauss(0, 9))))
     ),
     NUMERIC: some_numeric,
     SqlType(Kind.NUMERIC, 9, 2): lambda random: random.choice(
@@ -234,9 +243,19 @@ def results(
 
 def concrete(function: Function, random: Random) -> tuple[SqlType, ...]:
     """Types of arguments for a call."""
-    drawn = {ANY: [*SCALARS, TEXT], ANYNONARRAY: SCALARS, ANYARRAY: [t for t in DRAWN if t.element is not None]}
+    drawn = {
+        ANY: [*SCALARS, TEXT],
+        ANYELEMENT: [*SCALARS, TEXT],
+        ANYNONARRAY: SCALARS,
+        ANYARRAY: [t for t in DRAWN if t.element is not None],
+    }
     types = [a if isinstance(a, SqlType) else random.choice(drawn[a]) for a in function.args]
-    return tuple(types + types[-1:] * (random.randint(0, 3) if function.variadic else 0))
+    for _ in range(random.randint(0, 3) if function.variadic else 0):
+        last = function.args[-1]
+        types.append(last if isinstance(last, SqlType) else random.choice(drawn[last]))
+    if function.key.startswith(("json object", "jsonb object")) and len(types) % 2:
+        types.append(TEXT)
+    return tuple(types)
 
 
 @pytest.mark.parametrize("function", FORMS, ids=lambda function: function.key)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import chain
+from typing import Any, Final
 
 from ivm.errors import SqlError
-from ivm.words import BOOL, JSON, JSONB, Kind, SqlType
+from ivm.words import BOOL, JSON, JSONB, TEXT, Kind, SqlType
+from planner.expr.functions.json import written
 from planner.expr.functions.json.values import json_key, json_style, json_text, json_value
+from planner.expr.functions.row import ROW
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, CallSite, per_value
 from planner.expr.functions.text.regex import TEXTS
+from planner.expr.scalar import Call, Literal
 from storage.types.arrays import shape
 from storage.types.text_json import format_json, quoted
 from storage.types.text_style import TextStyle
@@ -19,7 +23,10 @@ RECORD = SqlType(Kind.RECORD)
 
 @per_value("row_to_json", (RECORD,), JSON, volatility="settings", needs_site=True, makes_null=False)
 @per_value("array_to_json", (ANYARRAY,), JSON, volatility="settings", needs_site=True, makes_null=False)
-@per_value("to_json", (ANYELEMENT,), JSON, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "to_json", (ANYELEMENT,), JSON, volatility="settings", needs_site=True, makes_null=False,
+    vector=written.value(False),
+)  # fmt: skip
 def to_json(site: CallSite, value: Any) -> str:
     return json_text(site.args[0], value, json_style(site))
 
@@ -31,7 +38,10 @@ def to_json_lines(site: CallSite, value: Any, pretty: bool) -> str:
     return json_text(site.args[0], value, json_style(site), ",\n " if pretty else ",")
 
 
-@per_value("to_jsonb", (ANYELEMENT,), JSONB, volatility="settings", needs_site=True, makes_null=False)
+@per_value(
+    "to_jsonb", (ANYELEMENT,), JSONB, volatility="settings", needs_site=True, makes_null=False,
+    vector=written.value(True),
+)  # fmt: skip
 def to_jsonb(site: CallSite, value: Any) -> str:
     return format_json(json_value(site.args[0], value, json_style(site)))
 
@@ -57,14 +67,20 @@ def built_object(pairs: Iterator[tuple[str, SqlType, Any]], style: TextStyle) ->
     return f"{{{', '.join([f'{quoted(key)} : {json_text(type_, value, style)}' for key, type_, value in pairs])}}}"
 
 
-@per_value("json_build_object", (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True)
+@per_value(
+    "json_build_object", (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True,
+    vector=written.members(" : ", ", ", False),
+)  # fmt: skip
 @per_value("json_build_object", (), JSON, strict=False, needs_site=True)
 def json_build_object(site: CallSite, *values: Any) -> str:
     """json_build_object: the arguments are names and values in turn."""
     return built_object(_pairs(site, values, "json_build_object"), json_style(site))
 
 
-@per_value("jsonb_build_object", (ANY,), JSONB, strict=False, variadic=True, volatility="settings", needs_site=True)
+@per_value(
+    "jsonb_build_object", (ANY,), JSONB, strict=False, variadic=True, volatility="settings", needs_site=True,
+    vector=written.members(": ", ", ", True),
+)  # fmt: skip
 @per_value("jsonb_build_object", (), JSONB, strict=False, needs_site=True)
 def jsonb_build_object(site: CallSite, *values: Any) -> str:
     style = json_style(site)
@@ -72,18 +88,55 @@ def jsonb_build_object(site: CallSite, *values: Any) -> str:
     return format_json({key: json_value(type_, value, style) for key, type_, value in pairs})
 
 
-@per_value("json_build_array", (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True)
+@per_value(
+    "json_build_array", (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True,
+    vector=written.items(False),
+)  # fmt: skip
 @per_value("json_build_array", (), JSON, strict=False, needs_site=True)
 def json_build_array(site: CallSite, *values: Any) -> str:
     style = json_style(site)
     return f"[{', '.join([json_text(t, v, style) for t, v in zip(site.args, values, strict=True)])}]"
 
 
-@per_value("jsonb_build_array", (ANY,), JSONB, strict=False, variadic=True, volatility="settings", needs_site=True)
+@per_value(
+    "jsonb_build_array", (ANY,), JSONB, strict=False, variadic=True, volatility="settings", needs_site=True,
+    vector=written.items(True),
+)  # fmt: skip
 @per_value("jsonb_build_array", (), JSONB, strict=False, needs_site=True)
 def jsonb_build_array(site: CallSite, *values: Any) -> str:
     style = json_style(site)
     return format_json([json_value(t, v, style) for t, v in zip(site.args, values, strict=True)])
+
+
+OF_ROW: Final = "json of row"
+"""The key of what the evaluator makes of ``row_to_json(ROW(…))``: names and values in turn."""
+
+
+@per_value(OF_ROW, (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True, internal=True,
+           key_is_name=True, makes_null=False, vector=written.members(":", ",", False))  # fmt: skip
+def json_of_row(site: CallSite, *values: Any) -> str:
+    """A row's JSON, of its fields' names and values."""
+    style = json_style(site)
+    pairs = zip(values[::2], site.args[1::2], values[1::2], strict=True)
+    return f"{{{','.join([f'{quoted(name)}:{json_text(type_, value, style)}' for name, type_, value in pairs])}}}"
+
+
+_OF_ROWS: Final = {
+    "row_to_json(record)": OF_ROW, "to_json(anyelement)": OF_ROW, "json_element(anyelement)": OF_ROW,
+    "to_jsonb(anyelement)": "jsonb_build_object(any)", "jsonb_element(anyelement)": "jsonb_build_object(any)",
+}  # fmt: skip
+"""What computes a function of a row from the row's fields."""
+
+
+def of_fields(call: Call) -> Call:
+    """A call of such a function on ``ROW(…)`` as one that needs no row; any other call as it is."""
+    made = _OF_ROWS.get(call.function)
+    row = call.args[0] if made is not None else None
+    if made is None or not isinstance(row, Call) or row.function != ROW or not row.args:
+        return call
+    pairs = zip(row.type.fields, row.args, strict=True)
+    args = chain.from_iterable((Literal(name, TEXT), value) for (name, _), value in pairs)
+    return Call(made, tuple(args), call.type, call.nullable)
 
 
 def _text_pairs(items: tuple[Any, ...]) -> list[tuple[str, str | None]]:

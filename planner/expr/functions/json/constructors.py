@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, JSON, JSONB, TEXT, Kind, SqlType
+from planner.expr.functions.json import written
 from planner.expr.functions.json.trees import JSON_TREE
 from planner.expr.functions.json.values import json_key, json_style, json_text, json_value
-from planner.expr.functions.table import ANY, CallSite, per_value
+from planner.expr.functions.table import ANY, CallSite, VectorForm, per_value
 from storage.types.text_json import check_json, format_json, quoted
 from storage.types.type_names import format_type
 
@@ -121,18 +122,26 @@ def _test(kind: str, unique: bool) -> Callable[[CallSite, Any], bool]:
 _TEXTS: Final = (Kind.TEXT, Kind.VARCHAR, Kind.BPCHAR, Kind.NAME, Kind.JSON, Kind.JSONB, Kind.BYTEA)
 
 
-def _constructor(key: str, type_: SqlType, construct: Callable[..., str]) -> None:
+def _form(form: VectorForm, absent: bool) -> VectorForm:
+    """Without NULLs, if they are not to be there."""
+    return lambda site, *vectors: None if absent and any(v.nulls is not None for v in vectors) else form(site, *vectors)
+
+
+def _constructor(key: str, type_: SqlType, construct: Callable[..., str], form: VectorForm | None) -> None:
     per_value(
         key, (ANY,), type_, strict=False, makes_null=False, variadic=True, volatility="settings", needs_site=True,
-        internal=True, key_is_name=True,
+        internal=True, key_is_name=True, vector=form,
     )(construct)  # fmt: skip
 
 
 for _flag in (False, True):
     for _type in (JSON, JSONB):
-        _constructor(array_key(_type, _flag), _type, _array(_type, _flag))
+        _members = _form(written.members(": " if _type is JSONB else " : ", ", ", _type is JSONB), _flag)
+        _constructor(array_key(_type, _flag), _type, _array(_type, _flag), _form(written.items(_type is JSONB), _flag))
         for _unique in (False, True):
-            _constructor(object_key(_type, _flag, _unique), _type, _object(_type, _flag, _unique))
+            _constructor(
+                object_key(_type, _flag, _unique), _type, _object(_type, _flag, _unique), None if _unique else _members
+            )
     for _kind in _KINDS:
         per_value(test_key(_kind, _flag), (ANY,), BOOL, makes_null=False, needs_site=True, internal=True,
                   key_is_name=True)(_test(_kind, _flag))  # fmt: skip

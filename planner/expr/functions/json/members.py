@@ -5,24 +5,39 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ivm.errors import SqlError
+from ivm.rows import Vector
 from ivm.words import TEXT, Kind
+from planner.expr.functions.json import written
 from planner.expr.functions.json.values import json_key, json_style, json_text, json_value
-from planner.expr.functions.table import ANY, ANYELEMENT, CallSite, per_value
+from planner.expr.functions.table import ANY, ANYELEMENT, CallSite, Made, VectorForm, per_value
 from storage.types.text_json import format_json, quoted
 
 _NO_KEY: Final = SqlError("22023", "field name must not be null")
 
 
-@per_value("json_element", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True, internal=True, makes_null=False)
+@per_value(
+    "json_element", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True, internal=True, makes_null=False,
+    vector=written.value(False),
+)  # fmt: skip
 def json_element(site: CallSite, value: Any) -> str:
     return json_text(site.args[0], value, json_style(site))
 
 
 @per_value(
-    "jsonb_element", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True, internal=True, makes_null=False
-)
+    "jsonb_element", (ANYELEMENT,), TEXT, volatility="settings", needs_site=True, internal=True, makes_null=False,
+    vector=written.value(True),
+)  # fmt: skip
 def jsonb_element(site: CallSite, value: Any) -> str:
     return format_json(json_value(site.args[0], value, json_style(site)))
+
+
+def _member_form(prefix: str, strict: bool) -> VectorForm:
+    plain = written.members(" : ", "", False, "") if prefix == "json" else written.members(": ", "", True, "")
+
+    def form(site: CallSite, key: Vector, value: Vector) -> Made | None:
+        return None if strict and value.nulls is not None else plain(site, key, value)
+
+    return form
 
 
 def _register(prefix: str, strict: bool) -> None:
@@ -39,7 +54,7 @@ def _register(prefix: str, strict: bool) -> None:
 
     per_value(
         f"{prefix}_member{'_strict' if strict else ''}", (ANY, ANY), TEXT, strict=False, makes_null=False,
-        volatility="settings", needs_site=True, internal=True,
+        volatility="settings", needs_site=True, internal=True, vector=_member_form(prefix, strict),
     )(member)  # fmt: skip
 
 

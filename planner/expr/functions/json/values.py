@@ -15,9 +15,9 @@ from storage.types.text_json import load_json, parse_json, quoted
 from storage.types.text_number import parse_numeric
 from storage.types.text_style import DEFAULT_FORMATS, TextStyle
 
-_NUMBERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC)
+NUMBERS: Final = (Kind.INT2, Kind.INT4, Kind.INT8, Kind.FLOAT4, Kind.FLOAT8, Kind.NUMERIC)
 _MOMENTS: Final = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-_NO_KEYS: Final = (Kind.ARRAY, Kind.RECORD, Kind.JSON, Kind.JSONB)
+NO_KEYS: Final = (Kind.ARRAY, Kind.RECORD, Kind.JSON, Kind.JSONB)
 
 
 def json_style(site: CallSite) -> TextStyle:
@@ -39,7 +39,7 @@ def _text(type_: SqlType, value: Any, style: TextStyle) -> str:
 
 
 def _is_number(type_: SqlType, text: str) -> bool:
-    return type_.kind in _NUMBERS and text[-1].isdigit()
+    return type_.kind in NUMBERS and text[-1].isdigit()
 
 
 def _item_type(type_: SqlType, value: tuple[Any, ...]) -> SqlType:
@@ -91,6 +91,6 @@ def json_value(type_: SqlType, value: Any, style: TextStyle) -> Any:
 
 def json_key(type_: SqlType, value: Any, style: TextStyle) -> str:
     """A value that is not NULL as an object's key. Raises 22023."""
-    if type_.kind in _NO_KEYS:
+    if type_.kind in NO_KEYS:
         raise SqlError("22023", "key value must be scalar, not array, composite, or json")
     return _text(type_, value, style)
