@@ -171,8 +171,11 @@ class KeyIndex:
         return np.repeat(key_check.restore(found), times, axis=0), np.repeat(place, times)
 
     def stepped(self, table: Relation, key_check: KeyCheck, writer: Writer) -> Version:
-        """An arrangement of a table's keys, pending changes included."""
-        if self._bulky(table, writer) or self._since(table, key_check, writer):
+        """An arrangement of a table's keys, pending changes included; also of rows that keep their keys, which are not
+        noted."""
+        own = writer.updates[writer.fed :]
+        unstepped = table.id in self._engine.touched or any(u.relation == table.id for u in own)
+        if unstepped or self._bulky(table, writer) or self._since(table, key_check, writer):
             writer.settle()
         return self._engine.key_arrangement(table.id, key_check)
 

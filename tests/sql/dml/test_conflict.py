@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import random
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -122,6 +124,53 @@ def test_do_update_reads_subqueries(client: Client) -> None:
     assert client.state(f"{text} b = (SELECT b FROM t)") == "21000"
     assert client.sorted("SELECT * FROM t") == [("1", "1"), ("2", "1"), ("3", "0")]
     assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
+Change = Callable[[dict[int, int], int, int], int | None]
+CHANGES: tuple[tuple[str, Change], ...] = (
+    ("UPDATE t SET b = b + {n} WHERE a = {k}", lambda t, k, n: t[k] + n if k in t else None),
+    ("INSERT INTO t VALUES ({k}, {n}) ON CONFLICT (a) DO UPDATE SET b = t.b * 2 + excluded.b",
+     lambda t, k, n: t[k] * 2 + n if k in t else n),
+    ("UPDATE t SET b = -b WHERE a BETWEEN {k} AND {k}", lambda t, k, n: -t[k] if k in t else None),
+    ("MERGE INTO t USING (VALUES ({k}, {n})) s (k, n) ON a = k WHEN MATCHED THEN UPDATE SET b = b - n "
+     "WHEN NOT MATCHED THEN INSERT VALUES (k, n)", lambda t, k, n: t[k] - n if k in t else n),
+    ("DELETE FROM t WHERE a = {k}", lambda t, k, n: None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_transaction_sees_its_own_changes_whichever_way_they_were_made(client: Client, seed: int) -> None:
+    rnd, held = random.Random(seed), {1: 1, 2: 2}
+    for _ in range(20):
+        client.run("BEGIN")
+        for _ in range(rnd.randint(2, 6)):
+            (text, change), k, n = rnd.choice(CHANGES), rnd.randint(1, 3), rnd.randint(-9, 9)
+            client.run(text.format(k=k, n=n))
+            new = change(held, k, n)
+            held.pop(k, None)
+            if new is not None:
+                held[k] = new
+        client.run("COMMIT")
+        assert client.sorted("SELECT * FROM t") == sorted((str(k), str(v)) for k, v in held.items())
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+
+
+def test_clients_at_once_lose_no_change(server: Server, client: Client) -> None:
+    others = [server.client() for _ in range(4)]
+    texts = (
+        "UPDATE t SET b = b + 1 WHERE a = 1",
+        "INSERT INTO t VALUES (1, 0) ON CONFLICT (a) DO UPDATE SET b = t.b + 1",
+    )
+
+    async def together() -> None:
+        await asyncio.gather(*(other.work(texts[i % 2]) for i, other in enumerate(others)))
+
+    for _ in range(40):
+        server.run(together())
+    assert client.rows("SELECT b FROM t WHERE a = 1") == [("161",)]
+    assert client.rows("VERIFY MATERIALIZED VIEW v") == []
+    for other in others:
+        other.close()
 
 
 def test_returning_reads_what_was_there_before(client: Client) -> None:
