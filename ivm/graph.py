@@ -385,13 +385,35 @@ class AsOf(Keyed):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit of a ``Span``: a word of what the path has bound so far. ``strict``: an equal word is outside."""
+
+    word: int
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which of the rows that begin with a lookup's key it takes: those whose next word lies between ``lower`` and
+    ``upper``, and whose word after that is not less than ``reach``. None: no limit, as everywhere if all are None."""
+
+    lower: Bound | None = None
+    upper: Bound | None = None
+    reach: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """Where a path of a delta join looks up rows of one ``input``: in an arrangement of it, those that begin with the
-    words ``key`` of what the path has bound so far."""
+    words ``key`` of what the path has bound so far, and lie in the ``span``.
+
+    With a span the arrangement's own key ends with the word behind ``key``.
+    """
 
     input: int
     node: NodeId
     key: tuple[int, ...]
+    span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,9 +432,14 @@ class Path:
     gather: Gather
 
     @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        """The lookups of all stages, in order."""
+        return tuple(lookup for stage in self.stages for lookup in stage)
+
+    @property
     def late(self) -> tuple[Lookup, ...]:
         """The second steps: lookups of inputs whose ids an earlier lookup found."""
-        lookups = [lookup for stage in self.stages for lookup in stage]
+        lookups = self.lookups
         return tuple(k for i, k in enumerate(lookups) if any(k.input == before.input for before in lookups[:i]))
 
 
@@ -425,6 +452,11 @@ class DeltaJoin(Spec):
     """
 
     paths: tuple[Path, ...]
+
+    @property
+    def spans(self) -> bool:
+        """Whether any lookup has a span."""
+        return any(lookup.span is not None for path in self.paths for lookup in path.lookups)
 
 
 @dataclass(frozen=True, slots=True)

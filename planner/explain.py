@@ -19,6 +19,7 @@ from ivm.graph import (
     Path,
     PlainSpec,
     Priority,
+    Span,
     Wait,
 )  # fmt: skip
 from ivm.specs import inputs, parameters
@@ -342,7 +343,7 @@ class _Physical:
                 return f"AsOf {kind} {points} {_gather(node.gather)}"
             case DeltaJoin():
                 met = any(len(stage) > 1 for path in node.paths for stage in path.stages)
-                return f"Join {'wco' if met else 'delta'} of {len(node.paths)} inputs"
+                return f"Join {'band' if node.spans else 'wco' if met else 'delta'} of {len(node.paths)} inputs"
             case Delay():
                 return _delay(node)
             case Wait():
@@ -399,9 +400,19 @@ def _path(path: Path) -> str:
     """The nodes that a delta path looks up, in order; those that are intersected are joined by "&"."""
     late = path.late
     stages = [
-        " & ".join(f"{'late ' if k in late else ''}{k.node} by {list(k.key)}" for k in stage) for stage in path.stages
+        " & ".join(f"{'late ' if k in late else ''}{k.node} by {list(k.key)}{_span(k.span)}" for k in stage)
+        for stage in path.stages
     ]
     return f"{' > '.join([str(path.start), *stages])}; {_gather(path.gather)}"
+
+
+def _span(span: Span | None) -> str:
+    """Which of the key's rows are taken: those with the next word (the one after it: ``end``) in a range."""
+    if span is None:
+        return ""
+    bounds = (("", ">", span.lower), ("", "<", span.upper), ("end ", ">", span.reach))
+    shown = (f"{what}{sign}{'' if b.strict else '='} [{b.word}]" for what, sign, b in bounds if b is not None)
+    return f" {' and '.join(shown)}"
 
 
 def _gather(gather: Gather) -> str:

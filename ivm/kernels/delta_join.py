@@ -6,6 +6,8 @@ same next word behind their keys: the slot with the fewest rows proposes its own
 the proposed word (the generic join of worst-case optimal join algorithms; Ngo, Ré, Rudra, *Skew strikes back*, 2013;
 Ammar et al., *Distributed evaluation of subgraph queries using worst-case optimal and low-memory dataflows*, 2018).
 Partial bindings are never materialized, so no state ever has the size of an intermediate result.
+
+A slot may have a *span*, which takes only some of the rows that begin with its key (``ivm.kernels.spans``).
 """
 
 from __future__ import annotations
@@ -38,77 +40,58 @@ from ivm.kernels.memory import (
     store,
     where,
 )
-from ivm.kernels.order import compare
+from ivm.kernels.path import (
+    E_CURSOR,
+    E_END,
+    E_PEAKS,
+    E_START,
+    ENTRY_WORDS,
+    G_BITS,
+    G_KEYS,
+    G_SLOTS,
+    G_WORDS,
+    PATH_HEAD,
+    R_CELL,
+    R_MINUS,
+    R_PEAKS,
+    R_SHAPE,
+    SLOT_WORDS,
+    SOURCE_WORDS,
+    V_END,
+    V_FIRST,
+    V_KEPT,
+    V_KEY,
+    V_KEY_WIDTH,
+    V_NULL_COUNT,
+    V_NULLS,
+    V_REACH,
+    V_SPAN,
+    V_WIDTH,
+    W_DIFF,
+    W_FIRST,
+    W_LAST,
+    W_LAYER,
+    W_POSITION,
+    W_PROPOSED,
+    W_ROW,
+    W_SLOT,
+    W_SOUGHT,
+    W_STOP,
+    W_TIME,
+    WALK_WORDS,
+    end_of,
+    get,
+    put,
+    word_of,
+)  # fmt: skip
 from ivm.kernels.seek import add_block, lacks, seek
+from ivm.kernels.spans import find_span, reaching, sum_up
 from ivm.kernels.times import lub, rounds, wrap
 from ivm.rows import Words
-
-# A path: a head, SLOT_WORDS for each slot, then lists. A reference to a word is slot << SLOT_SHIFT | word.
-G_SLOTS: Final = 0
-G_WORDS: Final = 1
-"""The list of the output's words (a reference each, -1: zero): index and length."""
-G_BITS: Final = 3
-"""Likewise the list of its bits: reference, bit, output word, output bit."""
-G_KEYS: Final = 5
-"""The total words of all keys."""
-PATH_HEAD: Final = 6
-# A slot: the first slot of its stage and the one after its last, its row's width, its key's list of references and
-# how many, its list of (reference, bit) that must not be set and how many, and where its key is kept.
-V_FIRST: Final = 0
-V_END: Final = 1
-V_WIDTH: Final = 2
-V_KEY: Final = 3
-V_KEY_WIDTH: Final = 4
-V_NULLS: Final = 5
-V_NULL_COUNT: Final = 6
-V_KEPT: Final = 7
-SLOT_WORDS: Final = 8
-SLOT_SHIFT: Final = 16
-
-# What a slot reads in a pass: the address of its trace's cell, the shape of the trace's loops, and the address of the
-# block to subtract, or 0.
-R_CELL: Final = 0
-R_SHAPE: Final = 1
-R_MINUS: Final = 2
-SOURCE_WORDS: Final = 3
-
-# The walk, for each slot: its layers in the table, whether its key was sought, the word last proposed to it, its row's
-# address. For each place in the order in which slots are bound, which differs from theirs within a stage: the slot, the
-# join of all times and the product of all diffs so far, the layer, and where in it the walk is and is to stop.
-W_FIRST: Final = 0
-W_LAST: Final = 1
-W_SOUGHT: Final = 2
-W_PROPOSED: Final = 3
-W_ROW: Final = 4
-W_SLOT: Final = 5
-W_TIME: Final = 6
-W_DIFF: Final = 7
-W_LAYER: Final = 8
-W_POSITION: Final = 9
-W_STOP: Final = 10
-WALK_WORDS: Final = 11
-# The table's entry of a layer: the layer; its rows that begin with the slot's key, from and to; how far an ascending
-# search for proposed words has come.
-E_START: Final = LAYER_WORDS
-E_END: Final = LAYER_WORDS + 1
-E_CURSOR: Final = LAYER_WORDS + 2
-ENTRY_WORDS: Final = LAYER_WORDS + 3
 
 FULL: Final = -1
 LATER_FULL: Final = -2
 BUSY: Final = -3
-
-# Below, paths, sources, tables, walks, kept keys and counts are addresses: calls then pass a few registers.
-
-
-@kernel
-def _get(array: int, index: int) -> int:
-    return load(array + 8 * index)
-
-
-@kernel
-def _set(array: int, index: int, value: int) -> None:
-    store(array + 8 * index, value)
 
 
 @kernel
@@ -116,7 +99,7 @@ def _entries(sources: int, slots: int) -> int:
     """The most layers that all slots have together."""
     count = 0
     for s in range(1, slots):
-        count += load(load(_get(sources, s * SOURCE_WORDS + R_CELL)) + 8 * T_LAYERS) + 1
+        count += load(load(get(sources, s * SOURCE_WORDS + R_CELL)) + 8 * T_LAYERS) + 1
     return count
 
 
@@ -125,43 +108,23 @@ def _list_layers(sources: int, slots: int, table: int, walk: int) -> None:
     """Writes the layers of all slots' traces to the table."""
     count = 0
     for s in range(1, slots):
-        _set(walk, s * WALK_WORDS + W_FIRST, count)
-        trace = load(_get(sources, s * SOURCE_WORDS + R_CELL))
+        put(walk, s * WALK_WORDS + W_FIRST, count)
+        trace = load(get(sources, s * SOURCE_WORDS + R_CELL))
+        cell = get(sources, s * SOURCE_WORDS + R_PEAKS)
+        peaks = 0 if cell == 0 else load(cell)
         for k in range(load(trace + 8 * T_LAYERS)):
             at = trace + 8 * (HEAD + LAYER_WORDS * k)
             if load(at + 8 * L_COUNT) != 0:
                 for j in range(LAYER_WORDS):
-                    _set(table, count * ENTRY_WORDS + j, load(at + 8 * j))
+                    put(table, count * ENTRY_WORDS + j, load(at + 8 * j))
+                if peaks != 0:
+                    put(table, count * ENTRY_WORDS + E_PEAKS, get(peaks, k))
                 count += 1
-        minus = _get(sources, s * SOURCE_WORDS + R_MINUS)
+        minus = get(sources, s * SOURCE_WORDS + R_MINUS)
         if minus != 0 and load(minus) != 0:
             add_block(table + 8 * ENTRY_WORDS * count, minus)
             count += 1
-        _set(walk, s * WALK_WORDS + W_LAST, count)
-
-
-@kernel
-def _word(walk: int, reference: int) -> int:
-    """A word of a bound row."""
-    return load(_get(walk, (reference >> SLOT_SHIFT) * WALK_WORDS + W_ROW) + 8 * (reference & ((1 << SLOT_SHIFT) - 1)))
-
-
-@kernel
-def _end(rows: int, total: int, width: int, start: int, key: int, key_width: int) -> int:
-    """The first row after those from ``start`` on that begin with the key."""
-    low = start
-    step = 1
-    while low + step <= total and compare(rows + 8 * width * (low + step - 1), key, 0, key_width, 0) == 0:
-        low += step
-        step *= 2
-    high = min(low + step - 1, total)
-    while low < high:
-        middle = (low + high) >> 1
-        if compare(rows + 8 * width * middle, key, 0, key_width, 0) == 0:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+        put(walk, s * WALK_WORDS + W_LAST, count)
 
 
 @kernel
@@ -189,34 +152,36 @@ def _find(path: int, table: int, walk: int, kept: int, slot: int, stats: int) ->
     """How many rows of a slot begin with its key: those from E_START to E_END of each layer. The previous key is not
     searched again; the search for a greater one starts there."""
     at = PATH_HEAD + SLOT_WORDS * slot
+    if get(path, at + V_SPAN) != 0:
+        return int(find_span(path, table, walk, kept, slot, stats))
     own = slot * WALK_WORDS
-    width = _get(path, at + V_WIDTH)
-    key_width = _get(path, at + V_KEY_WIDTH)
-    place = _get(path, at + V_KEPT)
-    fresh = _get(walk, own + W_SOUGHT) == 0
+    width = get(path, at + V_WIDTH)
+    key_width = get(path, at + V_KEY_WIDTH)
+    place = get(path, at + V_KEPT)
+    fresh = get(walk, own + W_SOUGHT) == 0
     c = 1 if fresh else 0
     for k in range(key_width):
-        word = _word(walk, _get(path, _get(path, at + V_KEY) + k))
-        if c == 0 and word != _get(kept, place + k):
-            c = 1 if word > _get(kept, place + k) else -1
-        _set(kept, place + k, word)
-    _set(walk, own + W_SOUGHT, 1)
+        word = word_of(walk, get(path, get(path, at + V_KEY) + k))
+        if c == 0 and word != get(kept, place + k):
+            c = 1 if word > get(kept, place + k) else -1
+        put(kept, place + k, word)
+    put(walk, own + W_SOUGHT, 1)
     found = 0
     key = kept + 8 * place
-    for k in range(_get(walk, own + W_FIRST), _get(walk, own + W_LAST)):
+    for k in range(get(walk, own + W_FIRST), get(walk, own + W_LAST)):
         entry = k * ENTRY_WORDS
         if c != 0:
-            start = 0 if fresh or c < 0 else _get(table, entry + E_START)
+            start = 0 if fresh or c < 0 else get(table, entry + E_START)
             end = start
             if not lacks(table + 8 * entry, key, key_width):
-                rows = _get(table, entry + L_ROWS)
-                total = _get(table, entry + L_COUNT)
-                start = seek(rows, total, width, _get(table, entry + L_FENCE), start, key, key_width, 0)
-                end = _end(rows, total, width, start, key, key_width)
-                _set(stats, S_SEEKS, _get(stats, S_SEEKS) + 1)
-            _set(table, entry + E_START, start)
-            _set(table, entry + E_END, end)
-        found += _get(table, entry + E_END) - _get(table, entry + E_START)
+                rows = get(table, entry + L_ROWS)
+                total = get(table, entry + L_COUNT)
+                start = seek(rows, total, width, get(table, entry + L_FENCE), start, key, key_width, 0)
+                end = end_of(rows, total, width, start, key, key_width)
+                put(stats, S_SEEKS, get(stats, S_SEEKS) + 1)
+            put(table, entry + E_START, start)
+            put(table, entry + E_END, end)
+        found += get(table, entry + E_END) - get(table, entry + E_START)
     return found
 
 
@@ -224,9 +189,9 @@ def _find(path: int, table: int, walk: int, kept: int, slot: int, stats: int) ->
 def _null(path: int, slot: int, walk: int) -> bool:
     """Whether the slot's row has a NULL that drops the combination."""
     at = PATH_HEAD + SLOT_WORDS * slot
-    first = _get(path, at + V_NULLS)
-    for k in range(_get(path, at + V_NULL_COUNT)):
-        if (_word(walk, _get(path, first + 2 * k)) >> _get(path, first + 2 * k + 1)) & 1 != 0:
+    first = get(path, at + V_NULLS)
+    for k in range(get(path, at + V_NULL_COUNT)):
+        if (word_of(walk, get(path, first + 2 * k)) >> get(path, first + 2 * k + 1)) & 1 != 0:
             return True
     return False
 
@@ -236,16 +201,16 @@ def _emit(path: int, walk: int, target: Words, time: int, diff: int) -> None:
     """Appends the output row of the bound rows."""
     n = target[B_COUNT]
     row = target[B_ROWS] + 8 * target[B_WIDTH] * n
-    first = _get(path, G_WORDS)
-    for k in range(_get(path, G_WORDS + 1)):
-        reference = _get(path, first + k)
-        store(row + 8 * k, 0 if reference < 0 else _word(walk, reference))
-    first = _get(path, G_BITS)
-    for k in range(_get(path, G_BITS + 1)):
+    first = get(path, G_WORDS)
+    for k in range(get(path, G_WORDS + 1)):
+        reference = get(path, first + k)
+        store(row + 8 * k, 0 if reference < 0 else word_of(walk, reference))
+    first = get(path, G_BITS)
+    for k in range(get(path, G_BITS + 1)):
         entry = first + 4 * k
-        place = row + 8 * _get(path, entry + 2)
-        bit = (_word(walk, _get(path, entry)) >> _get(path, entry + 1)) & 1
-        store(place, load(place) | (bit << _get(path, entry + 3)))
+        place = row + 8 * get(path, entry + 2)
+        bit = (word_of(walk, get(path, entry)) >> get(path, entry + 1)) & 1
+        store(place, load(place) | (bit << get(path, entry + 3)))
     store(target[B_TIMES] + 8 * n, time)
     store(target[B_DIFFS] + 8 * n, diff)
     target[B_COUNT] = n + 1
@@ -254,8 +219,8 @@ def _emit(path: int, walk: int, target: Words, time: int, diff: int) -> None:
 @kernel
 def _rewind(walk: int, table: int, slot: int) -> None:
     """Restarts the search for proposed words."""
-    for m in range(_get(walk, slot * WALK_WORDS + W_FIRST), _get(walk, slot * WALK_WORDS + W_LAST)):
-        _set(table, m * ENTRY_WORDS + E_CURSOR, _get(table, m * ENTRY_WORDS + E_START))
+    for m in range(get(walk, slot * WALK_WORDS + W_FIRST), get(walk, slot * WALK_WORDS + W_LAST)):
+        put(table, m * ENTRY_WORDS + E_CURSOR, get(table, m * ENTRY_WORDS + E_START))
 
 
 @kernel
@@ -263,36 +228,36 @@ def _enter(path: int, table: int, walk: int, kept: int, d: int, stats: int) -> b
     """Starts the slot at place d. False if it has no rows. The slot with the fewest rows comes first in its stage and
     proposes; the others get the word that it proposes."""
     at = PATH_HEAD + SLOT_WORDS * d
-    opener = _get(path, at + V_FIRST)
+    opener = get(path, at + V_FIRST)
     if opener == d:
         fewest = -1
         best = d
-        for k in range(d, _get(path, at + V_END)):
-            _set(walk, k * WALK_WORDS + W_SLOT, k)
+        for k in range(d, get(path, at + V_END)):
+            put(walk, k * WALK_WORDS + W_SLOT, k)
             found = _find(path, table, walk, kept, k, stats)
             if found == 0:
                 return False
             if fewest < 0 or found < fewest:
                 fewest = found
                 best = k
-        _set(walk, d * WALK_WORDS + W_SLOT, best)
-        _set(walk, best * WALK_WORDS + W_SLOT, d)
-        for k in range(d + 1, _get(path, at + V_END)):
-            s = _get(walk, k * WALK_WORDS + W_SLOT)
-            _set(walk, s * WALK_WORDS + W_PROPOSED, 0)
+        put(walk, d * WALK_WORDS + W_SLOT, best)
+        put(walk, best * WALK_WORDS + W_SLOT, d)
+        for k in range(d + 1, get(path, at + V_END)):
+            s = get(walk, k * WALK_WORDS + W_SLOT)
+            put(walk, s * WALK_WORDS + W_PROPOSED, 0)
             _rewind(walk, table, s)
-    s = _get(walk, d * WALK_WORDS + W_SLOT)
+    s = get(walk, d * WALK_WORDS + W_SLOT)
     if opener != d:
-        proposer = _get(walk, opener * WALK_WORDS + W_SLOT)
+        proposer = get(walk, opener * WALK_WORDS + W_SLOT)
         word = load(
-            _get(walk, proposer * WALK_WORDS + W_ROW) + 8 * _get(path, PATH_HEAD + SLOT_WORDS * proposer + V_KEY_WIDTH)
+            get(walk, proposer * WALK_WORDS + W_ROW) + 8 * get(path, PATH_HEAD + SLOT_WORDS * proposer + V_KEY_WIDTH)
         )
-        if word < _get(walk, s * WALK_WORDS + W_PROPOSED):
+        if word < get(walk, s * WALK_WORDS + W_PROPOSED):
             _rewind(walk, table, s)
-        _set(walk, s * WALK_WORDS + W_PROPOSED, word)
-    _set(walk, d * WALK_WORDS + W_LAYER, _get(walk, s * WALK_WORDS + W_FIRST) - 1)
-    _set(walk, d * WALK_WORDS + W_POSITION, 0)
-    _set(walk, d * WALK_WORDS + W_STOP, 0)
+        put(walk, s * WALK_WORDS + W_PROPOSED, word)
+    put(walk, d * WALK_WORDS + W_LAYER, get(walk, s * WALK_WORDS + W_FIRST) - 1)
+    put(walk, d * WALK_WORDS + W_POSITION, 0)
+    put(walk, d * WALK_WORDS + W_STOP, 0)
     return True
 
 
@@ -300,30 +265,30 @@ def _enter(path: int, table: int, walk: int, kept: int, d: int, stats: int) -> b
 def _next_layer(path: int, table: int, walk: int, d: int, stats: int) -> bool:
     """Moves to the next layer with rows for the slot at place d, if there is one."""
     here = d * WALK_WORDS
-    s = _get(walk, here + W_SLOT)
+    s = get(walk, here + W_SLOT)
     own = PATH_HEAD + SLOT_WORDS * s
-    opening = _get(path, PATH_HEAD + SLOT_WORDS * d + V_FIRST) == d
-    stride = 8 * _get(path, own + V_WIDTH)
-    word = _get(walk, s * WALK_WORDS + W_PROPOSED)
-    for m in range(_get(walk, here + W_LAYER) + 1, _get(walk, s * WALK_WORDS + W_LAST)):
+    opening = get(path, PATH_HEAD + SLOT_WORDS * d + V_FIRST) == d
+    stride = 8 * get(path, own + V_WIDTH)
+    word = get(walk, s * WALK_WORDS + W_PROPOSED)
+    for m in range(get(walk, here + W_LAYER) + 1, get(walk, s * WALK_WORDS + W_LAST)):
         entry = m * ENTRY_WORDS
-        p = _get(table, entry + (E_START if opening else E_CURSOR))
-        stop = _get(table, entry + E_END)
+        p = get(table, entry + (E_START if opening else E_CURSOR))
+        stop = get(table, entry + E_END)
         if p >= stop:
             continue
         if not opening:
-            column = _get(table, entry + L_ROWS) + 8 * _get(path, own + V_KEY_WIDTH)
+            column = get(table, entry + L_ROWS) + 8 * get(path, own + V_KEY_WIDTH)
             p = _reach(column, stride, p, stop, word)
-            _set(table, entry + E_CURSOR, p)
+            put(table, entry + E_CURSOR, p)
             last = p
             while last < stop and load(column + stride * last) == word:
                 last += 1
             stop = last
-            _set(stats, S_SEEKS, _get(stats, S_SEEKS) + 1)
+            put(stats, S_SEEKS, get(stats, S_SEEKS) + 1)
         if p < stop:
-            _set(walk, here + W_LAYER, m)
-            _set(walk, here + W_POSITION, p)
-            _set(walk, here + W_STOP, stop)
+            put(walk, here + W_LAYER, m)
+            put(walk, here + W_POSITION, p)
+            put(walk, here + W_STOP, stop)
             return True
     return False
 
@@ -334,15 +299,15 @@ def _run(
     stats: int, shape: int, vector: int, work: int,
 ) -> int:  # fmt: skip
     """``delta_join`` with room for its tables."""
-    slots = _get(path, G_SLOTS)
-    spent = _get(stats, S_SEEKS) + _get(stats, S_MATCHES)
+    slots = get(path, G_SLOTS)
+    spent = get(stats, S_SEEKS) + get(stats, S_MATCHES)
     for i in range(state[0], delta[B_COUNT]):
         state[0] = i
-        if _get(stats, S_SEEKS) + _get(stats, S_MATCHES) - spent > work:
+        if get(stats, S_SEEKS) + get(stats, S_MATCHES) - spent > work:
             return BUSY
-        _set(walk, W_ROW, delta[B_ROWS] + 8 * delta[B_WIDTH] * i)
-        _set(walk, W_TIME, load(delta[B_TIMES] + 8 * i))
-        _set(walk, W_DIFF, load(delta[B_DIFFS] + 8 * i))
+        put(walk, W_ROW, delta[B_ROWS] + 8 * delta[B_WIDTH] * i)
+        put(walk, W_TIME, load(delta[B_TIMES] + 8 * i))
+        put(walk, W_DIFF, load(delta[B_DIFFS] + 8 * i))
         if _null(path, 0, walk):
             continue
         had = out[B_COUNT]
@@ -350,17 +315,22 @@ def _run(
         d = 1 if _enter(path, table, walk, kept, 1, stats) else 0
         while d > 0:
             here = d * WALK_WORDS
-            used_up = _get(walk, here + W_POSITION) >= _get(walk, here + W_STOP)
+            used_up = get(walk, here + W_POSITION) >= get(walk, here + W_STOP)
             if used_up and not _next_layer(path, table, walk, d, stats):
                 d -= 1
                 continue
-            s = _get(walk, here + W_SLOT)
-            entry = _get(walk, here + W_LAYER) * ENTRY_WORDS
-            p = _get(walk, here + W_POSITION)
-            _set(walk, here + W_POSITION, p + 1)
-            width = _get(path, PATH_HEAD + SLOT_WORDS * s + V_WIDTH)
-            _set(walk, s * WALK_WORDS + W_ROW, _get(table, entry + L_ROWS) + 8 * width * p)
-            _set(stats, S_MATCHES, _get(stats, S_MATCHES) + 1)
+            s = get(walk, here + W_SLOT)
+            entry = get(walk, here + W_LAYER) * ENTRY_WORDS
+            p = get(walk, here + W_POSITION)
+            width = get(path, PATH_HEAD + SLOT_WORDS * s + V_WIDTH)
+            if get(path, PATH_HEAD + SLOT_WORDS * s + V_REACH) >= 0:
+                p = reaching(path, table, walk, kept, s, entry, p, get(walk, here + W_STOP), stats)
+                if p >= get(walk, here + W_STOP):
+                    put(walk, here + W_POSITION, p)
+                    continue
+            put(walk, here + W_POSITION, p + 1)
+            put(walk, s * WALK_WORDS + W_ROW, get(table, entry + L_ROWS) + 8 * width * p)
+            put(stats, S_MATCHES, get(stats, S_MATCHES) + 1)
             if _null(path, s, walk):
                 continue
             if d + 1 < slots:
@@ -369,17 +339,17 @@ def _run(
                     continue
                 if not _next_layer(path, table, walk, d + 1, stats):
                     continue
-            time = load(_get(table, entry + L_TIMES) + _get(table, entry + L_TIME_STRIDE) * p)
-            time = wrap(time, _get(sources, s * SOURCE_WORDS + R_SHAPE), shape)
-            time = lub(_get(walk, here - WALK_WORDS + W_TIME), time, shape)
-            diff = load(_get(table, entry + L_DIFFS) + _get(table, entry + L_DIFF_STRIDE) * p)
-            before = _get(table, entry + L_SIGN) * _get(walk, here - WALK_WORDS + W_DIFF)
+            time = load(get(table, entry + L_TIMES) + get(table, entry + L_TIME_STRIDE) * p)
+            time = wrap(time, get(sources, s * SOURCE_WORDS + R_SHAPE), shape)
+            time = lub(get(walk, here - WALK_WORDS + W_TIME), time, shape)
+            diff = load(get(table, entry + L_DIFFS) + get(table, entry + L_DIFF_STRIDE) * p)
+            before = get(table, entry + L_SIGN) * get(walk, here - WALK_WORDS + W_DIFF)
             if too_many(diff, before):
-                _set(stats, S_OVERFLOWS, _get(stats, S_OVERFLOWS) + 1)
+                put(stats, S_OVERFLOWS, get(stats, S_OVERFLOWS) + 1)
             diff *= before
             if d + 1 < slots:
-                _set(walk, here + W_TIME, time)
-                _set(walk, here + W_DIFF, diff)
+                put(walk, here + W_TIME, time)
+                put(walk, here + W_DIFF, diff)
                 d += 1
                 continue
             now = shape == 0 or rounds(time, shape) == vector
@@ -409,10 +379,13 @@ def delta_join(
     walk = np.zeros(slots * WALK_WORDS, np.int64)
     kept = np.zeros(path[G_KEYS] + 1, np.int64)
     _list_layers(where(sources), slots, where(table), where(walk))
+    peaks = np.empty(sum_up(where(path), slots, where(table), where(walk), 0), np.int64)
+    if len(peaks):
+        sum_up(where(path), slots, where(table), where(walk), where(peaks))
     result = _run(
         delta, where(path), where(sources), where(table), where(walk), where(kept), out, later, state, where(stats),
         shape, vector, work,
     )  # fmt: skip
     # An array lives until it is named for the last time.
-    kept[0] = len(table) + len(walk)
+    kept[0] = len(table) + len(walk) + len(peaks)
     return result

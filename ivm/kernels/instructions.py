@@ -15,9 +15,10 @@ from ivm.kernels.cache import kernel
 from ivm.kernels.codes import WIDTH_BITS
 from ivm.kernels.compute import block_at, out_of, run_correcting, run_map, schedule, trace_at
 from ivm.kernels.delay import DELAY_WORDS, delay
-from ivm.kernels.delta_join import R_MINUS, SOURCE_WORDS, delta_join
+from ivm.kernels.delta_join import delta_join
 from ivm.kernels.join import J_POSITION, J_RAN, JOIN_WORDS, S_OVERFLOWS, join
 from ivm.kernels.memory import B_COUNT, B_ROOM, T_ORDER, load, store, where, words_at
+from ivm.kernels.path import R_MINUS, SOURCE_WORDS
 from ivm.kernels.program import (
     A_GATHER,
     A_GATHER_WORDS,

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from ivm.graph import Gather, Path
-from ivm.kernels.delta_join import (
-    BUSY,
-    FULL,
+from ivm.graph import Gather, Path, Span
+from ivm.kernels.delta_join import BUSY, FULL, delta_join
+from ivm.kernels.memory import address, where
+from ivm.kernels.path import (
     G_BITS,
     G_KEYS,
     G_SLOTS,
@@ -24,10 +24,12 @@ from ivm.kernels.delta_join import (
     PATH_HEAD,
     R_CELL,
     R_MINUS,
+    R_PEAKS,
     R_SHAPE,
     SLOT_SHIFT,
     SLOT_WORDS,
     SOURCE_WORDS,
+    SPAN_KEPT,
     V_END,
     V_FIRST,
     V_KEPT,
@@ -35,10 +37,10 @@ from ivm.kernels.delta_join import (
     V_KEY_WIDTH,
     V_NULL_COUNT,
     V_NULLS,
+    V_SPAN,
+    V_STRICT,
     V_WIDTH,
-    delta_join,
 )  # fmt: skip
-from ivm.kernels.memory import address, where
 from ivm.kernels.program import DELTA_JOIN, K_DELTA, K_HEAD
 from ivm.operators.base import LARGE
 from ivm.operators.emitting import EmittingOperator, Shard, collect, emit
@@ -64,12 +66,14 @@ class DeltaPath:
     """One path with its arrangements: it starts from ``sides[0]``, which need not be kept, and looks up the others.
     ``inputs`` has the input of each side."""
 
-    __slots__ = ("cells", "inputs", "program", "sides", "sources")
+    __slots__ = ("cells", "inputs", "program", "reaching", "sides", "sources")
 
     def __init__(self, number: int, path: Path, sides: list[Side]) -> None:
-        self.inputs = [number, *(lookup.input for stage in path.stages for lookup in stage)]
+        self.inputs = [number, *(lookup.input for lookup in path.lookups)]
         self.sides = sides
         self.program = _program(path, [side.arrangement.width for side in sides])
+        spans = [lookup.span for lookup in path.lookups]
+        self.reaching = [slot for slot, span in enumerate(spans, 1) if span is not None and span.reach is not None]
         self.sources = np.zeros(len(sides) * SOURCE_WORDS, np.int64)
         self.cells = False
         assert all(side.delay == 0 and side.arrangement.diff_width == 1 for side in sides)
@@ -87,6 +91,9 @@ class DeltaPath:
             assert spine.order == 0, "delta joins compare words"
             self.sources[slot * SOURCE_WORDS + R_CELL] = where(spine.cell)
             self.sources[slot * SOURCE_WORDS + R_SHAPE] = side.arrangement.scope.shape
+            if slot in self.reaching:
+                spine.peak()
+                self.sources[slot * SOURCE_WORDS + R_PEAKS] = address(spine.peak_cell)
         self.cells = True
 
     @property
@@ -306,12 +313,14 @@ def _program(path: Path, widths: list[int]) -> Words:
     head[G_BITS] = listed([w for word, bit, to, place in gather.bits for w in (references[word], bit, to, place)])
     head[G_BITS + 1] = len(gather.bits)
     slot = 0
-    stages: list[tuple[tuple[int, ...], ...]] = [((),), *(tuple(k.key for k in stage) for stage in path.stages)]
+    plain = ((), None)
+    stages = [(plain,), *(tuple((k.key, k.span) for k in stage) for stage in path.stages)]
     for stage in stages:
-        for number, key in enumerate(stage):
+        for number, (key, span) in enumerate(stage):
             at = PATH_HEAD + slot * SLOT_WORDS
             assert all(places[word][0] < slot - number for word in key), "a key of what is bound before the stage"
-            assert slot == 0 or key, "a lookup has a key"
+            assert slot == 0 or key or span is not None, "a lookup has a key or a span"
+            assert span is None or len(stage) == 1, "what has a span meets nothing"
             assert len(stage) == 1 or len(key) < widths[slot], "what is proposed stands behind the key"
             nulls = _nulls(gather, places, references, slot)
             head[at + V_FIRST], head[at + V_END] = slot - number, slot - number + len(stage)
@@ -319,10 +328,18 @@ def _program(path: Path, widths: list[int]) -> Words:
             head[at + V_KEY], head[at + V_KEY_WIDTH] = listed([references[word] for word in key]), len(key)
             head[at + V_NULLS], head[at + V_NULL_COUNT] = listed(nulls), len(nulls) // 2
             head[at + V_KEPT] = head[G_KEYS]
-            head[G_KEYS] += len(key)
+            head[G_KEYS] += len(key) + (0 if span is None else SPAN_KEPT)
+            head[at + V_SPAN : at + V_STRICT + 1] = _span(span, references)
             slot += 1
     assert slot == slots
     return np.array(head + lists, np.int64)
+
+
+def _span(span: Span | None, references: list[int]) -> list[int]:
+    """V_SPAN … V_STRICT of a slot."""
+    bounds = (None, None, None) if span is None else (span.lower, span.upper, span.reach)
+    strict = sum(1 << k for k, bound in enumerate(bounds) if bound is not None and bound.strict)
+    return [int(span is not None), *(-1 if b is None else references[b.word] for b in bounds), strict]
 
 
 def _nulls(gather: Gather, places: list[tuple[int, int]], references: list[int], slot: int) -> list[int]:

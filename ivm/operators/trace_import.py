@@ -62,6 +62,8 @@ class FrozenSpine(Spine):
         desc, self.parts = spine.frozen()
         desc[T_ORDER] = self.order
         desc[T_SINCE] = address(self.since_word)
+        if self.peaked:
+            self._list_peaks()
         self.describe(desc)
 
     def timeless(self, most: int) -> Iterator[Block]:

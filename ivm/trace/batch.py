@@ -27,6 +27,7 @@ from ivm.kernels.memory import (
     layer_descriptor,
 )  # fmt: skip
 from ivm.kernels.merge import fill_fence, fill_filter, uniform
+from ivm.kernels.peaks import extend_peaks
 from ivm.kernels.rank import extend_ranks
 from ivm.rows import Words
 
@@ -183,12 +184,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a merge knows of its block: the bloom filter and fence (empty: not made), sums of diffs, and whether all
-    times and diffs are equal."""
+    """What a merge knows of its block: the bloom filter and fence (empty: not made), sums of diffs, peaks, and whether
+    all times and diffs are equal."""
 
     bits: Words
     fence: Words
     ranks: Words | None
+    peaks: Words | None
     uniform: bool
 
 
@@ -199,7 +201,7 @@ class Batch:
     entry in a trace descriptor.
     """
 
-    __slots__ = ("_block", "bits", "fence", "layer", "n", "ranks")
+    __slots__ = ("_block", "bits", "fence", "layer", "n", "peaks", "ranks")
 
     def __init__(self, block: Block, fenced: bool, merged: Merged | None = None) -> None:
         """Takes over the block's arrays. ``fenced``: whether the first word compares as an integer. Cost: reading the
@@ -232,6 +234,7 @@ class Batch:
         self.ranks: Words | None = None
         if merged is not None and merged.ranks is not None and not single:
             self._ranked(merged.ranks[: rank_words(n)].copy())
+        self.peaks = None if merged is None or merged.peaks is None else merged.peaks[: rank_words(n)].copy()
 
     @classmethod
     def of_rows(cls, rows: Words, fenced: bool) -> Batch:
@@ -239,7 +242,7 @@ class Batch:
         be memory-mapped from a file. Cost: reading each row for the bloom filter, if one is worthwhile."""
         block = _once(rows, 0)
         block.n = len(rows)
-        return cls(block, fenced, Merged(_NO_BITS, _NO_BITS, None, uniform=True))
+        return cls(block, fenced, Merged(_NO_BITS, _NO_BITS, None, None, uniform=True))
 
     def stamp(self, time: int) -> None:
         """Sets the time of all its updates, before anything reads them."""
@@ -258,6 +261,16 @@ class Batch:
             ranks = np.zeros(rank_words(self.n), np.int64)
             extend_ranks(self._block.d, ranks, 1)
             self._ranked(ranks)
+
+    def peak(self, word: int) -> None:
+        """Makes the peaks of a word (``ivm.kernels.peaks``), if they are not made already: always of the same word.
+
+        Cost: a pass over the updates.
+        """
+        if self.peaks is None:
+            peaks = np.empty(rank_words(self.n), np.int64)
+            extend_peaks(self._block.d[B_ROWS], self._block.width, word, self.n, address(peaks), 1)
+            self.peaks = peaks
 
     @property
     def rows(self) -> Words:
@@ -308,7 +321,7 @@ class Batch:
 
 
 def rank_words(n: int) -> int:
-    """How many sums a batch of n updates has for searches by rank."""
+    """How many sums a batch of n updates has for searches by rank, and how many words its peaks take."""
     return n // FENCE + 1
 
 

@@ -25,6 +25,7 @@ from ivm.kernels.memory import (
     L_COUNT,
     LAYER_WORDS,
     T_DIFF_WIDTH,
+    T_KEY_WIDTH,
     T_LAYERS,
     T_SINCE,
     T_WIDTH,
@@ -45,6 +46,7 @@ from ivm.kernels.merge import (
     insert_small,
     merge,
 )  # fmt: skip
+from ivm.kernels.peaks import extend_peaks
 from ivm.kernels.rank import extend_ranks
 from ivm.kernels.read import collect
 from ivm.kernels.shards import cut_merge
@@ -66,9 +68,13 @@ MOST_FILLED: Final = 8
 class Merge:
     """Two batches becoming one: both stay readable until it is done."""
 
-    __slots__ = ("_ranked", "bits", "block", "fence", "left", "ranks", "right", "since", "state", "trace")
+    __slots__ = (
+        "_peaked", "_ranked", "bits", "block", "fence", "left", "peaks", "ranks", "right", "since", "state", "trace",
+    )  # fmt: skip
 
-    def __init__(self, left: Batch, right: Batch, head: Words, since: int, fenced: bool, ranked: bool) -> None:
+    def __init__(
+        self, left: Batch, right: Batch, head: Words, since: int, fenced: bool, ranked: bool, peaked: bool
+    ) -> None:  # fmt: skip
         self.left = left
         self.right = right
         self.since = since
@@ -81,6 +87,8 @@ class Merge:
         self.fence = np.empty((most + FENCE - 1) // FENCE if fenced else 0, np.int64)
         self.ranks = np.zeros(rank_words(most), np.int64) if ranked else None
         self._ranked = 1
+        self.peaks = np.zeros(rank_words(most), np.int64) if peaked else None
+        self._peaked = 1
 
     def work(self, fuel: int) -> int:
         """Continues the merge: reads at least ``fuel`` updates, or all that are left. Returns how many."""
@@ -94,6 +102,10 @@ class Merge:
             )
         if self.ranks is not None:
             self._ranked = int(extend_ranks(self.block.d, self.ranks, self._ranked))
+        if self.peaks is not None:
+            d, word = self.block.d, int(self.trace[T_KEY_WIDTH])
+            peaks = address(self.peaks)
+            self._peaked = int(extend_peaks(d[B_ROWS], self.block.width, word, d[B_COUNT], peaks, self._peaked))
         return int(read)
 
     def _in_parts(self, fuel: int, number: int) -> int:
@@ -126,7 +138,7 @@ class Merge:
     def batch(self, fenced: bool) -> Batch:
         """The merged batch, once it is done."""
         self.block.sync()
-        return Batch(self.block, fenced, Merged(self.bits, self.fence, self.ranks, not self.state[M_MIXED]))
+        return Batch(self.block, fenced, Merged(self.bits, self.fence, self.ranks, self.peaks, not self.state[M_MIXED]))
 
     @property
     def done(self) -> bool:
@@ -157,8 +169,8 @@ class Spine:
 
     __slots__ = (
         "_head", "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
-        "key_width", "merged", "merging", "node", "order", "order_words", "parts", "ranked", "shape", "since_word",
-        "watch", "width",
+        "key_width", "merged", "merging", "node", "order", "order_words", "parts", "peak_cell", "peaked", "peaks",
+        "ranked", "shape", "since_word", "watch", "width",
     )  # fmt: skip
 
     def __init__(
@@ -180,6 +192,9 @@ class Spine:
         self.merged = 0
         self.merging = False
         self.ranked = False
+        self.peaked = False
+        self.peaks = np.zeros(0, np.int64)
+        self.peak_cell = np.zeros(1, np.int64)
         self.node = -1
         self.changed = False
         self.watch: list[Spine] | None = None
@@ -219,6 +234,8 @@ class Spine:
         head[T_SINCE] = where(self.since_word)
         head[HEAD + L_COUNT] = self.desc[HEAD + L_COUNT]
         self.parts = tuple(parts)
+        if self.peaked:
+            self._list_peaks()
         self.describe(np.concatenate([head, *(part.layer for part in parts)]))
 
     def rank(self) -> None:
@@ -228,6 +245,21 @@ class Spine:
             for part in self.parts:
                 part.rank()
             self._refresh()
+
+    def peak(self) -> None:
+        """Keeps the peaks of the word behind the key from now on; ``peak_cell`` holds their address. Cost: as of
+        ``rank``."""
+        if not self.peaked:
+            self.peaked = True
+            self._list_peaks()
+
+    def _list_peaks(self) -> None:
+        """Lists the address of each layer's peaks, making those that batches lack; the small layer has none."""
+        for part in () if self.READ_ONLY else self.parts:
+            part.peak(self.key_width)
+        made = [part.peaks for part in self.parts]
+        self.peaks = np.array([0, *(0 if peaks is None else address(peaks) for peaks in made)], np.int64)
+        self.peak_cell[0] = address(self.peaks)
 
     def describe(self, desc: Words) -> None:
         """Installs a descriptor."""
@@ -335,7 +367,7 @@ class Spine:
                 self.insert(block, True)
         while len(batches) > MOST_FILLED:
             batches.sort(key=lambda batch: -batch.n)
-            merge = Merge(batches.pop(), batches.pop(), self.desc, self.since, self.fenced, False)
+            merge = Merge(batches.pop(), batches.pop(), self.desc, self.since, self.fenced, False, False)
             self.merged += merge.work(EVERYTHING)
             batches.append(merge.batch(self.fenced))
         batches.sort(key=lambda batch: batch.n)
@@ -402,7 +434,7 @@ class Spine:
             level.batch = batch
         elif level.merge is None:
             assert level.batch is not None
-            level.merge = Merge(level.batch, batch, self.desc, self.since, self.fenced, self.ranked)
+            level.merge = Merge(level.batch, batch, self.desc, self.since, self.fenced, self.ranked, self.peaked)
             level.batch = None
             if level.merge.left.n + level.merge.right.n <= _AT_ONCE:
                 self.merged += level.merge.work(EVERYTHING)

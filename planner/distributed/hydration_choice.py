@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
-from ivm.graph import Wait
+from ivm.graph import DeltaJoin, Wait
 from planner.physical.nodes import Lock, Plan, Table
 from storage.spark.costs import START_SECONDS, cores_of
 
@@ -62,6 +62,10 @@ def unsupported_by_spark(plan: Plan) -> SqlError | None:
         return unsupported("hydrating a join with PROCTIME() by Spark", "It locks what the server has at its commit.")
     if any(isinstance(node, Wait) for node in plan.nodes):
         return unsupported("hydrating a condition on the current time by Spark", "The server's clock decides it.")
+    if any(isinstance(node, DeltaJoin) and node.spans for node in plan.nodes):
+        return unsupported(
+            "hydrating a join on inequalities by Spark", "Its parts are of equal keys. The server does it."
+        )
     return None
 
 

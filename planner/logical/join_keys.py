@@ -27,6 +27,42 @@ class KeyPair:
 
 
 @dataclass(frozen=True, slots=True)
+class Inequality:
+    """``low <= high``, or ``low < high`` if strict: one over the left side's columns, the other over the right side's.
+
+    ``part``: the condition that it is.
+    """
+
+    low: Scalar
+    high: Scalar
+    strict: bool
+    part: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """At least one of: a left row's low end before a right row's high end (``up``), and the reverse (``down``)."""
+
+    up: Inequality | None
+    down: Inequality | None
+
+    @property
+    def parts(self) -> tuple[Scalar, ...]:
+        """The conditions that it is made of."""
+        return tuple(i.part for i in (self.up, self.down) if i is not None)
+
+    @property
+    def left(self) -> tuple[Scalar | None, Scalar | None]:
+        """The ends of a left row's interval, over left's columns."""
+        return (None if self.up is None else self.up.low), (None if self.down is None else self.down.high)
+
+    @property
+    def right(self) -> tuple[Scalar | None, Scalar | None]:
+        """The ends of a right row's interval, over right's columns."""
+        return (None if self.down is None else self.down.low), (None if self.up is None else self.up.high)
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A split join condition. ``left`` and ``right`` are over their own input's columns, ``residual`` over both."""
 
@@ -34,6 +70,13 @@ class Condition:
     left: tuple[Scalar, ...]
     right: tuple[Scalar, ...]
     residual: tuple[Scalar, ...]
+    band: Band | None = None
+    """Taken out of the residual."""
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether keys and one-sided predicates are all of it."""
+        return not self.residual and self.band is None
 
 
 def operator(expr: Scalar) -> str | None:

@@ -8,7 +8,7 @@ alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ivm.graph import Gather, Keep, NodeId
 from ivm.words import ColumnType, Schema
@@ -16,37 +16,26 @@ from planner import gathers
 from planner.expr.scalar import Column, Scalar
 from planner.gathers import Cell
 from planner.logical.fallibility import can_raise
-from planner.logical.join_keys import Condition, KeyPair, take_apart
+from planner.logical.join_keys import Band, Condition, KeyPair, take_apart
 from planner.logical.nodes import Join as JoinRel
 from planner.logical.nodes import JoinKind, schema
 from planner.logical.traversal import own_columns, shift
+from planner.lower.band import band_pairs, joins_bands, with_band, with_match
 from planner.lower.filter_pull_up import pulled
+from planner.lower.join_graph import attributes, combination
 from planner.lower.multiway import End, lower_late_pair, lower_multiway
+from planner.lower.sides import Sides
 from planner.lower.state import Arranged, Lowering, arrange_flow
+from planner.options import Joins
 from planner.physical.layouts import arranged, whole_row
 from planner.physical.nodes import Flow, Pair
 from planner.physical.row_programs import Pad
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """Both inputs with their keys as columns, and the rest of the condition."""
-
-    left: Flow
-    right: Flow
-    left_keys: tuple[int, ...]
-    right_keys: tuple[int, ...]
-    null_safe: tuple[bool, ...]
-    residual: tuple[Scalar, ...]
-    """Over (left's columns, right's columns) of the join itself, without the key columns that were added."""
-    left_columns: int
-    right_columns: int
-
-
 def lower_join(low: Lowering, join: JoinRel) -> Flow:
     """Lowers a join of any kind that is not lateral."""
     assert not join.lateral, "lateral joins are gone after decorrelation"
-    at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER else None
+    at_once = lower_multiway(low, join) if join.kind is JoinKind.INNER and not _by_bands(low, join) else None
     if at_once is not None:
         return at_once
     condition = take_apart(join.on, len(schema(join.left)))
@@ -55,15 +44,27 @@ def lower_join(low: Lowering, join: JoinRel) -> Flow:
         return low.rel(better)
     left, right = low.rel(join.left), low.rel(join.right)
     if join.kind is JoinKind.INNER:
-        return _inner(low, left, right, condition)
+        return _inner(low, left, right, with_band(low, condition, left, right))
     if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return _semi(low, left, right, condition, join.kind)
-    return _outer(low, left, right, condition, join)
+        looked_up = _is_looked_up(low, right, tuple(k.right for k in condition.keys))
+        some = None if looked_up or low.indexes.planning.joins is Joins.LINEAR else with_match(low, join, condition)
+        if some is not None:
+            return some if join.kind is JoinKind.SEMI else low.difference(left, some)
+        return _semi(low, left, right, with_band(low, condition, left, right), join.kind)
+    return _outer(low, left, right, with_band(low, condition, left, right), join)
+
+
+def _by_bands(low: Lowering, join: JoinRel) -> bool:
+    """Whether a tree of inner joins has a band and is not cyclic: the paths of a delta join test inequalities late."""
+    if low.indexes.planning.joins is not Joins.AUTO or not joins_bands(join):
+        return False
+    joined = combination(join)
+    return joined is None or not attributes(joined).cyclic
 
 
 def _inner(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
     sides = prepare(low, left, right, condition.keys, ())
-    flow = matched(low, sides)
+    flow = matched(low, sides, condition.band)
     count = len(left.schema)
     rest = (*condition.left, *(shift(p, count) for p in condition.right), *condition.residual)
     return low.compute(flow, rest, None)
@@ -101,8 +102,10 @@ def _ordered(low: Lowering, left: Flow, right: Flow, pairs: list[tuple[int, int,
     return sorted(pairs)
 
 
-def matched(low: Lowering, sides: Sides) -> Flow:
-    """Pairs of rows with equal keys, before any residual: left's columns, then right's."""
+def matched(low: Lowering, sides: Sides, band: Band | None = None) -> Flow:
+    """Pairs of rows with equal keys, and in the band, before any residual: left's columns, then right's."""
+    if band is not None:
+        return band_pairs(low, sides, band)
     late = _late(low, sides, End(sides.right, sides.right_keys, sides.right_columns))
     if late is not None:
         return late
@@ -149,11 +152,11 @@ def safe_sides(condition: Condition, left_width: int) -> Condition:
     raising += [shift(p, left_width) for p in condition.right if can_raise(p)]
     if not raising:
         return condition
-    return Condition(
-        condition.keys,
-        tuple(p for p in condition.left if not can_raise(p)),
-        tuple(p for p in condition.right if not can_raise(p)),
-        (*raising, *condition.residual),
+    return replace(
+        condition,
+        left=tuple(p for p in condition.left if not can_raise(p)),
+        right=tuple(p for p in condition.right if not can_raise(p)),
+        residual=(*raising, *condition.residual),
     )
 
 
@@ -176,9 +179,9 @@ def _is_looked_up(low: Lowering, flow: Flow, keys: tuple[Scalar, ...]) -> bool:
 def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) -> Flow:
     """The left rows that have a match."""
     sides = prepare(low, left, right, condition.keys, condition.residual)
-    if not condition.residual:
+    if condition.of_keys:
         return _joined_with_set(low, sides)
-    pairs = low.compute(matched(low, sides), condition.residual, own_columns(left.schema))
+    pairs = low.compute(matched(low, sides, condition.band), condition.residual, own_columns(left.schema))
     return _rows_in(low, left, low.distinct_rows(pairs))
 
 
@@ -239,7 +242,9 @@ def _outer(low: Lowering, left: Flow, right: Flow, condition: Condition, join: J
         condition = _late_filter(low, right, condition, count)
     tested_left, tested_right = low.compute(left, condition.left, None), low.compute(right, condition.right, None)
     sides = prepare(low, tested_left, tested_right, condition.keys, condition.residual)
-    pairs = low.compute(matched(low, sides), condition.residual, None)
+    pairs = low.compute(matched(low, sides, condition.band), condition.residual, None)
+    if condition.band is not None:
+        pairs = low.builder.flow(low.builder.force(pairs), pairs.schema)  # read twice, searched once
     parts: list[NodeId] = [low.builder.force(low.coerce(pairs, row))]
     if keep_left:
         some = _matched_rows(low, sides, pairs, tested_left, 0, condition)
@@ -259,7 +264,7 @@ def _swap(sides: Sides) -> Sides:
 
 def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
     """The rows with a match of one side: ``sides.left``, whose columns start at ``first`` in ``pairs``."""
-    if not condition.residual:
+    if condition.of_keys:
         return _joined_with_set(low, sides)
     columns = tuple(range(first, first + len(tested.schema)))
     return _rows_in(low, tested, low.distinct_rows(low.builder.move(pairs, columns, tested.schema)))

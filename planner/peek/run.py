@@ -6,20 +6,22 @@ whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other si
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ivm import graph
 from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import Arrange, Join, NodeId
+from ivm.graph import Arrange, DeltaJoin, Join, NodeId, Path
 from ivm.rows import RowSet, Words
 from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.early import Ran, first_rows
-from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
+from planner.peek.snapshot import Snapshot, static_path, static_side, stored_version, table_rows
 from planner.physical.nodes import Map, Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
 
@@ -113,6 +115,8 @@ class OneShot(Rendering):
                 return None if found is None else self.renderer.dataflow.add(graph.Rows(*found))
             case Join():
                 return self._join(node)
+            case DeltaJoin():
+                return self._delta_join(number, node)
             case _:
                 return super().node(number, node)
 
@@ -121,6 +125,14 @@ class OneShot(Rendering):
         left = self._static(node.left) if side == "left" else self.at(node.left)
         right = self._static(node.right) if side == "right" else self.at(node.right)
         return self.renderer.dataflow.add(Join(left, right, node.gather))
+
+    def _delta_join(self, number: NodeId, node: DeltaJoin) -> NodeId | None:
+        """One path does if nothing changes in what it looks up: its only input is the one that it starts from."""
+        path = static_path(self.plan, node, self.snapshot)
+        if path is None:
+            return super().node(number, node)
+        found = replace(path.lookups[0], input=0, node=self._static(path.lookups[0].node))
+        return self.renderer.dataflow.add(DeltaJoin((Path(self.at(path.start), ((found,),), path.gather),)))
 
     def _static(self, number: NodeId) -> NodeId:
         if number not in self.static:
@@ -134,6 +146,8 @@ def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
     """The nodes whose rows are read as a collection: those that the roots reach without a lookup."""
 
     def read(node: Node) -> tuple[NodeId, ...]:
+        if isinstance(node, DeltaJoin) and (path := static_path(plan, node, snapshot)) is not None:
+            return (path.start,)
         if not isinstance(node, Join):
             return inputs(node)
         side = static_side(plan, node, snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ivm.graph import Join, NodeId
+from ivm.graph import DeltaJoin, Join, NodeId, Path
 from ivm.rows import Words
 from ivm.stops import poll
 from ivm.trace.trace import Version
@@ -72,3 +72,13 @@ def static_side(plan: Plan, join: Join, snapshot: Snapshot) -> str | None:
     if join.left == join.right:
         return "right"
     return "left" if left.count > right.count else "right"
+
+
+def static_path(plan: Plan, join: DeltaJoin, snapshot: Snapshot) -> Path | None:
+    """The path of a join on inequalities that suffices, since it looks up a published arrangement, the larger one if
+    both do; None: there is none."""
+    if not join.spans:
+        return None
+    found = [(stored_version(plan, path.lookups[0].node, snapshot), path) for path in join.paths]
+    stored = [(version.count, path) for version, path in found if version is not None]
+    return max(stored, key=lambda one: one[0])[1] if stored else None

@@ -27,6 +27,16 @@ def test_random_delta_joins(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     history(seed)
 
 
+BANDS = ("band", "band", "band", "distinct", "join", "project", "negate", "least")
+
+
+@pytest.mark.parametrize("seed", range(4000, 4040))
+def test_random_joins_by_inequalities(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spans, outside of loops and in them."""
+    monkeypatch.setattr(Spine, "FUEL", 1 + seed % 9)
+    run(Pair(seed, kinds=BANDS), 5, seed % 3, negative=seed % 2 == 0, pausing=seed % 7 == 0)
+
+
 if __name__ == "__main__":
     for number in range(int(sys.argv[1])):
         history(number)

@@ -139,7 +139,7 @@ def test_a_merge_in_parts_is_the_merge(seed: int) -> None:
     for number in (1, 2, 3, 4):
         workers.use(number, 1)
         both = [Batch(put(block, 0), True) for block in sides]
-        merge = Merge(*both, head, 0, True, True)
+        merge = Merge(*both, head, 0, True, True, True)
         reads = 0
         while not merge.done:
             reads += merge.work(fuel)
@@ -147,7 +147,9 @@ def test_a_merge_in_parts_is_the_merge(seed: int) -> None:
         n = merge.block.sync()
         fence = merge.fence[: (n + FENCE - 1) // FENCE]
         assert merge.ranks is not None
-        made.append([a.tobytes() for a in (*merge.block.arrays(), merge.bits, fence, merge.ranks[: n // FENCE + 1])])
+        assert merge.peaks is not None
+        sums = (kept[: n // FENCE + 1] for kept in (merge.ranks, merge.peaks))
+        made.append([a.tobytes() for a in (*merge.block.arrays(), merge.bits, fence, *sums)])
         made[-1].append(bytes([int(merge.state[M_MIXED])]))
     assert made[1:] == made[:1] * 3
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ivm.graph import Arrange, DeltaJoin, Join
+from ivm.graph import Arrange, AsOf, Bound, DeltaJoin, Join, Span
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.runtime.operator import Operator
 from ivm.words import BOOL, INT8, ColumnType
@@ -26,7 +26,7 @@ from planner.lower.plan import lower
 from planner.options import Joins, Planning
 from planner.physical.nodes import Plan
 from planner.transform.pipeline import optimize
-from tests.programs.join_histories import Joined, play
+from tests.programs.join_histories import Joined, play, random_band
 from tests.support.sessions import Client, Server
 
 TRIANGLES = (
@@ -40,6 +40,11 @@ CHAIN = "SELECT u.id, k.w FROM t, u, k WHERE t.a = u.id AND u.x = k.p AND u.y = 
 def test_views_equal_sqlite(first: int) -> None:
     """After every commit: maintained as delta joins, as worst-case optimal joins and by choice; and run once."""
     assert sum(play(seed) for seed in range(first, first + 4)) == 4 * 6 * 7
+
+
+@pytest.mark.parametrize("first", range(0, 16, 4))
+def test_joins_on_inequalities_equal_sqlite(first: int) -> None:
+    assert sum(play(seed, ask=random_band) for seed in range(first, first + 4)) == 4 * 6 * 7
 
 
 def plan_of(world: Joined, text: str, joins: Joins = Joins.AUTO, one_shot: bool = False) -> Plan:
@@ -68,6 +73,50 @@ def test_what_the_planner_chooses() -> None:
     # A shared arrangement by the key serves lookups by the key's first columns.
     arranged = [node for node in plan_of(world, TRIANGLES).nodes if isinstance(node, Arrange)]
     assert sorted(node.gather.words for node in arranged) == [(0, 1), (1, 0)]
+
+
+def banded(world: Joined, text: str, joins: Joins = Joins.AUTO, one_shot: bool = False) -> list[tuple[object, ...]]:
+    """For each join on inequalities, the key and span of each of its lookups."""
+    nodes = plan_of(world, text, joins, one_shot).nodes
+    return [
+        tuple((k.key, k.span) for p in n.paths for k in p.lookups)
+        for n in nodes
+        if isinstance(n, DeltaJoin) and n.spans
+    ]
+
+
+def test_which_inequalities_are_searched() -> None:
+    world = Joined()
+    low, high = Bound(0), Bound(1)
+    points = (((), Span(None, low, low)), ((), Span(low, high)))
+    for once in (False, True):
+        assert banded(world, "SELECT 1 FROM t, u WHERE t.a BETWEEN u.x AND u.y", one_shot=once) == [points]
+    assert banded(world, "SELECT 1 FROM t LEFT JOIN u ON u.x <= t.a AND NOT t.a > u.y") == [points]
+    after = (((), Span(Bound(0, strict=True))), ((), Span(None, Bound(0, strict=True))))
+    assert banded(world, "SELECT 1 FROM t, u WHERE t.a < u.x") == [after]
+    keyed = (((0,), Span(None, Bound(1), Bound(1))), ((0,), Span(Bound(1), Bound(2))))
+    assert banded(world, "SELECT 1 FROM t, k WHERE t.a = k.p AND t.b BETWEEN k.q AND k.w") == [keyed]
+    overlap = (((), Span(None, Bound(1, strict=True), Bound(0, strict=True))),) * 2
+    assert banded(world, "SELECT 1 FROM u, k WHERE u.x < k.w AND k.q < u.y") == [overlap]
+    both = "u.x < v.y AND v.x < u.y"
+    for on in (f"{both} AND u.id < v.id", f"u.id < v.id AND {both}", f"v.id < u.id AND {both}"):
+        assert banded(world, f"SELECT 1 FROM u, u v WHERE {on}") == [overlap]
+    # one row by its primary key, or half of a group: equality is enough
+    assert banded(world, "SELECT 1 FROM t, u WHERE t.a = u.id AND t.b BETWEEN u.x AND u.y") == []
+    assert banded(world, "SELECT 1 FROM t, e WHERE t.a = e.src AND t.b < e.dst") == []
+    assert banded(world, "SELECT 1 FROM t, u WHERE t.a BETWEEN u.x AND u.y", Joins.LINEAR) == []
+    # of three inputs that equalities connect, those with a band; a cycle is intersected
+    assert banded(world, "SELECT 1 FROM t, k, e WHERE t.a = k.p AND t.b BETWEEN k.q AND k.w AND e.src = k.q") == [keyed]
+    assert banded(world, f"{TRIANGLES} WHERE y.dst > x.src AND y.dst < x.dst") == []
+
+
+def test_a_semijoin_by_one_inequality_is_an_as_of_join() -> None:
+    world = Joined()
+    for test in ("EXISTS", "NOT EXISTS"):
+        for on in ("u.x > t.a", "u.x = t.b AND u.y <= t.a", "u.x IS NOT DISTINCT FROM t.b AND u.y < t.a + 1"):
+            nodes = plan_of(world, f"SELECT a FROM t WHERE {test} (SELECT FROM u WHERE {on})").nodes
+            assert sum(isinstance(node, AsOf) for node in nodes) == 1
+            assert not any(isinstance(node, Join | DeltaJoin) for node in nodes)
 
 
 def test_recursion_is_linear_unless_it_is_cyclic() -> None:

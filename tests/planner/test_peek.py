@@ -10,7 +10,7 @@ from ivm.errors import SqlError
 from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, ColumnType, Kind, SqlType
 from planner.explain import explain
 from planner.expr.context import Bounds, Context
-from planner.expr.scalar import Call, Case, Literal, Or, Parameter, Quantified, ScalarSubquery, SortKey
+from planner.expr.scalar import And, Call, Case, Literal, Or, Parameter, Quantified, ScalarSubquery, SortKey
 from planner.logical.nodes import (
     Distinct,
     Filter,
@@ -43,6 +43,7 @@ from tests.support.planner_queries import (
     E,
     T,
     U,
+    add,
     c,
     call,
     eq,
@@ -88,6 +89,18 @@ def test_reads_by_key_are_lookups(world: World, name: str) -> None:
     if name != "any":  # the model has no unnest
         assert world.query(rel, parameters) == world.model(rel, parameters)
     assert "(shared)" in explain(rel, "physical", world.indexes(True))
+
+
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.SEMI])
+def test_ranges_of_a_key_are_looked_up(world: World, kind: JoinKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A join on inequalities with a large relation reads its rows in the range."""
+    between = And((lt(c(0), c(2)), lt(c(2), add(c(1), lit(2)))))
+    rel = Join(kind, T, U, between)
+    expected = world.model(rel)
+    assert sum(expected.values()) == (15 if kind is JoinKind.INNER else 5)
+    whole = world.version
+    monkeypatch.setattr(world, "version", lambda relation: None if relation == 2 else whole(relation))
+    assert world.query(rel) == expected
 
 
 KEYED: dict[str, tuple[Rel, list[Row]]] = {

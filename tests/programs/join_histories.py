@@ -11,6 +11,7 @@ import argparse
 import random
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 
 from benchmarks.flow import Tables
 from planner.options import Joins, Late, Planning
@@ -111,7 +112,7 @@ Source = tuple[str, str]
 
 
 def _column(rnd: random.Random, source: Source) -> str:
-    return f"{source[1]}.{rnd.choice(COLUMNS[source[0]])}"
+    return f"{source[1]}.{rnd.choice(COLUMNS.get(source[0], ('v', 'w')))}"
 
 
 def _from(rnd: random.Random, sources: list[Source], conditions: list[str]) -> str:
@@ -164,7 +165,46 @@ def _recursive(rnd: random.Random) -> str:
     return f"WITH RECURSIVE r(v, w) AS (SELECT src, dst FROM e UNION {step}) SELECT v, w FROM r"
 
 
-def play(seed: int, steps: int = 7, late: Late = Late.AUTO) -> int:
+def random_band(rnd: random.Random) -> str:
+    """A query with joins on inequalities: of any kind, of two or three inputs, or in a recursion."""
+    sources = [(rnd.choice(list(COLUMNS)), f"s{i}") for i in range(3)]
+    kind = rnd.randrange(5)
+    if kind == 0:
+        table, alias = sources[1]
+        on = _inequalities(rnd, ("r", "s0"), sources[1])
+        step = f"SELECT s0.v, {alias}.{COLUMNS[table][1]} FROM r s0, {table} {alias} WHERE {on}"
+        return f"WITH RECURSIVE r(v, w) AS (SELECT src, dst FROM e UNION {step}) SELECT v, w FROM r"
+    on = _inequalities(rnd, sources[0], sources[1])
+    some = [f"{table} {alias}" for table, alias in sources]
+    if kind == 1:
+        test = f"{rnd.choice(('', 'NOT '))}EXISTS (SELECT 1 FROM {some[1]} WHERE {on})"
+        return f"SELECT {_column(rnd, sources[0])} AS c0 FROM {some[0]} WHERE {test}"
+    body = f"{some[0]} {rnd.choice(('JOIN', 'JOIN', 'LEFT JOIN'))} {some[1]} ON {on}"
+    if kind == 2:
+        body += f" JOIN {some[2]} ON {_inequalities(rnd, sources[rnd.randrange(2)], sources[2])}"
+    chosen = ", ".join(f"{_column(rnd, source)} AS c{i}" for i, source in enumerate(sources[: 3 if kind == 2 else 2]))
+    return f"SELECT {chosen} FROM {body}"
+
+
+def _inequalities(rnd: random.Random, one: Source, two: Source) -> str:
+    """A condition of one or two inequalities and sometimes an equality between two inputs, in any order."""
+    if rnd.random() < 0.5:
+        one, two = two, one
+    x, y = _column(rnd, one), _column(rnd, one)
+    low, high = _column(rnd, two), _column(rnd, two)
+    found = rnd.choice(
+        (
+            f"{x} BETWEEN {low} AND {high}", f"{low} < {x} AND {x} <= {high} + 1", f"{x} < {high} AND {low} < {y}",
+            f"{x} <= {high} AND {y} >= {low}", f"{x} < {low}", f"{x} >= {low} AND {y} > {low}",
+        )
+    )  # fmt: skip
+    form = rnd.random()
+    if form < 0.5:
+        found += f" AND {_column(rnd, one)} {'=' if form < 0.4 else 'IS NOT DISTINCT FROM'} {_column(rnd, two)}"
+    return f"{found} AND {x} <> 2" if form > 0.9 else found
+
+
+def play(seed: int, steps: int = 7, late: Late = Late.AUTO, ask: Callable[[random.Random], str] = random_query) -> int:
     """Play one history; the number of comparisons."""
     rnd = random.Random(seed)
     world = Joined()
@@ -172,7 +212,7 @@ def play(seed: int, steps: int = 7, late: Late = Late.AUTO) -> int:
         world.change(rnd)
     views: list[tuple[int, str]] = []
     for i in range(2):
-        text = random_query(rnd)
+        text = ask(rnd)
         for joins in (Joins.DELTA, Joins.WCO, Joins.AUTO):
             world.planning = Planning(joins, late=late)
             views.append((1000 + 3 * i + len(views) % 3, text))
@@ -197,11 +237,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--bands", action="store_true", help="joins on inequalities only")
     parser.add_argument("--late", choices=[late.value for late in Late], default=Late.AUTO.value)
     given = parser.parse_args()
     compared = 0
     for seed in range(given.first, given.first + given.count):
-        compared += play(seed, late=Late(given.late))
+        compared += play(seed, late=Late(given.late), ask=random_band if given.bands else random_query)
         if seed % 50 == 49:
             print(f"{seed + 1}: {compared} comparisons", flush=True)
 

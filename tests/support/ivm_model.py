@@ -37,6 +37,7 @@ from ivm.graph import (
     Reducer,
     Rows,
     ScopeId,
+    Span,
     Threshold,
     Variable,
 )
@@ -287,6 +288,7 @@ def _combined(path: Path, of: Callable[[NodeId], Collection]) -> Collection:
                 for found, row, diff in extended
                 for other, times in of(lookup.node).items()
                 if other[: len(lookup.key)] == tuple(row[k] for k in lookup.key)
+                and _in_span(lookup.span, row, other[len(lookup.key) :])
                 and (not found or found == other[len(lookup.key) : len(lookup.key) + 1])
             ]
         partial = [(row, diff) for _, row, diff in extended]
@@ -296,6 +298,19 @@ def _combined(path: Path, of: Callable[[NodeId], Collection]) -> Collection:
         if out is not None:
             total[out] += diff
     return total
+
+
+def _in_span(span: Span | None, row: Row, rest: Row) -> bool:
+    if span is None:
+        return True
+    lower, upper, reach = (
+        None if bound is None else (row[bound.word], bound.strict) for bound in (span.lower, span.upper, span.reach)
+    )
+    return (
+        (lower is None or lower[0] < rest[0] or (lower[0] == rest[0] and not lower[1]))
+        and (upper is None or rest[0] < upper[0] or (upper[0] == rest[0] and not upper[1]))
+        and (reach is None or reach[0] < rest[1] or (reach[0] == rest[1] and not reach[1]))
+    )
 
 
 def _mapped(collection: Collection, how: Gather) -> Collection:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ivm.graph import DeltaJoin, Gather, Lookup, NodeId, Path
+from ivm.graph import Bound, DeltaJoin, Gather, Lookup, NodeId, Path, Span
 
 Pattern = tuple[tuple[int, int], ...]
 """The attributes of each input's two words."""
@@ -76,6 +76,29 @@ class Walk:
             return [(i, key)]
         (new,) = set(self.pattern[i]) - key
         return [(j, k) for j, k in near if len(k) == 1 and new in self.pattern[j]]
+
+
+def random_band(rng: random.Random, inputs: list[NodeId], arrange: Callable[[NodeId, bool, int], NodeId]) -> DeltaJoin:
+    """A join of two of the collections by inequalities: intervals that overlap, intervals with the points in them, or
+    an order of words under one key."""
+    a, b = rng.choice(inputs), rng.choice(inputs)
+    one, two = rng.random() < 0.5, rng.random() < 0.5
+    shape = rng.randrange(3)
+    width = 2 if shape == 2 else 1
+    left, right = arrange(a, rng.random() < 0.5, width), arrange(b, rng.random() < 0.5, width)
+    key: tuple[int, ...] = ()
+    if shape == 0:
+        into_right = Span(None, Bound(1, one), Bound(0, two))
+        into_left = Span(None, Bound(1, two), Bound(0, one))
+    elif shape == 1:
+        into_right = Span(Bound(0, one), Bound(1, two))
+        into_left = Span(None, Bound(0, one), Bound(0, two))
+    else:
+        key, into_right, into_left = (0,), Span(Bound(1, one)), Span(None, Bound(1, one))
+    out = rng.sample(range(4), 2)
+    there = Path(left, ((Lookup(1, right, key, into_right),),), Gather(tuple(out)))
+    back = Path(right, ((Lookup(0, left, key, into_left),),), Gather(tuple((w + 2) % 4 for w in out)))
+    return DeltaJoin((there, back))
 
 
 def random_join(rng: random.Random, inputs: list[NodeId], arrange: Callable[[NodeId, bool, int], NodeId]) -> DeltaJoin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ivm.graph import (
     Consolidate,
     Constant,
     Delay,
+    DeltaJoin,
     Errors,
     FirstWords,
     FlatMap,
@@ -37,7 +39,7 @@ from ivm.graph import (
 )  # fmt: skip
 from ivm.specs import inputs
 from tests.support.ivm_model import Collection, Count, Least, Loop, Members, Model, Twist, Two, clean
-from tests.support.ivm_patterns import random_join
+from tests.support.ivm_patterns import random_band, random_join
 
 SWAP = Gather((1, 0))
 SAME = Gather((0, 1))
@@ -135,6 +137,8 @@ class Pair:
                     node = self.distinct(joined) if rng.random() < 0.7 else joined
                 case "delta":
                     node = self.delta(rng.sample(pool, min(len(pool), rng.randrange(1, 4))))
+                case "band":
+                    node = self.delta(rng.sample(pool, min(len(pool), 2)), random_band)
                 case "distinct":
                     node = self.distinct(a)
                 case "positive":
@@ -186,9 +190,9 @@ class Pair:
             how, none = Gather(rng.choice([(2, 4), (1, 3), (3, 4)])), (0, 8, 9)
         return self.add(AsOf(one, two, how, 2, rng.random() < 0.5, none if rng.random() < 0.5 else None))
 
-    def delta(self, pool: list[NodeId]) -> NodeId:
+    def delta(self, pool: list[NodeId], pattern: Callable[..., DeltaJoin] = random_join) -> NodeId:
         """A delta join of some of the pool's collections."""
-        spec = random_join(self.rng, pool, self._arranged)
+        spec = pattern(self.rng, pool, self._arranged)
         scope = self.deeper(*inputs(spec))
         node = self.add(spec, scope)
         # Diffs multiply: with many inputs, or round after round, they would overflow a word.
