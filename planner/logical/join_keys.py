@@ -30,13 +30,14 @@ class KeyPair:
 class Inequality:
     """``low <= high``, or ``low < high`` if strict: one over the left side's columns, the other over the right side's.
 
-    ``part``: the condition that it is.
+    ``part``: the condition that it follows from. ``exact``: it is that condition.
     """
 
     low: Scalar
     high: Scalar
     strict: bool
     part: Scalar
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Band:
 
     @property
     def parts(self) -> tuple[Scalar, ...]:
-        """The conditions that it is made of."""
-        return tuple(i.part for i in (self.up, self.down) if i is not None)
+        """The conditions that it is all of."""
+        return tuple(i.part for i in (self.up, self.down) if i is not None and i.exact)
 
     @property
     def left(self) -> tuple[Scalar | None, Scalar | None]:

@@ -171,10 +171,12 @@ def with_match(low: Lowering, join: Join, condition: Condition) -> Flow | None:
     that are on one side of it. None: the condition is another, or an as-of join is not possible."""
     width = len(schema(join.left))
     band = band_in(condition.residual, width) if len(condition.residual) == 1 else None
-    if band is None or any(map(can_raise, (*condition.left, *condition.right))):
+    if band is None or None not in (band.up, band.down) or any(map(can_raise, (*condition.left, *condition.right))):
         return None
     inequality = band.up or band.down
     assert inequality is not None
+    if not inequality.exact:
+        return None
     later = band.up is not None
     ends = (inequality.low, inequality.high) if later else (inequality.high, inequality.low)
     left, right = _filtered(join.left, condition.left), _filtered(join.right, condition.right)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.flow import Tables
 from ivm.graph import Arrange, AsOf, Bound, DeltaJoin, Join, Span
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.runtime.operator import Operator
@@ -23,9 +24,13 @@ from planner.logical.nodes import JoinKind, Rel, Values
 from planner.logical.traversal import TRUE, conjunction
 from planner.lower.join_graph import Attributes, attributes, combination, may_be_cyclic, stages
 from planner.lower.plan import lower
+from planner.lower.state import KnownIndexes
 from planner.options import Joins, Planning
-from planner.physical.nodes import Plan
+from planner.physical.nodes import Map, Plan
+from planner.physical.row_programs import MapFilter
 from planner.transform.pipeline import optimize
+from sql.bind.statement import bind_statement
+from sql.statements import queries
 from tests.programs.join_histories import Joined, play, random_band
 from tests.support.sessions import Client, Server
 
@@ -108,6 +113,35 @@ def test_which_inequalities_are_searched() -> None:
     # of three inputs that equalities connect, those with a band; a cycle is intersected
     assert banded(world, "SELECT 1 FROM t, k, e WHERE t.a = k.p AND t.b BETWEEN k.q AND k.w AND e.src = k.q") == [keyed]
     assert banded(world, f"{TRIANGLES} WHERE y.dst > x.src AND y.dst < x.dst") == []
+
+
+RANGED = "CREATE TABLE {} (r int4range, m int4multirange, x int, d date, s text, u timestamp, n numeric, i inet)"
+
+
+@pytest.mark.parametrize(
+    ("on", "low", "high", "reach"),
+    [
+        ("a.r && b.r", 0, 2, 2), ("a.r && b.m", 0, 2, 2), ("b.r @> a.x", 1, 2, 1), ("a.x <@ b.m", 1, 2, 1),
+        ("a.s BETWEEN b.s AND b.s || '9'", 1, 2, 1), ("a.d BETWEEN b.u AND b.u + interval '1 day'", 1, 2, 1),
+        ("a.n < b.x", 1, 1, 0), ("a.x::numeric(9, 3) > b.n", 1, 1, 0), ("a.i < b.i", 0, 0, 0), ("a.r @> b.r", 0, 0, 0),
+    ],
+)  # fmt: skip
+def test_words_that_sort_weakly_are_searched(on: str, low: int, high: int, reach: int) -> None:
+    """How many of both lookups have each bound; the condition itself is tested on what they find."""
+
+    plan = ranged(on)
+    spans = [k.span for n in plan.nodes if isinstance(n, DeltaJoin) for p in n.paths for k in p.lookups if k.span]
+    found = [sum(getattr(span, bound) is not None for span in spans) for bound in ("lower", "upper", "reach")]
+    assert found == [low, high, reach]
+    programs = [node.program for node in plan.nodes if isinstance(node, Map)]
+    assert any(isinstance(program, MapFilter) and program.predicates for program in programs)
+
+
+def ranged(on: str) -> Plan:
+    catalog = Tables((RANGED.format("a"), RANGED.format("b")))
+    query = bind_statement(f"SELECT 1 FROM a JOIN b ON {on}", catalog).statement
+    assert isinstance(query, queries.Query)
+    return lower(optimize(query.rel), KnownIndexes())
 
 
 def test_a_semijoin_by_one_inequality_is_an_as_of_join() -> None:

@@ -10,6 +10,13 @@ SETUP = (
     "CREATE TABLE b (k int, i int, j int, l bigint, o bigint, d date, e date, t timestamp, u timestamp, "
     "z timestamptz, y timestamptz, f float8, g float8, r real, q real, n numeric(8, 2), p numeric(8, 2), w numeric, "
     "v numeric, s text, c text, m time, h time)",
+    "CREATE TABLE held (k int, x int, w numeric, s text, u timestamp, r int4range, n numrange, t tsrange, "
+    "m int4multirange)",
+    "INSERT INTO held VALUES (1, 5, 5.5, 'user-0000-5', '2026-01-05', '[1,6)', '[1.0,5.5)', '[2026-01-01,2026-01-05)', "
+    "'{[1,2),[5,9)}'), (1, 9, 9, 'user-0000-9', 'infinity', '[9,)', '(9,)', '[2026-01-05,]', '{[9,)}'), "
+    "(2, 0, 1.00, 'user-0000-0', '-infinity', '(,)', '[1.00,1]', '(,2026-01-05]', '{(,)}'), "
+    "(2, 6, -7, 'user-0000-55', '2026-01-04', 'empty', 'empty', 'empty', '{}'), "
+    "(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (NULL, 1, 5.50, '', NULL, '[1,1]', '(5.5,6)', NULL, NULL)",
     "CREATE TABLE many AS SELECT i AS x, i % 7 AS k FROM generate_series(1, 900) i",
     "CREATE TABLE spans AS SELECT i * 3 AS lo, i * 3 + i % 5 * i % 40 - 1 AS hi, i % 7 AS k "
     "FROM generate_series(1, 300) i",
@@ -42,6 +49,10 @@ CHANGES = (
     "UPDATE b SET j = j + 1, o = NULL, e = e + 3, g = g + 1 WHERE i = 5",
     "UPDATE b SET k = 2, i = NULL, p = NULL WHERE i = 9",
     "DELETE FROM b WHERE i = -2147483648",
+    "INSERT INTO held SELECT 3 - k, x + 1, w / 2, s || 'x', u - interval '1 day', r * '[3,100)', n * '[1,5.5]', t, m "
+    "FROM held",
+    "UPDATE held SET r = int4range(x, x + 3), n = 'empty', m = '{[0,3)}' WHERE x = 9",
+    "DELETE FROM held WHERE x = 6 OR k IS NULL AND w = 5.50",
     "DELETE FROM many WHERE x % 3 = 0",
     "DELETE FROM spans WHERE lo % 4 = 1",
     "INSERT INTO many SELECT 5 * i, i % 3 FROM generate_series(1, 100) i",
@@ -89,6 +100,26 @@ _STATEMENTS = (
     "SELECT id FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.i < a.i AND 10 / b.j > a.id)",
     "SELECT x % 50 AS x, count(*) AS n, sum(lo) AS lo, sum(hi) AS hi FROM many JOIN spans ON x BETWEEN lo AND hi "
     "GROUP BY 1",
+    *(
+        f"SELECT x.w, x.{c}, y.w AS v FROM held x {kind} held y ON x.{c} && y.{c}"
+        for c, kind in product("rntm", ("JOIN", "LEFT JOIN"))
+    ),
+    "SELECT x.w, y.w AS v FROM held x JOIN held y ON x.k = y.k AND x.n && y.n AND x.w > y.w",
+    "SELECT x.w, y.w AS v FROM held x JOIN held y ON x.r && y.m",
+    "SELECT x.w, y.w AS v FROM held x JOIN held y ON NOT x.r && y.r",
+    "SELECT x.w, y.r FROM held x JOIN held y ON y.r @> x.x",
+    "SELECT x.w, y.m FROM held x JOIN held y ON x.x <@ y.m AND x.k IS NOT DISTINCT FROM y.k",
+    "SELECT x.w, y.n FROM held x JOIN held y ON x.w <@ y.n",
+    "SELECT a.n, y.n AS w FROM a JOIN held y ON a.n <@ y.n",
+    "SELECT x.w, y.t FROM held x LEFT JOIN held y ON y.t @> x.u",
+    "SELECT x.w, y.w AS v FROM held x JOIN held y ON x.r @> y.r",
+    "SELECT x.w FROM held x WHERE NOT EXISTS (SELECT FROM held y WHERE y.r && x.r AND y.w <> x.w)",
+    "SELECT x.w FROM held x WHERE EXISTS (SELECT FROM held y WHERE y.n @> x.w)",
+    "SELECT x.s, y.s AS t FROM held x JOIN held y ON x.s > y.s AND x.s < y.s || '9'",
+    "SELECT x.s FROM held x WHERE NOT EXISTS (SELECT FROM held y WHERE y.s > x.s)",
+    "SELECT a.id, y.s FROM a JOIN held y ON a.d BETWEEN y.u AND y.u + interval '2 days'",
+    "SELECT a.id, y.w FROM a JOIN held y ON a.n > y.w AND a.n < y.w + 7.25",
+    "SELECT a.id, y.w FROM a JOIN held y ON a.i BETWEEN y.w AND y.w * 2 AND a.k = y.k",
     "SELECT x, lo, hi FROM many m JOIN spans s ON m.k = s.k AND x >= lo AND x < hi",
     "SELECT x.k, y.k AS l, count(*) AS n, sum(y.lo) AS lo FROM spans x JOIN spans y ON x.lo < y.hi AND y.lo < x.hi "
     "AND x.k <> y.k GROUP BY 1, 2",
