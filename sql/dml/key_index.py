@@ -248,8 +248,14 @@ class KeyIndex:
     def _stored(self, table: Relation, key_check: KeyCheck, keys: Words) -> Words:
         """The number of stepped rows with each key, int64[n]."""
         counts = np.zeros(len(keys), np.int64)
-        _, diffs, index = self._engine.key_arrangement(table.id, key_check).lookup(keys, LATEST)
-        np.add.at(counts, index, diffs)
+        arrangement = self._engine.key_arrangement(table.id, key_check)
+        if len(keys) <= FEW:
+            _, diffs, index = arrangement.lookup(keys, LATEST)
+            np.add.at(counts, index, diffs)
+            return counts
+        order = np.lexsort(keys.T[::-1])  # neighbours are found in memory that is at hand
+        _, diffs, index = arrangement.lookup(keys[order], LATEST)
+        np.add.at(counts, order[index], diffs)
         return counts
 
 

@@ -131,10 +131,13 @@ class Reads:
         """Have the transaction remember that it reads what a plan reads."""
         transaction = self._session.running
         if transaction.checks_reads and inputs:
-            dictionary = self._session.coordinator.engine.dictionary
-            again = replace(context, session=None, hold=None)
-            asked = Asked(plan, lambda: replace(again, dictionary=dictionary.scratch()))
-            transaction.note_reading(ReadingNote(inputs, asked))
+            transaction.note_reading(self.noted(plan, inputs, context))
+
+    def noted(self, plan: Plan, inputs: frozenset[int], context: Context) -> ReadingNote:
+        """What a plan reads, to be compared with what is committed later."""
+        dictionary = self._session.coordinator.engine.dictionary
+        again = replace(context, session=None, hold=None)
+        return ReadingNote(inputs, Asked(plan, lambda: replace(again, dictionary=dictionary.scratch())))
 
     def note_key(self, plan: Plan, inputs: frozenset[int], request: Request) -> None:
         """The same of a plan that looks up the key that a request gives."""

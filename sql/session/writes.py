@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import RowSet, Words
 from planner.expr.context import Bounds, Context
-from planner.logical.nodes import Project, Rel, Values
+from planner.logical.nodes import Finishing, Project, Rel, Values
 from planner.logical.traversal import children
 from planner.peek.direct import is_short
 from planner.peek.order_limit import finish
@@ -29,6 +30,7 @@ from sql.engine.read_set import Reading as ReadingNote
 from sql.engine.snapshot import MemorySnapshot, Published
 from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
+from sql.session.ahead import TRIES, Ahead, OvertakenError, found_ahead
 from sql.session.information import SystemInformation, system_words
 from sql.session.reads import LIGHT_ROWS, Reads
 from sql.session.request import Request
@@ -59,16 +61,35 @@ class Writes:
 
     async def change(self, statement: DataChange, prepared: Prepared, request: Request) -> Result:
         """Run INSERT, UPDATE, DELETE or MERGE."""
-        transaction = self._session.running
         if prepared.long and not (isinstance(statement, Insert) and _is_values(statement.source)):
             await self._plan_ahead(statement.source, prepared)
+        changed = await self._changed(statement, prepared, request)
+        return self.changed(statement, changed, request)
+
+    async def _changed(self, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
         plain = not prepared.bound.interpreted
-        changed = await transaction.write(
+        light = plain and self._is_light(statement, request)
+        for _ in range(TRIES):
+            ahead = await self._found_ahead(statement, prepared, request)
+            if ahead is None:
+                break
+            with suppress(OvertakenError):
+                return await self._session.running.write(
+                    partial(self.apply, statement=statement, prepared=prepared, request=request, ahead=ahead)
+                )
+        return await self._session.running.write(
             lambda writer: self.apply(writer, statement, prepared, request),
-            light=self._is_light(statement, request) and plain,
+            light=light,
             quick=partial(self._row_changed, statement, prepared, request) if plain and request.parameters else None,
         )
-        return self.changed(statement, changed, request)
+
+    async def _found_ahead(self, statement: DataChange, prepared: Prepared, request: Request) -> Ahead | None:
+        changes_one = prepared.form is not None and prepared.form[1] is not None
+        if changes_one or (isinstance(statement, Insert) and _is_values(statement.source)):
+            return None
+        finishing = statement.finishing if isinstance(statement, Insert | Merge) else None
+        source, finishing = statement.source, finishing or Finishing()
+        return await found_ahead(self._session, self._reads, source, finishing, prepared, request)
 
     async def _plan_ahead(self, rel: Rel, prepared: Prepared) -> None:
         """Plan a long statement, so that the engine thread finds its plan made."""
@@ -145,8 +166,11 @@ class Writes:
             return locked(writer, self._session.coordinator.keys, statement, rows, context)
         return finish(rows, statement.finishing, context)
 
-    def apply(self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request) -> Changed:
-        """On the engine thread: run the source, check its rows and add them to the writer."""
+    def apply(
+        self, writer: Writer, statement: DataChange, prepared: Prepared, request: Request, ahead: Ahead | None = None
+    ) -> Changed:
+        """On the engine thread: run the source, check its rows and add them to the writer. Raises OvertakenError if its
+        rows were found ``ahead`` and are others now."""
         prepared.check_current(writer.catalog)
         engine = writer.engine
         context, information = self._reads.writing(writer, request)
@@ -154,15 +178,21 @@ class Writes:
         if not isinstance(statement, Delete):
             engine.check_room()
         given = Given(writer, request.parameters, self._reads.times, lambda: changer)
-        done = self._one_row(given, statement, prepared)
+        done = None if ahead is not None else self._one_row(given, statement, prepared)
         if done is not None:
             return Changed(done)
-        source = constant_source(statement.source, context) if isinstance(statement, Insert) else None
+        source = None
+        if ahead is not None:
+            ahead.check(writer)
+            source = ahead.rows
+            self._reads.note(ahead.plan, prepared.inputs, context)
+        elif isinstance(statement, Insert):
+            source = constant_source(statement.source, context)
         if source is None:
             source = self.source(writer, statement.source, prepared, context, information)
             if prepared.bound.interpreted:
                 check_unchanged(writer, statement.table)
-        if isinstance(statement, Insert | Merge) and statement.finishing is not None:
+        if ahead is None and isinstance(statement, Insert | Merge) and statement.finishing is not None:
             source = finish(source, statement.finishing, context)
         match statement:
             case Insert():
