@@ -119,6 +119,16 @@ def decimals(column: TextColumn) -> tuple[Words, Words]:
     return mantissas, scales
 
 
+def rounded_decimals(column: TextColumn, places: int) -> tuple[Words, Mask]:
+    """Plain decimals in units of ``10**-places``, rounded half away from zero; and which have more than 17 digits then,
+    or are none."""
+    from ivm.kernels import decimals
+
+    mantissas = np.empty(len(column), np.int64)
+    decimals.read_rounded(column.starts, column.lengths, places, mantissas)
+    return mantissas, mantissas == decimals.UNREAD
+
+
 def characters(column: TextColumn) -> Words:
     """How many characters each value has."""
     from ivm.kernels import texts
@@ -148,6 +158,14 @@ def find(column: TextColumn, wanted: TextColumn, begins: Words | int = 0) -> Wor
     out = np.empty(len(column), np.int64)
     texts.find(column.starts, column.lengths, _spread(begins, column), wanted.starts, wanted.lengths, out)
     return out
+
+
+def equal(column: TextColumn, other: TextColumn) -> Mask:
+    """Which values are the same in both."""
+    same = column.lengths == other.lengths
+    here = TextColumn(column.starts, np.where(same, column.lengths, 0), column.held)
+    found: Mask = same & (find(here, TextColumn(other.starts, here.lengths, other.held)) == 0)
+    return found
 
 
 def searchable(column: TextColumn, wanted: TextColumn) -> Mask:

@@ -1,11 +1,11 @@
-"""Division of decimals whose mantissas fit in words, digit by digit."""
+"""Decimals digit by digit: division where mantissas fit in words, and reading of long ones."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from ivm.kernels.cache import kernel
-from ivm.kernels.memory import Bytes
+from ivm.kernels.memory import Bytes, load_byte
 from ivm.rows import Words
 
 QUOTIENT_ROOM: Final = 96
@@ -15,6 +15,8 @@ _MANY: Final = 9
 _TEN_TO_MANY: Final = 10**9
 _SMALL: Final = 1 << 33
 """Below it a rest times 10**9 fits in a word."""
+UNREAD: Final = -(2**63)
+"""In the place of a mantissa."""
 _INLINE_MOST: Final = 1 << 57
 _INLINE_SCALE: Final = 31
 
@@ -89,3 +91,32 @@ def divide(
             start -= 1
             data[start] = 45
         starts[i], lengths[i] = start, base + count - start
+
+
+@kernel
+def read_rounded(starts: Words, lengths: Words, places: int, mantissas: Words) -> None:
+    """Reads ``[-]digits[.digits]`` as units of ``10**-places``, rounded half away from zero. ``UNREAD``
+    in the place of more than 17 digits, and of what is no such number."""
+    for i in range(len(starts)):
+        at, stop = starts[i], starts[i] + lengths[i]
+        negative = at < stop and load_byte(at) == 45
+        at += int(negative)
+        value, after, fine = 0, -1, at < stop
+        while at < stop and fine and after < places:
+            byte = load_byte(at)
+            at += 1
+            if byte == 46:
+                after = 0
+            elif 48 <= byte <= 57 and value < 10**16:
+                value = 10 * value + byte - 48
+                after += int(after >= 0)
+            else:
+                fine = False
+        if fine and after == places and at < stop:
+            byte = load_byte(at)
+            fine = 48 <= byte <= 57
+            value += int(byte >= 53)
+        for _ in range(max(after, 0), places):
+            fine = fine and value < 10**16
+            value *= 10
+        mantissas[i] = UNREAD if not fine else -value if negative else value

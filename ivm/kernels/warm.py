@@ -101,6 +101,7 @@ def entries() -> list[Entry]:
             called, (texts.locate, texts.join, texts.characters, texts.cut, texts.find, texts.split, texts.count_found)
         ),
         *map(called, (texts.replace, texts.strip, texts.write_decimals, texts.read_decimals, decimals.divide)),
+        called(decimals.read_rounded),
         *map(called, (json.step, json.kinds, json.counts, json.has, json.uncover, json.unescape, json.quoted_sizes)),
         *map(called, (json.quote, floats.lay_out_floats)),
         called(regex.run_regex, program="int64[2C]", truth="uint8[2C]", stack="int64[2C]"),

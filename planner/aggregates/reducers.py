@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from itertools import takewhile
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from planner.expr.context import Context
 from planner.expr.functions.boolean import IS_NOT_NULL, IS_NOT_TRUE, IS_NULL
 from planner.expr.functions.casts.registry import CAST
 from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
-from planner.expr.ordering import needs_order_bytes
+from planner.expr.functions.row import ROW
+from planner.expr.ordering import is_its_own_order, needs_order_bytes
 from planner.expr.python_function import PythonFunction
 from planner.expr.python_values import OutOfRangeError, to_python
 from planner.expr.row_errors import error_words
@@ -32,6 +34,7 @@ from storage.dictionary import Dictionary
 from storage.types import codec
 
 ALL_THAT_COUNT: Final = Picks((Window(),), flagged=True)
+T = TypeVar("T")
 Limbs = dict[SlotSet, dict[int, dict[int, int]]]
 
 
@@ -153,8 +156,9 @@ class First:
 @dataclass(frozen=True, slots=True)
 class Basic:
     """An aggregate of all rows that count, in the arrangement's order. Vals: 0 where the row counts, ``skip`` ordering
-    words, then each argument's word and 0/1 null word. ``distinct``: rows with equal ordering words count once.
-    Vals out: word, null word. ``look``: called before each group of a user's function; it raises to end the pass.
+    words, then the word and 0/1 null word of each argument that is ``held``. ``distinct``: rows with equal ordering
+    words count once. Vals out: word, null word. ``look``: called before each group of a user's function; it raises to
+    end the pass.
     ``context``: in which that function runs, if not only over the dictionary.
     """
 
@@ -183,8 +187,9 @@ class Basic:
             counts[1:][same & ~starts[1:]] = 0
         # only rows that count: the row that makes an empty group exist has no values
         kept = np.flatnonzero(counts)
+        types = held(self.function, self.types)
         columns = [codec.decode(t, _vector(vals[kept], first + 2 * i), self.dictionary)
-                   for i, t in enumerate(self.types)]  # fmt: skip
+                   for i, t in enumerate(types)]  # fmt: skip
         ends = np.searchsorted(kept, offsets)
         datums: list[object] = []
         failures: dict[int, SqlError] = {}
@@ -346,7 +351,7 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     words = [word for key in keys for word in order_words(key)]
     exprs = [counts_not(aggregate), *(expr for expr, _ in words)]
     order = [Order.WORD, *(order for _, order in words)]
-    for arg in aggregate.args:
+    for arg in held(aggregate.function, aggregate.args):
         exprs += [arg, is_null(arg)]
         order += [Order.WORD, Order.WORD]
     types = tuple(arg.type for arg in aggregate.args)
@@ -354,9 +359,28 @@ def basic_layout(aggregate: Aggregate, dictionary: Dictionary) -> GroupLayout:
     return GroupLayout(tuple(exprs), tuple(order), reducer)
 
 
-def _ordering(aggregate: Aggregate) -> tuple[Scalar, ...]:
-    """The arguments that order rows."""
-    return aggregate.args if AGGREGATES[aggregate.function].beside is None else aggregate.args[:-1]
+def held(function: str, args: tuple[T, ...]) -> tuple[T, ...]:
+    """Those of a basic aggregate's arguments that its fold reads: what is made of them, where something is."""
+    return args if AGGREGATES[function].beside is None else args[-1:]
+
+
+def _ordering(aggregate: Aggregate) -> list[Scalar]:
+    """What orders rows, besides ORDER BY."""
+    if AGGREGATES[aggregate.function].beside is None:
+        return list(aggregate.args)
+    *args, text = aggregate.args
+    if aggregate.distinct:  # of equal values one counts, however they are written
+        return args
+    return [part for arg in args for part in _order_of(arg, text)]
+
+
+def _order_of(arg: Scalar, text: Scalar) -> tuple[Scalar, ...]:
+    """What orders values of which a text is made: they themselves, but of types that are slow to compare no more than
+    a row's first fields before the text."""
+    if arg.type.kind not in (Kind.RECORD, Kind.JSONB):
+        return (arg,)
+    fields = arg.args if isinstance(arg, Call) and arg.function == ROW else ()
+    return *takewhile(lambda field: is_its_own_order(field.type), fields), text
 
 
 def _not_null(aggregate: Aggregate) -> tuple[Scalar, ...]:

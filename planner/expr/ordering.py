@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ivm.rows import Vector, Words
+from ivm.rows import Mask, Vector, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
+from storage.types.calendar import DAY
 from storage.types.codec import decode, encode, float_to_word
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import POWERS, inline_parts, inline_words, is_interned
@@ -22,6 +23,10 @@ _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
 _NEGATIVE_ZERO: Final = -1
 _MEMO_LIMIT: Final = 1 << 16
 _EXACT_DIGITS: Final = 10**15
+_FAR: Final = 9.2e18
+"""Below 2**63, by more than a double's error."""
+_FEW: Final = 32
+"""Of up to so many intervals the keys are remembered."""
 
 
 def comparable(type: SqlType) -> bool:
@@ -62,6 +67,10 @@ def order_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
         return dictionary.arena.prefixes(np.ascontiguousarray(words))
     if type.storage is Storage.NUMERIC:
         return _numeric_prefix(type, words, dictionary)
+    if type.kind is Kind.INTERVAL and len(words) > _FEW:
+        totals, far = _interval_totals(words, dictionary)
+        if not np.count_nonzero(far):
+            return totals
     return _by_value("order_prefix", type, words, dictionary, lambda values: _prefixes(type, values))
 
 
@@ -74,6 +83,10 @@ def order_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
         mantissa, _ = inline_parts(words)
         plain = ~is_interned(words) & (np.abs(mantissa) < _EXACT_DIGITS)
         if np.count_nonzero(plain) == len(words):
+            return np.full(len(words), dictionary.intern_one(NOTHING))
+    if type.kind is Kind.INTERVAL and len(words) > _FEW:
+        _, far = _interval_totals(words, dictionary)
+        if not np.count_nonzero(far):
             return np.full(len(words), dictionary.intern_one(NOTHING))
     return _by_value("order_bytes", type, words, dictionary, lambda values: _bytes(type, values, dictionary))
 
@@ -140,6 +153,14 @@ def _by_value(
     if len(found) <= _MEMO_LIMIT:
         memo.update(found)
     return np.array([found[k] if v is None else v for k, v in zip(keys, known, strict=True)], np.int64)
+
+
+def _interval_totals(words: Words, dictionary: Dictionary) -> tuple[Words, Mask]:
+    """``interval_total`` of each, and those that may be out of a word's range."""
+    parts = dictionary.arena.packed(np.ascontiguousarray(words))[0]
+    months, days, micros = parts[: 24 * len(words)].view(">i8").reshape(-1, 3).astype(np.int64).T
+    far: Mask = ~(np.abs((months * 30.0 + days) * DAY + micros) < _FAR)
+    return np.where(far, 0, (months * 30 + days) * DAY + micros), far
 
 
 def _numeric_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words:

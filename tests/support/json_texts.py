@@ -74,3 +74,10 @@ def some_jsonb(random: Random) -> str:
     if random.random() < 0.02:
         return '{"a": ' * 60 + "1" + "}" * 60
     return canonical_json(_some(random, False))
+
+
+def some_part(random: Random) -> str:
+    """A jsonb that others may contain."""
+    values = ("null", "true", "1", "1.0", "0.1", "2147483648", '"a"', '""', "{}", "[]", "[1]", f"{{{quoted('a')}: 1}}")
+    keys = random.sample(KEYS[:4], random.choice((0, 1, 1, 1, 2)))
+    return canonical_json(f"{{{', '.join(f'{quoted(key)}: {random.choice(values)}' for key in keys)}}}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
@@ -178,3 +179,33 @@ def test_division_is_the_rounded_quotient(pairs: list[tuple[Decimal, Decimal]]) 
         scale = -got[row].as_tuple().exponent
         assert scale >= max(-a.as_tuple().exponent, -b.as_tuple().exponent, 0)
         assert abs(WIDE.subtract(WIDE.multiply(got[row], b), a)) <= abs(b) * Decimal(5).scaleb(-scale - 1)
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(10, 2), (18, 0), (18, 17), (17, 16), (25, 5), (3, -2), (40, 30)])
+def test_many_long_numerics_round_as_few(precision: int, scale: int) -> None:
+    """Those of many digits are read by a kernel where there are many of them."""
+    random, dictionary = Random(precision), Dictionary(b"0123456789abcdef")
+    odd = ["NaN", "-Infinity", "0." + "0" * 40, "-0.005" + "0" * 20 + "1", "1.005" + "0" * 30, "9.994" + "9" * 30]
+    odd += [
+        "-0.00" + "9" * 30,
+        "9" * 17 + ".5" + "0" * 20,
+        "9" * 16 + ".4" + "9" * 20,
+        "1" * 40,
+        "99999999.995" + "0" * 20,
+    ]
+    values = [Decimal(text) for text in odd]
+    for _ in range(300):
+        digits = random.choice(("", "-")) + str(random.randint(1, 10 ** random.randint(19, 40)))
+        values.append(WIDE.create_decimal(digits).scaleb(-random.randint(15, 45)))
+    words = encode(NUMERIC, values, dictionary).words
+    target = SqlType(Kind.NUMERIC, precision, scale)
+    cast = Call("cast", (Column(0, NUMERIC),), target)
+    context = Context(dictionary)
+    (many,), failures = evaluate((cast,), [Vector(words)], len(words), context)
+    found: list[object] = decode(target, many, dictionary)
+    for row, error in () if failures is None else zip(failures.rows.tolist(), failures.errors, strict=True):
+        found[row] = error.sqlstate
+    for row in range(len(words)):
+        (one,), failed = evaluate((cast,), [Vector(words[row : row + 1])], 1, context)
+        expected = decode(target, one, dictionary)[0] if failed is None else failed.errors[0].sqlstate
+        assert str(found[row]) == str(expected), values[row]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -99,3 +100,15 @@ def test_equality_class_is_canonical(datums: list[Decimal]) -> None:
     words = encode(NUMERIC, datums, dictionary).words
     once = ordering.equality_class(NUMERIC, words, dictionary)
     assert (ordering.equality_class(NUMERIC, once, dictionary) == once).all()
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_many_intervals_order_as_few(far: bool) -> None:
+    random, dictionary = Random(3), Dictionary(b"0123456789abcdef")
+    values = [(random.randint(-90, 90), random.randint(-900, 900), random.randint(-DAY, DAY)) for _ in range(200)]
+    values += [(0, 30, 0), (1, 0, 0), (0, 29, DAY), *[(2**31 - 1, 2**31 - 1, 2**63 - 1)] * far]
+    words = encode(INTERVAL, values, dictionary).words
+    few = [words[at : at + 10] for at in range(0, len(words), 10)]
+    for order in (ordering.order_prefix, ordering.order_bytes):
+        expected = np.concatenate([order(INTERVAL, part, dictionary) for part in few])
+        assert order(INTERVAL, words, dictionary).tolist() == expected.tolist()

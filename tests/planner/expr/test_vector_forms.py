@@ -46,7 +46,7 @@ from storage.dictionary import Dictionary
 from storage.types.arrays import bounded
 from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.types.codec import encode
-from tests.support.json_texts import KEYS, some_json, some_jsonb
+from tests.support.json_texts import KEYS, some_json, some_jsonb, some_part
 from tests.support.profiles import scaled
 
 ROUNDS: Final = scaled(6)
@@ -61,6 +61,8 @@ CASTS: Final = [
     for source, target in [(t, TEXT) for t in SHOWN]
     + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC)]
     + [(JSONB, t) for t in (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8, BOOL, TEXT)]
+    + [(NUMERIC, t) for t in (FLOAT4, FLOAT8)]
+    + [(SqlType(Kind.NUMERIC, 9, 2), t) for t in (FLOAT4, FLOAT8)]
     if source != target
 ]
 TEXTS: Final = (
@@ -212,6 +214,8 @@ def columns(function: Function, types: Sequence[SqlType], count: int, random: Ra
         how = random.random()
         if type_ in (TEXT, TEXTS_ARRAY) and {JSON, JSONB} & set(types) and random.random() < 0.8:
             values = [some_key(type_, random) for _ in range(count)]
+        if list(types) == [JSONB, JSONB] and random.random() < 0.6:
+            values = [some_part(random) for _ in range(count)]
         if type_ == TEXT and {DATE, TIMESTAMP, TIMESTAMPTZ} & set(types):
             values, how = [random.choice(TEMPLATES if function.name == "to_char" else NAMES)], 0.0
         if how < 0.4:

@@ -21,6 +21,9 @@ VIEWS = {
     "gathered": "SELECT k, jsonb_agg(b ORDER BY b), json_agg(DISTINCT b -> 'n')::text AS n, jsonb_agg_strict(b) FILTER "
     "(WHERE b ? 'a'), jsonb_object_agg(coalesce(b ->> 's', '-'), b -> 'n' ORDER BY b), "
     "json_object_agg_strict(coalesce(k, 0), b -> 's')::text AS o FROM t GROUP BY k",
+    "rows": "SELECT k, json_agg(t)::text AS t, jsonb_agg(b) AS b, json_object_agg(coalesce(k, 0), t)::text AS o, "
+    "jsonb_agg(DISTINCT (k, b)) AS d, json_agg_strict((b, k))::text AS s, jsonb_agg(t ORDER BY b) AS a FROM t "
+    "GROUP BY k",
     "values": "SELECT JSON_VALUE(b, '$.n' RETURNING int DEFAULT -1 ON ERROR) AS n, JSON_ARRAYAGG(b -> 's' ORDER BY b "
     "RETURNING jsonb) AS s, count(*) FILTER (WHERE j IS JSON OBJECT WITH UNIQUE KEYS) AS o FROM t WHERE "
     "JSON_EXISTS(b, '$.a ? (@.size() > $k)' PASSING k AS k) OR JSON_QUERY(b, '$.a' WITH WRAPPER) IS NULL GROUP BY 1",

@@ -17,8 +17,10 @@ from planner.expr.functions.casts.registry import cast_per_value, cast_vectorise
 from planner.expr.functions.formula import BITS, Beyond, FormulaSite
 from planner.expr.functions.numbers.float import overflow, rounded, underflow
 from planner.expr.functions.numbers.integer import fails_range, out_of_range
-from planner.expr.functions.table import CallSite, Raises
+from planner.expr.functions.table import CallSite, Made, Raises
+from storage.text_columns import TooLarge, of_ids, rounded_decimals
 from storage.types.codec import float_to_word, word_to_float
+from storage.types.float_columns import decimal_floats, floats_of
 from storage.types.numeric import (
     DIRECT_NAN,
     INLINE_LIMIT,
@@ -41,6 +43,8 @@ REGS: Final = (*NAMED_OIDS, Kind.REGCONFIG, Kind.REGDICTIONARY)
 OIDS: Final = (Kind.OID, *REGS)
 _LEAST8: Final = -(2**63)
 _UNSIGNED: Final = np.int64(0xFFFFFFFF)
+_FEW: Final = 32
+"""Up to so many rows are rounded one by one."""
 
 
 def _same(_f: FormulaSite, a: Register) -> Register:
@@ -240,8 +244,24 @@ def _to_numeric(
     if np.count_nonzero(slow):
         rows = np.flatnonzero(slow)
         result = result.copy()  # it may be the argument itself
+        if len(rows) > _FEW and source is not None and source.storage is Storage.NUMERIC and 0 <= places <= 17:
+            rows = _from_texts(site, words, rows, places, limit, result)
         _fit_rows(site, rows, result, _datums(site, words[rows], source))
     return result
+
+
+def _from_texts(site: CallSite, words: Words, rows: Words, places: int, limit: int, result: Words) -> Words:
+    """Rounds those of the rows whose numerics are texts. Returns the rows that are left."""
+    texts = rows[(words[rows] & 1) != 0]
+    try:
+        mantissas, rest = rounded_decimals(of_ids(words[texts], site.context.dictionary), places)
+    except TooLarge:
+        return rows
+    rest |= np.abs(mantissas) >= limit
+    done = texts[~rest]
+    direct = site.result.storage is Storage.DIRECT
+    result[done] = mantissas[~rest] if direct else inline_words(mantissas[~rest], places)
+    return np.setdiff1d(rows, done, assume_unique=True)
 
 
 def _datums(site: CallSite, words: Words, source: SqlType | None) -> list[Decimal]:
@@ -264,7 +284,27 @@ def float_to_numeric(site: CallSite, value: float) -> Decimal:
     return fit_numeric(exact.copy_abs() if exact.is_zero() else exact, site.result.precision, site.result.scale)
 
 
-@cast_per_value((Kind.NUMERIC,), FLOATS, needs_site=True)
+def _to_floats(site: CallSite, words: Words) -> Made:
+    """NaN, infinities, and what is out of range are left."""
+    source = site.args[0]
+    if source.storage is Storage.DIRECT:
+        mantissas, scales, texts = words, np.full(len(words), source.scale or 0), np.zeros(len(words), np.bool_)
+    else:
+        (mantissas, scales), texts = inline_parts(words), (words & 1) != 0
+    values, rest = decimal_floats(mantissas, scales)
+    rows = np.flatnonzero(texts)
+    if len(rows):
+        read = floats_of(of_ids(words[rows], site.context.dictionary))
+        values[rows], rest[rows] = read, ~np.isfinite(read) | (read == 0)
+    if site.result.kind is Kind.FLOAT4:
+        with np.errstate(all="ignore"):
+            real = values.astype(np.float32).astype(np.float64)
+        rest |= np.isinf(real) | ((real == 0) & (values != 0))
+        values = real
+    return Made(float_to_word(np.where(rest, 0.0, values)), None, rest)
+
+
+@cast_per_value((Kind.NUMERIC,), FLOATS, needs_site=True, vector=_to_floats)
 def numeric_to_float(site: CallSite, value: Decimal) -> float:
     """The nearest double or real; 22003 if out of range."""
     real = site.result.kind is Kind.FLOAT4

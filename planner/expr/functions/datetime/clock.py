@@ -6,6 +6,7 @@ import time as clock
 
 from ivm.errors import SqlError
 from ivm.words import DATE, INT4, INT8, INTERVAL, TEXT, TIME, TIMESTAMP, TIMESTAMPTZ, Kind, SqlType
+from planner.expr.functions.datetime.interval_columns import aged_today
 from planner.expr.functions.datetime.intervals import age
 from planner.expr.functions.datetime.operators import age_between_zoned
 from planner.expr.functions.table import CallSite, per_value
@@ -31,14 +32,27 @@ def _rounded(stamp: int, precision: int | None, zone: str) -> int:
     return round_micros(stamp, precision)
 
 
-@per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True)
+def _midnight(site: CallSite) -> int:
+    """When today begins, as a wall-clock time."""
+    return current_date(site) * DAY
+
+
+def _zoned_midnight(site: CallSite) -> int:
+    """When today begins in the session's zone."""
+    return to_utc(_midnight(site), site.context.timezone)
+
+
+@per_value("age", (TIMESTAMP,), INTERVAL, volatility="stable", needs_site=True, vector=aged_today(_midnight))
 def age_today(site: CallSite, stamp: int) -> Interval:
-    return age(current_date(site) * DAY, stamp)
+    return age(_midnight(site), stamp)
 
 
-@per_value("age", (TIMESTAMPTZ,), INTERVAL, volatility="stable", needs_site=True)
+@per_value(
+    "age", (TIMESTAMPTZ,), INTERVAL, volatility="stable", needs_site=True,
+    vector=aged_today(_zoned_midnight),
+)  # fmt: skip
 def age_today_zoned(site: CallSite, stamp: int) -> Interval:
-    return age_between_zoned(site, to_utc(current_date(site) * DAY, site.context.timezone), stamp)
+    return age_between_zoned(site, _zoned_midnight(site), stamp)
 
 
 @per_value("current_timestamp", (INT4,), TIMESTAMPTZ, volatility="stable", needs_site=True, makes_null=False)

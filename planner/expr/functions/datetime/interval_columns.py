@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.rows import Mask, Words
-from planner.expr.functions.datetime.columns import interval_parts
+from ivm.words import Kind
+from planner.expr.functions.datetime.columns import in_session, interval_parts, wall_clock
 from planner.expr.functions.datetime.intervals import MONTH_DAYS, infinite_words
 from planner.expr.functions.table import CallSite, Made, VectorForm
 from storage.types.calendar import DAY
+from storage.types.calendar_columns import civil, month_lengths
 from storage.types.codec import word_to_float
 
 Floats = NDArray[np.float64]
@@ -78,3 +80,33 @@ def scaled(by: Callable[[Floats, Floats], Floats], number_first: bool = False) -
 def _snapped(values: Floats) -> Floats:
     snapped: Floats = np.rint(values * 1_000_000) / 1_000_000
     return snapped
+
+
+def aged(site: CallSite, left: Words, right: Words) -> Made | None:
+    """``intervals.age``, of wall-clock times or in the session's zone."""
+    rest = infinite_words(left) | infinite_words(right)
+    local = in_session if site.args[0].kind is Kind.TIMESTAMPTZ else wall_clock
+    one, other = local(site, np.where(rest, 0, left)), local(site, np.where(rest, 0, right))
+    if one is None or other is None:
+        return None
+    backwards = one < other
+    (date1, time1), (date2, time2) = np.divmod(one, DAY), np.divmod(other, DAY)
+    (year1, month1, day1), (year2, month2, day2) = civil(date1), civil(date2)
+    sign = np.where(backwards, -1, 1)
+    micros, days = sign * (time1 - time2), sign * (day1 - day2)
+    months = sign * ((year1 * 12 + month1) - (year2 * 12 + month2))
+    days -= micros < 0
+    micros += DAY * (micros < 0)
+    lengths = month_lengths(np.where(backwards, year1, year2), np.where(backwards, month1, month2))
+    while np.count_nonzero(borrowed := days < 0):
+        days, months = days + lengths * borrowed, months - borrowed
+    return _interned(site, sign * months, sign * days, sign * micros, rest)
+
+
+def aged_today(today: Callable[[CallSite], int]) -> VectorForm:
+    """The age on the day that begins at a moment."""
+
+    def form(site: CallSite, stamps: Words) -> Made | None:
+        return aged(site, np.full(len(stamps), today(site)), stamps)
+
+    return form

@@ -36,7 +36,7 @@ from planner.expr.functions.datetime.fields import (
     truncate_stamp,
     unit_of,
 )  # fmt: skip
-from planner.expr.functions.datetime.interval_columns import between, scaled, summed
+from planner.expr.functions.datetime.interval_columns import aged, between, scaled, summed
 from planner.expr.functions.datetime.intervals import (
     age,
     checked_stamp,
@@ -355,10 +355,10 @@ def date_bin(stride: Interval, stamp: int, origin: int) -> int:
     return checked_stamp(origin + (stamp - origin) // width * width)
 
 
-per_value("age", (TIMESTAMP, TIMESTAMP), INTERVAL)(age)
+per_value("age", (TIMESTAMP, TIMESTAMP), INTERVAL, vector=aged)(age)
 
 
-@per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="settings", needs_site=True)
+@per_value("age", (TIMESTAMPTZ, TIMESTAMPTZ), INTERVAL, volatility="settings", needs_site=True, vector=aged)
 def age_between_zoned(site: CallSite, left: int, right: int) -> Interval:
     zone = site.context.timezone
     return age(*(stamp if is_infinite(stamp) else to_local(stamp, zone) for stamp in (left, right)))

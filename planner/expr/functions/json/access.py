@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import INT4, JSONB, TEXT, Kind
 from planner.expr.functions.json import columns
-from planner.expr.functions.json.trees import ABSENT, TREES, Tree, index_of
+from planner.expr.functions.json.trees import ABSENT, JSONB_TREE, TREES, Tree, index_of
 from planner.expr.functions.table import per_value
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS
 from storage.types.text_json import format_json, load_json
 
 Keys = Sequence[str | None]
+_REMEMBERED: Final = 10_000
+"""Longer texts are parsed each time."""
 
 
 def _at(tree: Tree, document: Any, index: int) -> Any:
@@ -56,12 +59,26 @@ def _text(tree: Tree, found: Any) -> str | None:
     return None if found is ABSENT else tree.text(found)
 
 
+def _loader(tree: Tree) -> Callable[[str], Any]:
+    """What gives a datum's document, which nobody changes. A jsonb of which several fields are asked for is parsed
+    once."""
+    if tree is not JSONB_TREE:
+        return tree.load
+    known = lru_cache(maxsize=4)(tree.load)
+    return lambda value: known(value) if len(value) <= _REMEMBERED else tree.load(value)
+
+
 def _of_field(tree: Tree, shown: Callable[[Tree, Any], str | None]) -> Callable[[str, str | int], str | None]:
-    return lambda value, key: shown(tree, field(tree, tree.load(value), key))
+    load = _LOADERS[tree.prefix]
+    return lambda value, key: shown(tree, field(tree, load(value), key))
 
 
 def _of_path(tree: Tree, shown: Callable[[Tree, Any], str | None]) -> Callable[[str, Keys], str | None]:
-    return lambda value, keys: shown(tree, path(tree, tree.load(value), flatten(keys, Kind.TEXT)))
+    load = _LOADERS[tree.prefix]
+    return lambda value, keys: shown(tree, path(tree, load(value), flatten(keys, Kind.TEXT)))
+
+
+_LOADERS: Final = {tree.prefix: _loader(tree) for tree in TREES}
 
 
 def _of_steps(of_path: Callable[[str, Keys], str | None]) -> Callable[..., str | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,17 +15,15 @@ from planner.expr.functions.text.columns import constant
 from planner.expr.functions.text.concat import flatten
 from planner.expr.functions.text.regex import TEXTS
 from storage.json_columns import counts, having, inner, kinds, quoted, stepped, uncovered
-from storage.text_columns import TextColumn, decimals, interned, of_ids, of_value
+from storage.text_columns import TextColumn, decimals, equal, interned, of_ids, of_value
 from storage.types.codec import decode_one, float_to_word
+from storage.types.float_columns import decimal_floats
 from storage.types.numeric import INLINE_LIMIT, inline_words
+from storage.types.text_json import format_json, load_json
 from storage.types.text_json import quoted as quoted_text
 
 _KINDS: Final = (b"null", b"boolean", b"number", b"string", b"array", b"object")
 _LIMITS: Final = {Kind.INT2: 2**15, Kind.INT4: 2**31, Kind.INT8: 2**60}
-_EXACT: Final = 1 << 53
-"""Up to here doubles hold all integers."""
-_TENS: Final = np.array([float(10**n) for n in range(23)])
-"""The powers of ten that doubles hold."""
 
 
 def _is_loose(site: CallSite) -> bool:
@@ -146,8 +145,7 @@ def to_number(site: CallSite, ids: Words) -> Made | None:
     mantissas, scales = decimals(of_ids(ids, site.context.dictionary))
     kind = site.result.kind
     if kind in (Kind.FLOAT4, Kind.FLOAT8):
-        rest = (scales < 0) | (np.abs(mantissas) >= _EXACT)
-        values = mantissas / _TENS[np.maximum(scales, 0)]
+        values, rest = decimal_floats(mantissas, scales)
         if kind is Kind.FLOAT4:
             values = values.astype(np.float32).astype(np.float64)
         return Made(float_to_word(values), None, rest)
@@ -164,3 +162,44 @@ def to_bool(site: CallSite, ids: Words) -> Made:
 
     column = of_ids(ids, site.context.dictionary)
     return Made((column.lengths == 4).astype(np.int64), None, kinds(column) != BOOLEAN)
+
+
+def contains(site: CallSite, ids: Words, parts: Words) -> Made | None:
+    """``@>`` of a constant object of scalars and such objects. Equal numbers that are written otherwise are left to the
+    function."""
+    if not constant(parts):
+        return None
+    part = load_json(site.context.dictionary.lookup_one(int(parts[0])).decode())
+    if not isinstance(part, dict):
+        return None
+    found, rest = np.ones(len(ids), np.bool_), np.zeros(len(ids), np.bool_)
+    if not _within(of_ids(ids, site.context.dictionary), part, found, rest):
+        return None
+    return Made(found.astype(np.int64), None, rest)
+
+
+def contained(site: CallSite, ids: Words, wholes: Words) -> Made | None:
+    return contains(site, wholes, ids)
+
+
+def _within(column: TextColumn, part: dict[str, Any], found: Mask, rest: Mask) -> bool:
+    """Takes from ``found`` the rows whose value is no object with what the part has. False if it is not covered."""
+    from ivm.kernels.json import NUMBER, OBJECT
+
+    found &= kinds(column) == OBJECT
+    for key, wanted in part.items():
+        value = stepped(column, _key(key, len(column)), None, loose=False)
+        if isinstance(wanted, list):
+            return False
+        if isinstance(wanted, dict):
+            if not _within(value, wanted, found, rest):
+                return False
+            continue
+        text = format_json(wanted)
+        same = equal(value, of_value(text.encode(), len(column)))
+        if isinstance(wanted, Decimal):
+            # numbers that are equal have the same nearest double
+            nearest, unknown = decimal_floats(*decimals(value))
+            rest |= found & ~same & (kinds(value) == NUMBER) & (unknown | (nearest == float(wanted)))
+        found &= same
+    return True

@@ -44,8 +44,8 @@ def _has(items: list[Any], wanted: Any) -> bool:
     return False
 
 
-@per_value("@>", (JSONB, JSONB), BOOL, makes_null=False)
-@per_value("jsonb_contains", (JSONB, JSONB), BOOL, makes_null=False)
+@per_value("@>", (JSONB, JSONB), BOOL, makes_null=False, vector=columns.contains)
+@per_value("jsonb_contains", (JSONB, JSONB), BOOL, makes_null=False, vector=columns.contains)
 def contains(left: str, right: str) -> bool:
     """Whether the right value is in the left one. An array contains a scalar that is one of its elements."""
     whole, part = load_json(left), load_json(right)
@@ -54,8 +54,8 @@ def contains(left: str, right: str) -> bool:
     return _contains(whole, part)
 
 
-@per_value("<@", (JSONB, JSONB), BOOL, makes_null=False)
-@per_value("jsonb_contained", (JSONB, JSONB), BOOL, makes_null=False)
+@per_value("<@", (JSONB, JSONB), BOOL, makes_null=False, vector=columns.contained)
+@per_value("jsonb_contained", (JSONB, JSONB), BOOL, makes_null=False, vector=columns.contained)
 def contained(left: str, right: str) -> bool:
     return contains(right, left)
 
