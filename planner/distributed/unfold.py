@@ -95,6 +95,7 @@ class _Unfolding:
 
     def _chain(self, join: DeltaJoin) -> NodeId:
         """The chain of joins along one path; a row of the last join is all that is bound so far."""
+        assert not join.spans, "rows of a range are in many parts: refused by hydration_choice"
         path = min(join.paths, key=self._spread)
         bound = self.numbers[path.start]
         at = [*range(self.widths[bound])]

@@ -18,7 +18,7 @@ from planner.gathers import Cell
 from planner.logical.bands import band_in
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import Band, Condition, Inequality, KeyPair, take_apart
-from planner.logical.nodes import AsOf, Filter, Join, JoinKind, Project, Rel, schema
+from planner.logical.nodes import AsOf, Filter, Get, Join, JoinKind, Project, Rel, schema
 from planner.logical.traversal import conjunction, own_columns
 from planner.lower.sides import Sides
 from planner.lower.state import Arranged, Lowering, arrange_flow
@@ -27,52 +27,61 @@ from planner.physical.layouts import Layout, arranged
 from planner.physical.nodes import Flow, Many
 
 
-def with_band(low: Lowering, condition: Condition, left: Flow, right: Flow) -> Condition:
-    """The condition with a band taken out of its residual, where that pays."""
+def with_band(low: Lowering, join: Join, condition: Condition) -> Condition:
+    """The condition of a join with a band taken out of its residual, where that pays."""
     if low.indexes.planning.joins is Joins.LINEAR or not condition.residual:
         return condition
-    band = band_in(condition.residual, len(left.schema))
-    if band is None or not _pays(low, condition.keys, band, left, right):
+    band = band_in(condition.residual, len(schema(join.left)))
+    if band is None or not _pays(low, join, condition.keys, band):
         return condition
     residual = tuple(p for p in condition.residual if p not in band.parts)
     return replace(condition, residual=residual, band=band)
 
 
-def _pays(low: Lowering, keys: tuple[KeyPair, ...], band: Band, left: Flow, right: Flow) -> bool:
-    """With keys, half of the pairs of a group is as good as all for one inequality; and an arrangement by the keys that
-    exists finds few rows."""
+def _pays(low: Lowering, join: Join, keys: tuple[KeyPair, ...], band: Band) -> bool:
+    """An arrangement by the keys that exists finds few rows, or is worth more than to skip half of each group."""
     if not keys:
         return True
-    if None in (band.up, band.down):
-        return False
-    sides = ((left, [k.left for k in keys]), (right, [k.right for k in keys]))
-    return not any(_is_narrow(low, flow, exprs) for flow, exprs in sides)
+    half = None in (band.up, band.down)
+    sides = ((join.left, [k.left for k in keys]), (join.right, [k.right for k in keys]))
+    return not any(_is_narrow(low, rel, exprs, half) for rel, exprs in sides)
 
 
-def _is_narrow(low: Lowering, flow: Flow, keys: list[Scalar]) -> bool:
-    """Whether the keys find one row by a primary key; in a query that runs once, whether anything is arranged by
-    them."""
-    stored = low.table_of(flow)
-    if stored is None:
+def _is_narrow(low: Lowering, rel: Rel, keys: list[Scalar], any_key: bool) -> bool:
+    """Whether the keys find one row by a primary key; with ``any_key``, and in a query that runs once, whether anything
+    is arranged by them."""
+    stored = [found for k in keys if isinstance(k, Column) and (found := _stored(rel, k.index)) is not None]
+    if not stored:
         return False
-    table, columns = stored
-    by = {columns[k.index] for k in keys if isinstance(k, Column)}
-    primary = low.indexes.primary_key(table.relation)
+    relation, by = stored[0][0], {column for _, column in stored}
+    primary = low.indexes.primary_key(relation)
     if primary and set(primary) <= by:
         return True
-    return low.indexes.one_shot and any(set(key) == by for key in low.indexes.keys(table.relation))
+    return (any_key or low.indexes.one_shot) and any(set(key) == by for key in low.indexes.keys(relation))
 
 
-def joins_bands(rel: Rel) -> bool:
-    """Whether the tree of inner joins under a join has a band of two inequalities between its sides."""
+def _stored(rel: Rel, column: int) -> tuple[int, int] | None:
+    """The stored relation and its column that a column is, under filters and projections."""
+    while isinstance(rel, Filter | Project):
+        if isinstance(rel, Project):
+            expr = rel.exprs[column]
+            if not isinstance(expr, Column):
+                return None
+            column = expr.index
+        rel = rel.input
+    return (rel.relation, column) if isinstance(rel, Get) else None
+
+
+def joins_bands(low: Lowering, rel: Rel) -> bool:
+    """Whether the tree of inner joins under a join has a band of two inequalities between its sides that pays."""
     while isinstance(rel, Filter | Project):
         rel = rel.input
     if not isinstance(rel, Join) or rel.kind is not JoinKind.INNER or rel.lateral:
         return False
-    width = len(schema(rel.left))
-    band = band_in(take_apart(rel.on, width).residual, width)
-    both = band is not None and None not in (band.up, band.down)
-    return both or joins_bands(rel.left) or joins_bands(rel.right)
+    condition = take_apart(rel.on, len(schema(rel.left)))
+    band = band_in(condition.residual, len(schema(rel.left)))
+    both = band is not None and None not in (band.up, band.down) and _pays(low, rel, condition.keys, band)
+    return both or joins_bands(low, rel.left) or joins_bands(low, rel.right)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,19 +44,19 @@ def lower_join(low: Lowering, join: JoinRel) -> Flow:
         return low.rel(better)
     left, right = low.rel(join.left), low.rel(join.right)
     if join.kind is JoinKind.INNER:
-        return _inner(low, left, right, with_band(low, condition, left, right))
+        return _inner(low, left, right, with_band(low, join, condition))
     if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
         looked_up = _is_looked_up(low, right, tuple(k.right for k in condition.keys))
         some = None if looked_up or low.indexes.planning.joins is Joins.LINEAR else with_match(low, join, condition)
         if some is not None:
             return some if join.kind is JoinKind.SEMI else low.difference(left, some)
-        return _semi(low, left, right, with_band(low, condition, left, right), join.kind)
-    return _outer(low, left, right, with_band(low, condition, left, right), join)
+        return _semi(low, left, right, with_band(low, join, condition), join.kind)
+    return _outer(low, left, right, with_band(low, join, condition), join)
 
 
 def _by_bands(low: Lowering, join: JoinRel) -> bool:
     """Whether a tree of inner joins has a band and is not cyclic: the paths of a delta join test inequalities late."""
-    if low.indexes.planning.joins is not Joins.AUTO or not joins_bands(join):
+    if low.indexes.planning.joins is not Joins.AUTO or not joins_bands(low, join):
         return False
     joined = combination(join)
     return joined is None or not attributes(joined).cyclic

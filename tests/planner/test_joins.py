@@ -17,6 +17,7 @@ from ivm.graph import Arrange, AsOf, Bound, DeltaJoin, Join, Span
 from ivm.operators.delta_join import DeltaJoinOperator
 from ivm.runtime.operator import Operator
 from ivm.words import BOOL, INT8, ColumnType
+from planner.distributed.hydration_choice import unsupported_by_spark
 from planner.expr.functions.table import function_key
 from planner.expr.scalar import Call, Column
 from planner.logical.nodes import Join as JoinRel
@@ -106,13 +107,27 @@ def test_which_inequalities_are_searched() -> None:
     both = "u.x < v.y AND v.x < u.y"
     for on in (f"{both} AND u.id < v.id", f"u.id < v.id AND {both}", f"v.id < u.id AND {both}"):
         assert banded(world, f"SELECT 1 FROM u, u v WHERE {on}") == [overlap]
-    # one row by its primary key, or half of a group: equality is enough
+    later = (((0,), Span(Bound(1, strict=True))), ((0,), Span(None, Bound(1, strict=True))))
+    assert banded(world, "SELECT 1 FROM t, e WHERE t.a = e.src AND t.b < e.dst") == [later]
+    # one row by its primary key: equality is enough
     assert banded(world, "SELECT 1 FROM t, u WHERE t.a = u.id AND t.b BETWEEN u.x AND u.y") == []
-    assert banded(world, "SELECT 1 FROM t, e WHERE t.a = e.src AND t.b < e.dst") == []
+    assert banded(world, "SELECT 1 FROM t, u WHERE t.a = u.id AND t.b < u.x") == []
     assert banded(world, "SELECT 1 FROM t, u WHERE t.a BETWEEN u.x AND u.y", Joins.LINEAR) == []
     # of three inputs that equalities connect, those with a band; a cycle is intersected
     assert banded(world, "SELECT 1 FROM t, k, e WHERE t.a = k.p AND t.b BETWEEN k.q AND k.w AND e.src = k.q") == [keyed]
+    chain = f"{CHAIN} AND t.b BETWEEN u.x AND u.y"
+    assert kinds(plan_of(world, chain)) == [1]
+    assert banded(world, chain) == []
     assert banded(world, f"{TRIANGLES} WHERE y.dst > x.src AND y.dst < x.dst") == []
+
+
+def test_spark_refuses_joins_on_inequalities() -> None:
+    """A part has the rows of some keys, not those of a range."""
+    world = Joined()
+    refusal = unsupported_by_spark(plan_of(world, "SELECT 1 FROM t, u WHERE t.a BETWEEN u.x AND u.y"))
+    assert refusal is not None
+    assert refusal.sqlstate == "0A000"
+    assert unsupported_by_spark(plan_of(world, TRIANGLES)) is None
 
 
 RANGED = "CREATE TABLE {} (r int4range, m int4multirange, x int, d date, s text, u timestamp, n numeric, i inet)"

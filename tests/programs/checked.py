@@ -20,7 +20,7 @@ SHORT: Final = ("tests/ivm/test_seek.py", "tests/ivm/test_combine.py", "tests/pr
 LONG: Final = (
     *SHORT, "tests/ivm/test_interesting_times.py", "tests/ivm/test_kernels.py", "tests/ivm/test_dataflow.py",
     "tests/ivm/test_loops.py", "tests/ivm/test_steps.py", "tests/ivm/test_asof.py", "tests/ivm/test_lock.py",
-    "tests/storage/test_dictionary.py", "tests/ivm/test_workers.py",
+    "tests/ivm/test_spans.py", "tests/storage/test_dictionary.py", "tests/ivm/test_workers.py",
 )  # fmt: skip
 
 

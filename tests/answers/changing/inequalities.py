@@ -132,6 +132,12 @@ _STATEMENTS = (
     "SELECT n FROM r",
     "WITH RECURSIVE r (lo, hi) AS (SELECT lo, hi FROM spans WHERE lo = 30 UNION SELECT s.lo, s.hi FROM r "
     "JOIN spans s ON r.lo < s.hi AND s.lo < r.hi AND s.k <> 3 WHERE s.lo < 200) SELECT lo, hi FROM r",
+    "WITH RECURSIVE r (x) AS (SELECT 1 UNION SELECT m.x FROM r JOIN many m ON m.x BETWEEN r.x + 1 AND r.x + 3 "
+    "WHERE EXISTS (SELECT FROM spans s WHERE m.x BETWEEN s.lo AND s.hi)) SELECT x FROM r",
+    "WITH RECURSIVE r (x) AS (SELECT 1 UNION SELECT m.x FROM r JOIN many m ON m.x BETWEEN r.x AND r.x + 2 "
+    "WHERE EXISTS (SELECT FROM spans s WHERE s.k = m.k AND s.lo < r.x - 20 OR r.x < 25)) SELECT x FROM r",
+    "WITH RECURSIVE r (x) AS (SELECT 1 UNION SELECT m.x FROM r JOIN many m ON m.x BETWEEN r.x AND r.x + 2 "
+    "WHERE NOT EXISTS (SELECT FROM spans s WHERE s.hi < m.x - 200)) SELECT x FROM r",
     "WITH RECURSIVE r (x, k) AS (SELECT 1, 1 UNION SELECT m.x, m.k FROM r JOIN many m "
     "ON m.k = r.k AND m.x > r.x AND m.x <= r.x + 30) SELECT x, k FROM r",
 )
