@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from ivm.graph import Gather
-from ivm.rows import Vector
+from ivm.rows import Vector, Words
 from ivm.words import Schema, SqlType, Storage, row_width
 from planner import gathers
 from planner.expr.context import Context
@@ -27,7 +27,7 @@ from planner.logical.nodes import Values
 from planner.logical.traversal import has_subquery
 from planner.peek.affected import AskedKey
 from planner.peek.keyed import Keyed, keyed
-from planner.physical.key_checks import KeyName
+from planner.physical.key_checks import KeyCheck, KeyName
 from planner.physical.nodes import Plan
 from planner.physical.one_row_formula import RowFormula, one_row_formula
 from planner.physical.row_programs import MapFilter, Stage
@@ -54,6 +54,7 @@ _BOTH: Final = np.array([-1, 1], np.int64)
 _BOTH.flags.writeable = False
 _ONE: Final = np.ones(1, np.int64)
 _ONE.flags.writeable = False
+_NONE: Final[dict[bytes, int]] = {}
 _NOTHING: Final = Vector(np.zeros(0, np.int64))
 _NULL: Final = np.ones(1, np.bool_)
 Encoder = Callable[[Any, Dictionary], int]
@@ -114,15 +115,26 @@ def one_row(
     match statement:
         case Insert() if table.id not in links.outgoing and not rules.exclusions:
             # a foreign key or an exclusion may need a step when the row has been added already
-            asked = rules.tracked or rules.conditions or rules.computed or links.touch(table.id)
-            return _insert(statement, bare=not asked)
+            asked = rules.conditions or rules.computed or links.touch(table.id)
+            bare = not asked and not rules.tracked
+            return _insert(statement, bare=bare, key=None if asked else _only_key(rules))
         case Update() | Delete() if plan is not None and not links.touch(table.id):
             return _keyed_change(statement, plan, rules, context)
         case _:
             return None
 
 
-def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
+def _only_key(rules: Rules) -> KeyCheck | None:
+    """What looks up a table's only key, if that is one column that is NOT NULL and checked at once."""
+    if len(rules.keys) != 1 or len(rules.tracked) != 1:
+        return None
+    (key,) = rules.keys
+    check = key.key_check
+    simple = check.plain and not check.computed and len(check.columns) == 1 and not key.index.deferrable
+    return check if simple and not check.schema[check.columns[0]].nullable else None
+
+
+def _insert(statement: Insert, *, bare: bool, key: KeyCheck | None) -> OneRow | None:
     source, table = statement.source, statement.table
     whole = statement.conflict is None and statement.finishing is None and not statement.layers
     if not whole or statement.returning is not None or not isinstance(source, Values) or len(source.rows) != 1:
@@ -139,7 +151,7 @@ def _insert(statement: Insert, *, bare: bool) -> OneRow | None:
     instants = tuple((i, cell) for i, cell in enumerate(kept) if isinstance(cell, Instant))
     places = tuple(i for i, cell in enumerate(kept) if cell is None)
     computed = Stage.of(tuple(cells[i] for i in places))
-    return RowInsert(table, table.row_schema, plain, instants, computed, places, bare)
+    return RowInsert(table, table.row_schema, plain, instants, computed, places, bare, key)
 
 
 def _has_effects(cell: Scalar) -> bool:
@@ -213,7 +225,7 @@ def _in_order(exprs: tuple[Scalar, ...], width: int) -> bool:
 class RowInsert:
     """``plain``: for columns, by their places, the constant or parameter and what encodes it; ``instants``: for others
     the moment that they are; the rest are ``computed`` for ``places``. ``bare``: nothing is asked of the table's rows,
-    and nothing refers to them."""
+    and nothing refers to them; ``key``: nothing but that this one is free."""
 
     table: Relation
     schema: Schema
@@ -222,6 +234,7 @@ class RowInsert:
     computed: Stage
     places: tuple[int, ...]
     bare: bool
+    key: KeyCheck | None
 
     def run(self, given: Given) -> int | None:
         schema, dictionary = self.schema, given.writer.engine.dictionary
@@ -245,9 +258,26 @@ class RowInsert:
         if self.bare:
             given.writer.use(self.table)
             given.writer.add(self.table.id, rows, _ONE)
-        else:
+        elif self.key is None or not self._is_added(given.writer, self.key, row[self.key.columns[0]], rows):
             given.changer.insert_plain(self.table, rows)
         return 1
+
+    def _is_added(self, writer: Writer, key: KeyCheck, word: int, rows: Words) -> bool:
+        """Whether the row has been added; otherwise the general way adds it, or says that its key is taken."""
+        table, name, place = self.table, _WORD.pack(word), (self.table.id, key.key)
+        if writer.locks_in(table):
+            writer.lock_row(table, (*place, name), Strength.UPDATE)
+        held = 0
+        for notes in (writer.engine.key_notes(), writer.notes.unfed):
+            if table.id in notes.bulk:
+                return False
+            held += notes.since.get(place, _NONE).get(name, 0)
+        found = writer.engine.key_arrangement(table.id, key).lookup_one(word, LATEST)
+        if found is None or len(found) + held > 0:
+            return False
+        writer.notes.note(len(writer.updates), place, name, 1)
+        writer.add(table.id, rows, _ONE)
+        return True
 
     def reading(self, given: Given) -> Reading | None:
         return None

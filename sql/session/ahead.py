@@ -95,7 +95,7 @@ async def found_ahead(
         plan, prepared.inputs, finishing, read_point, context, information, engine.persistence, coordinator.budget,
         long=prepared.long,
     )  # fmt: skip
-    if reading.small:
+    if reading.small or reading.short:
         return None
     cancel = threading.Event()
     rows = await coordinator.read(lambda: reading.run(cancel), cancel)

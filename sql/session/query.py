@@ -69,6 +69,11 @@ class Reading:
             return False
         return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL)
 
+    @property
+    def short(self) -> bool:
+        """Whether it looks keys up, or reads few rows one by one, whatever is computed of each."""
+        return is_short(self.plan, self._snapshot(), SMALL)
+
     def run(self, cancel: threading.Event | None = None) -> RowSet:
         """The rows. SqlError: an expression's, or a view's own error."""
         if self.count is not None:

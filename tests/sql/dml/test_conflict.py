@@ -155,6 +155,35 @@ def test_a_transaction_sees_its_own_changes_whichever_way_they_were_made(client:
     assert client.rows("VERIFY MATERIALIZED VIEW v") == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_taken_key_is_seen_however_the_row_came_or_went(client: Client, seed: int) -> None:
+    rnd, held = random.Random(seed), {1, 2}
+    for _ in range(25):
+        client.run("BEGIN")
+        before = set(held)
+        for _ in range(rnd.randint(1, 6)):
+            k, n = rnd.randint(1, 4), rnd.randint(0, 9)
+            client.run("SAVEPOINT s")
+            if rnd.random() < 0.3:
+                client.run(f"DELETE FROM t WHERE a = {k}")
+                held.discard(k)
+            elif k in held:
+                assert client.state(f"INSERT INTO t VALUES ({k}, {n})") == "23505"
+                client.run("ROLLBACK TO s")
+            else:
+                client.run(f"INSERT INTO t VALUES ({k}, {n})")
+                if rnd.random() < 0.3:
+                    client.run("ROLLBACK TO s")
+                else:
+                    held.add(k)
+        if rnd.random() < 0.2:
+            client.run("ROLLBACK")
+            held = before
+        else:
+            client.run("COMMIT")
+        assert client.sorted("SELECT a FROM t") == sorted((str(k),) for k in held)
+
+
 def test_clients_at_once_lose_no_change(server: Server, client: Client) -> None:
     others = [server.client() for _ in range(4)]
     texts = (

@@ -162,6 +162,15 @@ def test_serializable_refuses_what_has_changed_since_it_was_read(
     assert a.state("COMMIT") == "40001"
 
 
+def test_a_change_by_key_is_not_looked_for_ahead(pair: tuple[Client, Client], meanwhile: Meanwhile) -> None:
+    a, b = pair
+    meanwhile.does(b)
+    for k in range(3):
+        a.run(f"UPDATE t SET b = CASE WHEN b % 2 = 0 THEN length(c || b) ELSE coalesce(b, {k}) END WHERE a = {k}")
+        a.run(f"DELETE FROM t WHERE a IN ({k}, 9) AND c ~ 'z+'")
+    assert meanwhile.tries == 0
+
+
 def test_an_error_in_it_is_reported(pair: tuple[Client, Client], meanwhile: Meanwhile) -> None:
     a, b = pair
     meanwhile.does(b)
