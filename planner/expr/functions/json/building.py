@@ -113,7 +113,7 @@ OF_ROW: Final = "json of row"
 
 
 @per_value(OF_ROW, (ANY,), JSON, strict=False, variadic=True, volatility="settings", needs_site=True, internal=True,
-           key_is_name=True, makes_null=False, vector=written.members(":", ",", False))  # fmt: skip
+           key_is_name=True, vector=written.members(":", ",", False))  # fmt: skip
 def json_of_row(site: CallSite, *values: Any) -> str:
     """A row's JSON, of its fields' names and values."""
     style = json_style(site)
