@@ -57,6 +57,7 @@ from planner.logical.nodes import Rel
 from planner.logical.traversal import children, conjuncts, scalars, subqueries, substitute
 from planner.lower.plan import lower
 from planner.lower.state import Indexes
+from planner.peek.ranges import filters, served
 from planner.physical.arrangement_programs import Keyed, Repeat, Weigh, Weight
 from planner.physical.divergence import DEFAULT_LIMIT, Diverging
 from planner.physical.layouts import StoredKey
@@ -315,6 +316,15 @@ class _Physical:
         key = list(table.gather.words[: table.key_width])
         return f"late: columns {columns} of {self.names(stored[0])} by id {key}"
 
+    def _range(self, number: NodeId) -> str:
+        """By which columns' order a filter finds the rows that it reads."""
+        if self.indexes is None or not self.indexes.one_shot or number not in filters(self.plan):
+            return ""
+        table, asked = filters(self.plan)[number]
+        keys = dict.fromkeys((self.indexes.primary_key(table.relation), *self.indexes.keys(table.relation)))
+        found = max((served(table.schema, asked, key) for key in keys), key=len)
+        return f" of a range by {list(found)}" if found else ""
+
     def label(self, number: NodeId, node: Node) -> str:
         match node:
             case Table():
@@ -324,7 +334,7 @@ class _Physical:
             case Constants():
                 return f"Constants {len(node.rows)} rows"
             case Map():
-                return _program(node.program)
+                return _program(node.program) + self._range(number)
             case Group():
                 return f"Reduce {_fold(node.fold)}"
             case LoopVariable():

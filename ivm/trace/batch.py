@@ -298,6 +298,10 @@ class Batch:
             return block.rows[first:last], np.full(last - first, block.diffs[0, 0])
         return block.rows[first:last], block.diffs[first:last, 0]
 
+    def updates(self) -> tuple[Words, Words, Words]:
+        """As ``arrays``, but times and diffs have one entry if it is that of all updates."""
+        return self._block.rows[: self.n], self._block.times[: self.n], self._block.diffs[: self.n, 0]
+
     @property
     def at_once(self) -> bool:
         """Whether all times are equal. Cost: reading them, unless already known."""

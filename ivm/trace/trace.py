@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from ivm.kernels.between import between
-from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, address
+from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, T_SHAPE, address
 from ivm.kernels.read import collect, lookup, lookup_one
 from ivm.rows import Words
 from ivm.trace.batch import Batch, Block
+from ivm.trace.ranges import Layer
 from ivm.trace.shards import sorted_block
 from ivm.trace.spine import Spine
 
@@ -93,6 +94,16 @@ class Version:
         block.sync()
         rows, index, diffs = sorted_block(block, self.order_address).arrays()
         return rows, diffs[:, 0], index
+
+    def layers(self) -> tuple[Layer, ...] | None:
+        """The updates held, for ``Range``; None: their order is not that of their words, or times have rounds."""
+        if self.order_words is not None or self.desc[T_SHAPE]:
+            return None
+        small, width = int(self.desc[HEAD + L_COUNT]), self.width
+        held = self.desc[HEAD + LAYER_WORDS * int(self.desc[T_LAYERS]) :]
+        rows, times, diffs = np.split(held, (small * width, small * (width + 1)))
+        above = (Layer(*batch.updates()) for batch in self._batches)
+        return (Layer(rows.reshape(small, width), times, diffs), *above)
 
     def timeless(self) -> Words:
         """A trace descriptor of the same contents with every time 0. Keep this version alive while using it."""

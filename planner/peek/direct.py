@@ -32,6 +32,7 @@ from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
 from planner.peek.keyed import is_keyed, run_keyed
+from planner.peek.ranges import filters, narrowed, rows_of
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
 from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors
 from planner.render.dataflow import constant_rows
@@ -57,7 +58,7 @@ def run_direct(
     return rows, diffs, errors
 
 
-def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
+def is_short(plan: Plan, snapshot: Snapshot, rows: int, context: Context) -> bool:
     """Whether a plan runs directly and reads at most ``rows`` rows of the relations that it scans."""
     if is_keyed(plan, snapshot):
         return True
@@ -65,18 +66,25 @@ def is_short(plan: Plan, snapshot: Snapshot, rows: int) -> bool:
     if course is None:
         return False
     scanned = 0
-    for relation in course.scanned:
-        version = snapshot.version(relation)
+    for number in course.scanned:
+        if scanned > rows:
+            return False
+        node = plan.nodes[number]
+        access = None if isinstance(node, Table) else narrowed(*filters(plan)[number], snapshot, context)
+        if access is not None:
+            scanned += access.range.left
+            continue
+        version = snapshot.version(node.relation if isinstance(node, Table) else filters(plan)[number][0].relation)
         scanned += rows + 1 if version is None else version.count
     return scanned <= rows
 
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """How a plan is run: the looked-up side of each join, and the relations that are scanned."""
+    """How a plan is run: the looked-up side of each join, and the nodes that scan a relation, or a part of it."""
 
     sides: dict[NodeId, str | None]
-    scanned: tuple[int, ...]
+    scanned: tuple[NodeId, ...]
 
 
 def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
@@ -107,7 +115,7 @@ def _courses(plan: Plan) -> dict[tuple[str | None, ...], _Course | None]:
 def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
     todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
     seen: set[NodeId] = set()
-    scanned: list[int] = []
+    scanned: list[NodeId] = []
     while todo:
         number = todo.pop()
         if number in seen:
@@ -116,7 +124,9 @@ def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
         node = plan.nodes[number]
         match node:
             case Table():
-                scanned.append(node.relation)
+                scanned.append(number)
+            case Map() if number in filters(plan):
+                scanned.append(number)
             case TableErrors() | Constants() | Project() | Errors() | Concat() | Consolidate() | Apart():
                 todo += inputs(node)
             case Map() if node.program.diff_width == 1:
@@ -217,11 +227,20 @@ class _Direct:
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _map(self, number: NodeId, node: Map) -> Counted:
-        rows, diffs = self.rows(node.input)
+        rows, diffs = self._read(number) or self.rows(node.input)
         mapped: Mapped = node.program.run(rows, self.context)
         self._fail(number, mapped.errors)
         out = diffs if mapped.source is None else diffs[mapped.source]
         return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
+
+    def _read(self, number: NodeId) -> Counted | None:
+        """The rows that a filter asks for of a stored relation; None: all of them, or it filters something else."""
+        asked = filters(self.plan).get(number)
+        access = None if asked is None else narrowed(*asked, self.snapshot, self.context)
+        if access is None:
+            return None
+        self.bounds.check(8 * access.range.left * (len(access.restore.words) + 4))
+        return rows_of(access)
 
     def _join(self, number: NodeId, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and the rows looked up by their keys."""

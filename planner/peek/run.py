@@ -6,6 +6,7 @@ whose sources are ``Scan`` (read once) and ``Static`` (looked up by the other si
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.early import Ran, first_rows
+from planner.peek.ranges import Access, filters, narrowed, rows_of
 from planner.peek.snapshot import Snapshot, static_path, static_side, stored_version, table_rows
 from planner.physical.nodes import Map, Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
@@ -102,12 +104,20 @@ class OneShot(Rendering):
         super().__init__(renderer, plan)
         self.snapshot = snapshot
         self.static: dict[NodeId, NodeId] = {}
-        self.needed = _dynamic_uses(plan, snapshot)
+        self.accesses: dict[NodeId, Access] = {}
+        for number, asked in filters(plan).items():
+            access = narrowed(*asked, snapshot, renderer.context)
+            if access is not None:
+                self.accesses[number] = access
+        self.needed = _dynamic_uses(plan, snapshot, self.accesses.keys())
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
         match node:
             case Table() | Map() | Arrange() if number not in self.needed:
                 return None
+            case Map() if number in self.accesses:
+                source = self.renderer.dataflow.add(graph.Rows(*rows_of(self.accesses[number])))
+                return self.mapped(source, node)
             case Table():
                 return self.renderer.dataflow.add(graph.Rows(*table_rows(node, self.snapshot)))
             case TableErrors():
@@ -142,10 +152,14 @@ class OneShot(Rendering):
         return self.static[number]
 
 
-def _dynamic_uses(plan: Plan, snapshot: Snapshot) -> set[NodeId]:
-    """The nodes whose rows are read as a collection: those that the roots reach without a lookup."""
+def _dynamic_uses(plan: Plan, snapshot: Snapshot, narrow: Collection[NodeId]) -> set[NodeId]:
+    """The nodes whose rows are read as a collection: those that the roots reach without a lookup. ``narrow``: nodes
+    that read a part of a relation by themselves."""
+    apart = {id(plan.nodes[number]) for number in narrow}
 
     def read(node: Node) -> tuple[NodeId, ...]:
+        if id(node) in apart:
+            return ()
         if isinstance(node, DeltaJoin) and (path := static_path(plan, node, snapshot)) is not None:
             return (path.start,)
         if not isinstance(node, Join):

@@ -29,6 +29,10 @@ class Snapshot(Protocol):
         """The key columns of ``version``; () for the whole row."""
         ...
 
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        """The key columns of each arrangement by columns, those of ``version`` first."""
+        ...
+
     def arrangement(self, relation: int, key: StoredKey) -> Version | None:
         """The arrangement by this key, if there is one; the primary key's counts."""
         ...

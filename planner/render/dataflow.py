@@ -378,7 +378,7 @@ class Rendering:
                 present = tuple(p for i in node.inputs if (p := self.places[i]) is not None)
                 return renderer.add(Concat(present)) if len(present) > 1 else (present[0] if present else None)
             case Map():
-                return renderer.add(graph.FlatMap(self.at(node.input), Bound(node.program, renderer.context)))
+                return self.mapped(self.at(node.input), node)
             case Lock():
                 left, right = self.at(node.left), self.at(node.right)
                 return renderer.add(graph.Lock(left, right, node.name, node.none, self.waiting))
@@ -388,6 +388,10 @@ class Rendering:
                 return self.failures.get(node.input)
             case _:
                 return self._made(node)
+
+    def mapped(self, source: NodeId, node: Map) -> NodeId:
+        """A node's program over the rows of a node of the dataflow."""
+        return self.renderer.add(graph.FlatMap(source, Bound(node.program, self.renderer.context)))
 
     def _made(self, node: PlainSpec) -> NodeId | None:
         if any(self.places[i] is None for i in inputs(node)):

@@ -12,6 +12,7 @@ from planner.expr.scalar import Column
 from planner.logical.nodes import Filter, Get, Rel
 from planner.logical.traversal import children, conjuncts
 from planner.lower.constant_keys import best_key, points
+from planner.peek.ranges import conditions, served
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.engine.snapshot import Published, StoredIndexes
 
@@ -49,6 +50,9 @@ def _wish(node: Filter, get: Get, published: Published) -> Wish | None:
     fixed = {e.index for e in found if isinstance(e, Column) and not get.schema[e.index].type.has_equality_class}
     if not fixed or best_key(StoredIndexes(published, one_shot=True), get, conjuncts(node.predicate)) is not None:
         return None
+    asked = conditions(get.schema, (node.predicate,))
+    if any(fixed <= set(served(get.schema, asked, key)) for key in published.keys(get.relation)):
+        return None  # a part of an arrangement in order
     return get.relation, tuple(sorted(fixed))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ivm.distinct import distinct_rows
 from ivm.graph import Gather
 from ivm.rows import Words
+from ivm.trace.ranges import Layer
 from ivm.trace.trace import Version
 from planner import gathers
 from planner.expr.context import Context
@@ -66,6 +67,12 @@ class OverlaidVersion(Version):
         order = np.argsort(found[:, 0], kind="stable")
         found, sums = found[order], sums[order]
         return np.ascontiguousarray(found[:, 1:]), sums, found[:, 0]
+
+    def layers(self) -> tuple[Layer, ...] | None:
+        below = self._base.layers()
+        order = np.lexsort(self._rows.T[::-1])
+        mine = Layer(self._rows[order], np.zeros(len(order), np.int64), self._diffs[order])
+        return None if below is None else (*below, mine)
 
     def timeless(self) -> Words:
         raise AssertionError("an overlaid version has no descriptor")

@@ -107,6 +107,9 @@ class ServedSnapshot(MemorySnapshot):
             return MemorySnapshot.arrangement(self, relation, key)
         return None if key else found.rows
 
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        return ((),) if relation in self.served else MemorySnapshot.keys(self, relation)
+
     def errors(self, relation: int) -> tuple[Words, Words] | None:
         found = self.served.get(relation)
         if found is None:

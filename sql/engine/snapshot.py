@@ -73,6 +73,15 @@ class Published:
         stored = self.stored.get(relation)
         return () if stored is None else stored.primary_key
 
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        """The key columns of each arrangement by columns, those of ``version`` first; none for a relation that is not
+        stored."""
+        stored = self.stored.get(relation)
+        if stored is None:
+            return ()
+        others = (key for key in stored.arrangements if key and key != stored.primary_key)
+        return (stored.primary_key, *others)
+
     def errors(self, relation: int) -> Version | None:
         """The error rows of a view; None if it cannot fail."""
         stored = self.stored.get(relation)
@@ -173,6 +182,9 @@ class MemorySnapshot:
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return self.published.primary_key(relation)
 
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        return self.published.keys(relation)
+
     def errors(self, relation: int) -> tuple[Words, Words] | None:
         version = None if self.ignore_errors else self.published.errors(relation)
         return None if version is None or not version.count else version.rows_at(self.at)
@@ -209,6 +221,9 @@ class HistorySnapshot:
         return None
 
     def primary_key(self, relation: int) -> tuple[int, ...]:
+        return ()
+
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
         return ()
 
     def errors(self, relation: int) -> tuple[Words, Words] | None:

@@ -67,7 +67,7 @@ class Reading:
         nodes = self.plan.nodes
         if len(nodes) > 8 or self.read_point.history or not all(map(_quick, nodes)):
             return False
-        return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL)
+        return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL, self.context)
 
     @property
     def short(self) -> bool:

@@ -85,7 +85,7 @@ class Reads:
         """A query with its read point, ready to run. StaleError: it must be bound again."""
         session = self._session
         transaction = session.running
-        own = self._unstepped_state(transaction, statement, prepared)
+        own = self._unstepped_state(transaction, statement, prepared, request)
         published, pending = (await transaction.snapshot(), None) if own is None else own
         if prepared.long and not prepared.planned(published):
             plan = await session.coordinator.planning.run(
@@ -177,7 +177,7 @@ class Reads:
         return replace(read_point, ordinal=ordinal), served
 
     def _unstepped_state(
-        self, transaction: Transaction, statement: Query, prepared: Prepared
+        self, transaction: Transaction, statement: Query, prepared: Prepared, request: Request
     ) -> tuple[Published, Pending] | None:
         """The state that a short query reads without a step, in a transaction that has changed tables; None: a step is
         needed."""
@@ -194,9 +194,10 @@ class Reads:
         pending = writer.pending(prepared.inputs)
         if pending is None or prepared.plan is None or prepared.overdue():
             return None
-        context = self._session.coordinator.engine.renderer.context  # only whether it is short is asked
+        information = SystemInformation(self._session, published.catalog)
+        context = self.context(self._session.coordinator.engine.dictionary.scratch(), request, 0, information)
         over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending, context=context)
-        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS) else None
+        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS, context) else None
 
     async def read_point(
         self, statement: Query, published: Published, inputs: frozenset[int], context: Context

@@ -271,7 +271,7 @@ class Writes:
             if relation in published.failures:
                 raise published.failures[relation]
         snapshot = self.snapshot(published, context, information)
-        if writer.engine.rests and not is_short(plan, snapshot, LIGHT_ROWS):
+        if writer.engine.rests and not is_short(plan, snapshot, LIGHT_ROWS, context):
             raise TooLongHereError
         return run(plan, snapshot, context, bounds)
 
@@ -291,7 +291,7 @@ class Writes:
             return None
         system = self.snapshot(published, context, information).system
         over = OverlaidSnapshot(published, published.ordinal, system, pending=pending, context=context)
-        return over if is_short(prepared.plan, over, LIGHT_ROWS) else None
+        return over if is_short(prepared.plan, over, LIGHT_ROWS, context) else None
 
     def snapshot(self, published: Published, context: Context, information: SystemInformation) -> MemorySnapshot:
         """The newest moment of a published state, for a plan."""

@@ -64,6 +64,9 @@ class World:
     def primary_key(self, relation: int) -> tuple[int, ...]:
         return self.tables[relation][1] if relation in self.tables else ()
 
+    def keys(self, relation: int) -> tuple[tuple[int, ...], ...]:
+        return ((self.primary_key(relation)), *self.renderer.keys(relation))
+
     def version(self, relation: int) -> Version | None:
         node = self.renderer.arrangement(relation, ())
         return None if node is None else self.dataflow.publish()[node]
