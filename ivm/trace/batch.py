@@ -201,7 +201,7 @@ class Batch:
     entry in a trace descriptor.
     """
 
-    __slots__ = ("_block", "bits", "fence", "layer", "n", "peaks", "ranks")
+    __slots__ = ("_block", "_total", "bits", "fence", "layer", "n", "peaks", "ranks")
 
     def __init__(self, block: Block, fenced: bool, merged: Merged | None = None) -> None:
         """Takes over the block's arrays. ``fenced``: whether the first word compares as an integer. Cost: reading the
@@ -213,6 +213,7 @@ class Batch:
         elif block.room - n > max(64, n >> 2) and n <= _CUT:
             block = _cut(block)
         self.n = n
+        self._total: int | None = None
         self._block = block
         d = block.d
         self.fence: Words | None = None
@@ -301,6 +302,14 @@ class Batch:
     def updates(self) -> tuple[Words, Words, Words]:
         """As ``arrays``, but times and diffs have one entry if it is that of all updates."""
         return self._block.rows[: self.n], self._block.times[: self.n], self._block.diffs[: self.n, 0]
+
+    @property
+    def total(self) -> int:
+        """The sum of the first diffs. Cost: reading them, once, unless they are all alike."""
+        if self._total is None:
+            diffs = self._block.diffs[: self.n, 0]
+            self._total = int(diffs.sum()) * (self.n if len(diffs) < self.n else 1)
+        return self._total
 
     @property
     def at_once(self) -> bool:

@@ -44,6 +44,14 @@ class Version:
         """How many updates are held: an upper bound on the rows at any time."""
         return int(self.desc[HEAD + L_COUNT]) + sum(batch.n for batch in self._batches)
 
+    def total(self, at: int) -> int | None:
+        """How many rows there are at ``at``, which is not before the newest update; None: it is. Cost: reading the
+        small layer, and once the diffs of each other one."""
+        if at < self.upper:
+            return None
+        small = int(self.desc[HEAD + L_COUNT])
+        return int(self.desc[len(self.desc) - small :].sum()) + sum(batch.total for batch in self._batches)
+
     def rows_at(self, at: int) -> tuple[Words, Words]:
         """(rows int64[m, width] in the arrangement's order, diffs int64[m], none 0) accumulated over times <= ``at``.
 

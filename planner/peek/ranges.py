@@ -16,6 +16,7 @@ from typing import Final
 from ivm.graph import Gather, NodeId
 from ivm.rows import Words
 from ivm.trace.ranges import EVERYTHING, Bound, Range
+from ivm.trace.trace import Version
 from ivm.words import Kind, Schema, SqlType, Storage
 from planner import gathers
 from planner.expr.comparison import Comparison
@@ -52,13 +53,20 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Rows of an arrangement by the columns ``key``: those in a range of it. ``restore``: to the relation's layout;
-    ``order``: the columns by which they are in order, behind ``fixed`` that are the same in all of them."""
+    """Rows of an arrangement by the columns ``key``: all, or (``limited``) those in a range of it.
+
+    ``restore``: to the relation's layout; ``order``: the columns by which they are in order, behind ``fixed`` that are
+    the same in all of them; ``strict``: those of which it has no NULLs, and ``absent`` those of them that may be NULL
+    in rows that are asked for.
+    """
 
     key: tuple[int, ...]
     range: Range
     restore: Gather
     order: tuple[int, ...]
+    strict: frozenset[int]
+    absent: frozenset[int]
+    limited: bool
     fixed: int
 
     def restored(self, rows: Words) -> Words:
@@ -137,15 +145,16 @@ def served(schema: Schema, asked: tuple[Condition, ...], key: tuple[int, ...]) -
 
 def narrowest(table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, context: Context) -> Access | None:
     """The arrangement's range with the fewest updates; None: no condition limits any."""
-    limits = _limits(table.schema, asked, context)
-    if limits is None:
-        return None
-    best: Access | None = None
-    for key in snapshot.keys(table.relation):
-        found = _access(table, key, limits, snapshot)
-        if found is not None and (best is None or found.range.left < best.range.left):
-            best = found
-    return best
+    found = [access for access in accesses(table, asked, snapshot, context) if access.limited]
+    return min(found, key=lambda access: access.range.left, default=None)
+
+
+def accesses(table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, context: Context) -> list[Access]:
+    """How the rows that conditions ask for may be read: by each arrangement that is in order. One that lacks NULLs of a
+    column that no condition limits lacks some of them."""
+    limits = _limits(table.schema, asked, context) or {}
+    found = (_access(table, key, limits, snapshot) for key in snapshot.keys(table.relation))
+    return [access for access in found if access is not None]
 
 
 def narrowed(table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, context: Context) -> Access | None:
@@ -217,9 +226,31 @@ def _compared_with(comparison: Comparison, word: int, exact: bool) -> _Limits:
 
 
 def _access(table: Table, key: tuple[int, ...], limits: dict[int, _Limits], snapshot: Snapshot) -> Access | None:
-    order, strict = columns_in_order(table.schema, key)
-    if not strict <= limits.keys() or not (order and order[0] in limits):
+    """None: the snapshot has the arrangement not, or not in order."""
+    version = snapshot.arrangement(table.relation, key) if key else snapshot.version(table.relation)
+    layers = None if version is None else version.layers()
+    if layers is None:
         return None
+    order, strict = columns_in_order(table.schema, key)
+    absent = strict - limits.keys()
+    if absent and _has_all(version, snapshot.version(table.relation), snapshot.at):
+        absent = frozenset()
+    prefix, low, high = _bounds(table.schema, order, {} if absent else limits)
+    limited = low is not EVERYTHING or high is not EVERYTHING
+    span, restore = Range(layers, snapshot.at, low, high), _restore(table.schema, key)
+    return Access(key, span, restore, order, strict, absent, limited, prefix)
+
+
+def _has_all(version: Version | None, whole: Version | None, at: int) -> bool:
+    """Whether an arrangement without NULLs has all rows: then no row has one."""
+    if version is None or whole is None:
+        return False
+    count = version.total(at)
+    return count is not None and count == whole.total(at)
+
+
+def _bounds(schema: Schema, order: tuple[int, ...], limits: dict[int, _Limits]) -> tuple[int, Bound, Bound]:
+    """How many columns have one value, and the bounds of the range."""
     prefix: list[int] = []
     low = high = EVERYTHING
     for column in order:
@@ -230,24 +261,11 @@ def _access(table: Table, key: tuple[int, ...], limits: dict[int, _Limits], snap
             prefix.append(limit.low)
             low = high = Bound(tuple(prefix), included=True)
             continue
-        if in_order(table.schema[column].type):
+        if in_order(schema[column].type):
             low = low if limit.low is None else Bound((*prefix, limit.low), included=True)
             high = high if limit.high is None else Bound((*prefix, limit.high), included=True)
         break
-    return None if low is high is EVERYTHING else accessed(table, key, snapshot, low, high, len(prefix))
-
-
-def accessed(
-    table: Table, key: tuple[int, ...], snapshot: Snapshot, low: Bound = EVERYTHING, high: Bound = EVERYTHING,
-    fixed: int = 0,
-) -> Access | None:  # fmt: skip
-    """A range of an arrangement; None: the snapshot has it not, or not in order."""
-    version = snapshot.arrangement(table.relation, key) if key else snapshot.version(table.relation)
-    layers = None if version is None else version.layers()
-    if layers is None:
-        return None
-    order, _ = columns_in_order(table.schema, key)
-    return Access(key, Range(layers, snapshot.at, low, high), _restore(table.schema, key), order, fixed)
+    return len(prefix), low, high
 
 
 @lru_cache(256)

@@ -50,6 +50,10 @@ class OverlaidVersion(Version):
     def count(self) -> int:
         return self._base.count + len(self._rows)
 
+    def total(self, at: int) -> int | None:
+        below = self._base.total(at)
+        return None if below is None else below + int(self._diffs.sum())
+
     def rows_at(self, at: int) -> tuple[Words, Words]:
         """The transaction's own rows come last, in the order of its statements."""
         rows, diffs = self._base.rows_at(at)

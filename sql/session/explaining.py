@@ -5,13 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
+import numpy as np
+
 from ivm.errors import unsupported
 from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
+from planner.expr.context import Context
 from planner.logical.locked_joins import numbered
 from planner.logical.nodes import Rel
+from planner.lower.plan import lower
+from planner.peek.first import way
 from planner.plan_forms import Measured, shown
+from planner.transform.pipeline import optimize
 from sql.engine.definition import view_rel
-from sql.engine.snapshot import Published, StoredIndexes, plan_maintained
+from sql.engine.snapshot import MemorySnapshot, Published, StoredIndexes, plan_maintained
 from sql.engine.spread import spread_of
 from sql.session.datum_rows import datum_rows
 from sql.session.state import SessionState
@@ -69,6 +75,8 @@ def _lines(session: SessionState, statement: bound.Explain) -> list[str]:
     planning, renderer = session.settings.planning, session.coordinator.engine.renderer
     indexes = StoredIndexes(published, not maintained, planning)
     lines = explain(rel, statement.stage, indexes, name, renderer, planning.demanding).splitlines()
+    if isinstance(inner, Query) and statement.stage == "physical" and inner.as_of is None and not inner.locks:
+        lines += _cut(session, published, inner, indexes)
     if isinstance(inner, CreateView) and inner.parts:
         spread = spread_of(rel, published.catalog, inner.parts)
         exchanges = f"{spread.cut.levels - 1} exchanges a job"
@@ -82,6 +90,15 @@ def _lines(session: SessionState, statement: bound.Explain) -> list[str]:
             lines.append(f"hydrated by {choice}")
     lines += [f"planned with {setting}, which is kept with the view" for setting in planning.set if maintained]
     return lines
+
+
+def _cut(session: SessionState, published: Published, query: Query, indexes: StoredIndexes) -> list[str]:
+    """How LIMIT spares a query work."""
+    plan = lower(optimize(query.rel, indexes.planning.demanding), indexes)
+    snapshot = MemorySnapshot(published, published.ordinal, lambda _: np.zeros((0, 1), np.int64))
+    context = Context(session.coordinator.engine.dictionary.scratch(), timezone=session.settings.get("timezone"))
+    found = way(plan, snapshot, query.finishing, context)
+    return [] if found is None else [found]
 
 
 def _hydrated_by(session: SessionState, statement: CreateView, published: Published) -> Choice:

@@ -14,8 +14,8 @@ from ivm.stops import stoppable
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Finishing
 from planner.peek.direct import is_short
-from planner.peek.order_limit import finish, rows_wanted
-from planner.peek.run import run
+from planner.peek.first import answer, reads_few
+from planner.peek.order_limit import finish
 from planner.physical.nodes import Map, Node, Plan
 from planner.physical.row_programs import MapFilter
 from sql.catalog.catalog import RelationKind
@@ -67,7 +67,11 @@ class Reading:
         nodes = self.plan.nodes
         if len(nodes) > 8 or self.read_point.history or not all(map(_quick, nodes)):
             return False
-        return self._size() <= SMALL or is_short(self.plan, self._snapshot(), SMALL, self.context)
+        if self._size() <= SMALL:
+            return True
+        snapshot = self._snapshot()
+        few = reads_few(self.plan, snapshot, self.finishing, self.context, SMALL)
+        return few or is_short(self.plan, snapshot, SMALL, self.context)
 
     @property
     def short(self) -> bool:
@@ -83,9 +87,7 @@ class Reading:
 
     def _run(self, cancel: threading.Event | None) -> RowSet:
         snapshot = self._snapshot()
-        wanted = rows_wanted(self.finishing, self.context) if self.plan.grows else None
-        rows = run(self.plan, snapshot, self.context, Bounds(cancel, self.budget), wanted)
-        return finish(rows, self.finishing, self.context)
+        return answer(self.plan, snapshot, self.context, Bounds(cancel, self.budget), self.finishing)
 
     def broken(self) -> list[BrokenView]:
         """The inputs that are views with errors at this read point, each with the error that reading it raises. 22023:

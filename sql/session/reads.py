@@ -14,6 +14,7 @@ from planner.expr.context import Context
 from planner.expr.scalar import Literal, Parameter
 from planner.peek.affected import Asked
 from planner.peek.direct import is_short
+from planner.peek.first import reads_few
 from planner.physical.nodes import Plan
 from sql.coordination.prepared import Prepared, StaleError
 from sql.coordination.transaction import Transaction
@@ -197,7 +198,8 @@ class Reads:
         information = SystemInformation(self._session, published.catalog)
         context = self.context(self._session.coordinator.engine.dictionary.scratch(), request, 0, information)
         over = OverlaidSnapshot(published, published.ordinal, _no_system_rows, pending=pending, context=context)
-        return (published, pending) if is_short(prepared.plan, over, LIGHT_ROWS, context) else None
+        few = reads_few(prepared.plan, over, statement.finishing, context, LIGHT_ROWS)
+        return (published, pending) if few or is_short(prepared.plan, over, LIGHT_ROWS, context) else None
 
     async def read_point(
         self, statement: Query, published: Published, inputs: frozenset[int], context: Context

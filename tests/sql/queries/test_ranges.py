@@ -57,7 +57,7 @@ def _row(rng: random.Random, known: bool) -> str:
     return f"({', '.join(map(str, found))})"
 
 
-def _change(rng: random.Random) -> list[str]:
+def change(rng: random.Random) -> list[str]:
     table = rng.choice(["two", "day", "heap"])
     rows = ", ".join(_row(rng, table == "day") for _ in range(rng.choice([1, 5, 60])))
     skip = "" if table == "heap" else " ON CONFLICT DO NOTHING"
@@ -68,7 +68,7 @@ def _change(rng: random.Random) -> list[str]:
     ]
 
 
-def _conditions(rng: random.Random, columns: str) -> str:
+def conditions(rng: random.Random, columns: str) -> str:
     found = []
     for column in rng.sample(columns, rng.randrange(1, 4)):
         value = rng.choice(COLUMNS[column])
@@ -86,7 +86,7 @@ def _conditions(rng: random.Random, columns: str) -> str:
 
 def _query(rng: random.Random) -> str:
     table = rng.choice(list(TABLES))
-    where = _conditions(rng, TABLES[table])
+    where = conditions(rng, TABLES[table])
     match rng.randrange(4):
         case 0:
             return f"SELECT count(*), min(k), max(n) FROM {table} WHERE {where}"
@@ -136,8 +136,8 @@ def test_ranges_give_what_everything_gives(client: Client, seed: int) -> None:
     rng = random.Random(seed)
     client.run("DROP TABLE IF EXISTS two, day, heap CASCADE;" + SETUP)
     for _ in range(12):
-        for change in _change(rng):
-            client.run(change)
+        for text in change(rng):
+            client.run(text)
         for query in [_query(rng) for _ in range(25)]:
             found = _outcome(client, query)
             with _without_ranges():
