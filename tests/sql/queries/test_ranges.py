@@ -12,6 +12,7 @@ from ivm.rows import Words
 from ivm.trace.ranges import Range
 from ivm.trace.trace import Version
 from sql.engine.snapshot import Published
+from sql.session import reads
 from tests.support.sessions import Client, Server
 
 COLUMNS = {
@@ -100,7 +101,8 @@ def _query(rng: random.Random) -> str:
 
 @contextmanager
 def reading() -> Iterator[list[int]]:
-    """How many updates of arrangements each reading looks at, but for lookups of keys."""
+    """How many updates of arrangements each reading looks at, but for lookups of keys. No query is begun anew on
+    another thread because this machine is slow."""
     found: list[int] = []
     taken, scanned = Range.take, Version.rows_at
 
@@ -115,6 +117,7 @@ def reading() -> Iterator[list[int]]:
         return scanned(self, at)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reads, "HERE_SECONDS", 600)
         patch.setattr(Range, "take", take)
         patch.setattr(Version, "rows_at", rows_at)
         yield found
