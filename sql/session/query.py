@@ -67,16 +67,14 @@ class Reading:
         nodes = self.plan.nodes
         if len(nodes) > 8 or self.read_point.history or not all(map(_quick, nodes)):
             return False
-        if self._size() <= SMALL:
-            return True
-        snapshot = self._snapshot()
-        few = reads_few(self.plan, snapshot, self.finishing, self.context, SMALL)
-        return few or is_short(self.plan, snapshot, SMALL, self.context)
+        return self._size() <= SMALL or self.short
 
     @property
     def short(self) -> bool:
         """Whether it looks keys up, or reads few rows one by one, whatever is computed of each."""
-        return is_short(self.plan, self._snapshot(), SMALL)
+        snapshot = self._snapshot()
+        few = reads_few(self.plan, snapshot, self.finishing, self.context, SMALL)
+        return few or is_short(self.plan, snapshot, SMALL, self.context)
 
     def run(self, cancel: threading.Event | None = None) -> RowSet:
         """The rows. SqlError: an expression's, or a view's own error."""
