@@ -90,7 +90,8 @@ class Dictionary:
         known = ids.get(value)
         if known is not None:
             return known
-        ident = int(self._intern([value])[0])
+        data, offsets = np.frombuffer(bytearray(value), np.uint8), np.array([0, len(value)])
+        ident = self.arena.intern(data, offsets).item(0)
         _remember(ids, value, ident, len(value))
         return ident
 

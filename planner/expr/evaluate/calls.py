@@ -15,7 +15,7 @@ from ivm.words import SqlType, Storage
 from planner.expr.evaluate.vector_forms import by_form, has_form, taken
 from planner.expr.functions.table import CallingConvention, CallSite, Function
 from planner.expr.rows import RowBatch, some, with_nulls
-from storage.types.codec import decode, encode
+from storage.types.codec import decode, decode_one, encode, encode_one
 
 Run = Callable[[RowBatch], Vector]
 _MEMO_LIMIT: Final = 1 << 16
@@ -124,6 +124,8 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
 
     def run(batch: RowBatch) -> Vector:
         vectors = [a(batch) for a in args]
+        if batch.count == 1 and function.volatility != "volatile":
+            return _one(function, CallSite(batch, types, result, 1), vectors, key if remember else None)
         nulls = _any_null(vectors) if function.strict else None
         rows = None if nulls is None else np.flatnonzero(~nulls)
         count = batch.count if rows is None else len(rows)
@@ -132,8 +134,6 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
         site = CallSite(batch, types, result, count, rows)
         if function.volatility == "volatile":
             stay()
-            vector = _collect(site, _compute(function, site, vectors))
-        elif count == 1 and not remember:
             vector = _collect(site, _compute(function, site, vectors))
         elif has_form(function, vectors, count):
             vector = by_form(function, site, vectors, by_value)
@@ -147,6 +147,45 @@ def _value_runner(function: Function, args: tuple[Run, ...], types: tuple[SqlTyp
         return Vector(words, out_nulls)
 
     return run
+
+
+def _one(function: Function, site: CallSite, vectors: list[Vector], memory: Hashable | None) -> Vector:
+    """The function on a single row: as of many, without their arrays. ``memory``: the key of its memo; None: it has
+    none."""
+    words = [None if v.nulls is not None and v.nulls[0] else v.words.item(0) for v in vectors]
+    if function.strict and None in words:
+        return _no_value()
+    memo = None if memory is None else site.context.dictionary.memos.setdefault(memory, {})
+    row = words[0] if len(words) == 1 else tuple(words)
+    known = _ABSENT if memo is None else memo.get(row, _ABSENT)
+    if known is _ABSENT:
+        known = _one_computed(function, site, words)
+        if memo is not None:
+            if len(memo) >= _MEMO_LIMIT:
+                memo.clear()
+            memo[row] = known
+    if isinstance(known, int):
+        return Vector(np.array([known], np.int64))
+    if isinstance(known, SqlError):
+        site.fail(np.zeros(1, np.int64), known)
+    return _no_value()
+
+
+def _no_value() -> Vector:
+    return Vector(np.zeros(1, np.int64), np.ones(1, np.bool_))
+
+
+def _one_computed(function: Function, site: CallSite, words: list[int | None]) -> int | SqlError | None:
+    dictionary = site.context.dictionary
+    datums = [None if w is None else decode_one(t, w, dictionary) for t, w in zip(site.args, words, strict=True)]
+    taking = Taking()
+    try:
+        values, errors = _values(function, site, 1, [[datum] for datum in datums], taking)
+    finally:
+        taking.release()
+    if errors:
+        return errors[0]
+    return None if values[0] is None else encode_one(site.result, values[0], dictionary)
 
 
 def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
@@ -164,10 +203,6 @@ def _row_keys(vectors: list[Vector], count: int) -> list[Hashable]:
 
 def _each_distinct(function: Function, site: CallSite, vectors: list[Vector], memo: dict[Hashable, Any]) -> Vector:
     """Results through a memo, which maps each distinct row of arguments to its word, None (NULL) or error."""
-    if site.count == 1:
-        known = memo.get(_row_keys(vectors, 1)[0], _ABSENT)
-        if known is not _ABSENT and not isinstance(known, SqlError):
-            return Vector(np.array([known or 0], np.int64), None if known is not None else np.ones(1, np.bool_))
     if site.count <= _SLICE:
         return _collect(site, _remembered(function, site, vectors, site.count, memo))
     parts = []

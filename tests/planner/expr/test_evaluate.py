@@ -182,6 +182,18 @@ def test_once_for_each_distinct_value(context: Context, counted: list[tuple[str,
         ]
 
 
+def test_many_rows_know_what_single_ones_gave(context: Context, counted: list[tuple[str, Any]]) -> None:
+    """NULLs and errors too; only of immutable functions."""
+    values = ["a", "bad", "none", None]
+    for name, calls in (("t_im", 3), ("t_st", 6), ("t_nu", 4)):
+        expr = Call(f"{name}(text)", (Column(0, TEXT),), TEXT)
+        counted.clear()
+        alone = [run(context, expr, [value], types=(TEXT,))[0] for value in values]
+        assert alone == ["a", "22000", None, None]
+        assert run(context, expr, values, types=(TEXT,)) == alone
+        assert len(counted) == calls, name
+
+
 def test_equal_parts(context: Context, counted: list[tuple[str, Any]]) -> None:
     """Equal parts are computed once, those with a volatile call each by itself."""
 
