@@ -30,7 +30,7 @@ from planner.physical.table_programs import Expand
 
 def lower_topk(low: Lowering, rel: TopK) -> Flow:
     """Arranges by (keys, order, row) and takes the first rows of each group. Ties break by the row's values."""
-    rel = _searched(rel)
+    rel = rel if low.indexes.one_shot else _searched(rel)
     if rel.framed:
         return lower_framed(low, rel, _full_order(rel, schema(rel.input)))
     late = late_topk(low, rel)

@@ -41,7 +41,9 @@ from planner.logical.traversal import (
     columns_of,
     own_columns,
     renumber,
+    scalars,
     with_children,
+    with_scalars,
 )  # fmt: skip
 
 Needed = tuple[int, ...]
@@ -93,7 +95,9 @@ class _Prune:
                 return replace(rel, left=self.pruned(rel.left, needed), right=self.pruned(rel.right, needed))
             case TableFunction() if not self._whole(rel):
                 return self._table_function(rel, needed)
-            case TableFunction() | TopK() | Distinct() | SetOperation() | Recursive() | LetRec() | Locked():
+            case TopK():
+                return self._topk(rel, needed)
+            case TableFunction() | Distinct() | SetOperation() | Recursive() | LetRec() | Locked():
                 return _kept(with_children(rel, tuple(self.all(c) for c in children(rel))), needed)
             case _:
                 assert_never(rel)
@@ -166,6 +170,20 @@ class _Prune:
         new = replace(rel, input=below, keys=tuple(renumber(k, place.__getitem__) for k in rel.keys), aggregates=moved)
         at = {i: i for i in range(keys)} | {i: keys + k for k, i in enumerate(kept)}
         return _kept(new, tuple(at[i] for i in needed))
+
+    def _topk(self, rel: TopK, needed: Needed) -> Rel:
+        """Rows that the order does not tell apart are told apart by the columns that stay: any order of them is one."""
+        count, total = len(schema(rel.input)), len(schema(rel))
+        exprs = scalars(rel)
+        kept = tuple(i for i in needed if i < count)
+        if not kept and not any(map(columns_of, exprs)):
+            kept = tuple(range(min(count, 1)))  # something to arrange
+        below, place = self._under(rel.input, exprs, kept)
+        moved = tuple(renumber(e, place.__getitem__) for e in exprs)
+        same = below is rel.input and _same(moved, exprs)
+        new = rel if same else with_children(with_scalars(rel, moved), (below,))
+        place |= {i: i - count + len(schema(below)) for i in range(count, total)}
+        return _kept(new, tuple(place[i] for i in needed))
 
     def _whole(self, rel: TableFunction) -> bool:
         """Whether the rows that the function is called for keep all their columns: equal ones are told apart by them,
