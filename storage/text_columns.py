@@ -90,11 +90,16 @@ def of_value(value: bytes, count: int) -> TextColumn:
     return _repeated(TextColumn(np.array([address(data)]), np.array([len(value)]), (data,)), count)
 
 
+def of_texts(values: Sequence[bytes]) -> TextColumn:
+    """A value for each row. Raises TooLarge."""
+    lengths = np.array([len(value) for value in values], np.int64)
+    _, offsets = room_for(lengths)
+    return of_bytes(np.frombuffer(bytearray(b"".join(values) + b"\0"), np.uint8), offsets)
+
+
 def of_choices(choices: Sequence[bytes], which: Words) -> TextColumn:
     """One of a few values in every row, by its number."""
-    offsets = np.zeros(len(choices) + 1, np.int64)
-    np.cumsum([len(choice) for choice in choices], out=offsets[1:])
-    return of_bytes(np.frombuffer(bytearray(b"".join(choices) + b"\0"), np.uint8), offsets).rows(which)
+    return of_texts(choices).rows(which)
 
 
 def of_decimals(mantissas: Words, scales: Words | int) -> TextColumn:

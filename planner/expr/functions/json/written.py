@@ -12,14 +12,16 @@ from typing import Final
 import numpy as np
 
 from ivm.rows import Mask, Vector, Words
+from ivm.stops import poll, polled
 from ivm.words import Kind, SqlType, Storage
-from planner.expr.functions.json.values import NO_KEYS, NUMBERS, json_key, json_style
+from planner.expr.functions.json.values import NO_KEYS, NUMBERS, json_key, json_style, json_text
 from planner.expr.functions.table import CallSite, Made, VectorForm
 from planner.expr.functions.text.columns import made_texts
 from planner.expr.rows import some
+from storage.dictionary import Dictionary
 from storage.json_columns import quoted
-from storage.text_columns import TextColumn, joined, of_choices, of_ids, of_value, packed
-from storage.types.codec import decode_one
+from storage.text_columns import TextColumn, joined, of_choices, of_ids, of_texts, of_value, packed
+from storage.types.codec import decode, decode_one
 from storage.types.shown_columns import shown
 from storage.types.text_json import quoted as quoted_text
 from storage.types.text_style import TextStyle
@@ -45,13 +47,22 @@ def _written(site: CallSite, type_: SqlType, words: Words, style: TextStyle, can
         return [of_ids(words, dictionary)], fine
     found = None if kind is Kind.JSON else shown(type_, words, dictionary, style)
     if found is None:
-        return None
+        return None if canonical else ([_one_by_one(type_, words, dictionary, style)], fine)
     column, rest = found
     if kind in NUMBERS:
         return [column], rest | _odd_numbers(type_, words, column, canonical)
     parts = _moments(column, kind) if kind in _MOMENTS else [column]
     quote = of_value(b'"', count)
     return [quote, *parts, quote], rest
+
+
+def _one_by_one(type_: SqlType, words: Words, dictionary: Dictionary, style: TextStyle) -> TextColumn:
+    """Values of a type that has no columns, so that others beside it need not do without. It cannot fail."""
+    poll()
+    if type_.storage is Storage.INTERNED:
+        of_ids(words, dictionary)  # raises TooLarge
+    values = decode(type_, Vector(words), dictionary)
+    return of_texts([json_text(type_, value, style).encode() for value in polled(values)])
 
 
 def _odd_numbers(type_: SqlType, words: Words, column: TextColumn, canonical: bool) -> Mask:
