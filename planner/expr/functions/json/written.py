@@ -68,8 +68,11 @@ def _one_by_one(type_: SqlType, words: Words, dictionary: Dictionary, style: Tex
 def _odd_numbers(type_: SqlType, words: Words, column: TextColumn, canonical: bool) -> Mask:
     """Numbers that JSON does not have, or that jsonb writes otherwise."""
     odd: Mask = np.zeros(len(words), np.bool_)
-    if type_.storage is Storage.NUMERIC:
-        odd = (words & 1) != 0
+    long = np.flatnonzero(words & 1)
+    if type_.storage is Storage.NUMERIC and len(long):
+        data, offsets = packed(column.rows(long))
+        last = data[offsets[1:] - 1]
+        odd[long] = (last < ord("0")) | (last > ord("9"))  # NaN and infinities
     if type_.kind not in (Kind.FLOAT4, Kind.FLOAT8) or not canonical:
         return odd
     data, offsets = packed(column)
