@@ -39,7 +39,7 @@ from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
 from storage.files import DiskError
 from storage.record import CommitRecord, RelationUpdate, SequenceMark
-from storage.stored import History, WriteBatch, errors_of, history_of, owner_of
+from storage.stored import History, StoredRelation, WriteBatch, errors_of, history_of, owner_of
 
 MOMENTS_AT_ONCE: Final = 256
 """The most moments that are commits of their own each time the clock is looked at. If more have come, after a
@@ -301,21 +301,24 @@ class Engine(EngineState):
             self.compact_to(delta.epoch)
             return
         stored = {i: h for i, h in delta.changes.items() if owner_of(i) in self.catalog.relations or i in self.locks}
-        before = (group.before or self.catalog).relations
-        changed = group.before is not None
-        known = self.catalog.relations
-        back = {i: known[i] for i in self.failing.anew if i in known}
-        anew = tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
-        changed |= bool(anew)
-        self.failing.anew.clear()
+        before, known = group.before, self.catalog.relations
+        created: tuple[StoredRelation, ...] = ()
+        dropped: tuple[int, ...] = ()
+        if before is not None:  # the work of any other commit does not grow with the catalog
+            created = created_relations(before.relations, known) + self.locks.created(before.relations, known)
+            dropped = dropped_relations(before.relations, known)
+        if self.failing.anew:
+            back = {i: known[i] for i in self.failing.anew if i in known}
+            created += tuple(map(stored_relation, back.values())) + self.locks.created({}, back)
+            self.failing.anew.clear()
+        changed = before is not None or bool(created)
         noted, emptied, again = self.failing.history.take()
         lagging, caught_up = self.failing.lagging.take()
         stored |= noted
         files = [u.file for r in group.records for u in r.updates if u.file is not None]
         batch = WriteBatch(
             delta.epoch, sequence, stored, entries, catalog_to_json(self.catalog) if changed else None,
-            created_relations(before, known) + self.locks.created(before, known) + anew + again,
-            dropped_relations(before, self.catalog.relations), sequences=tuple(self._marks.values()),
+            created + again, dropped, sequences=tuple(self._marks.values()),
             loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
             leaving=leaving, files=tuple(file.path for file in files), filed=sum(file.size for file in files),
             emptied=emptied, lagging=lagging, caught_up=caught_up,
