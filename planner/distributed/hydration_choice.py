@@ -62,11 +62,16 @@ def unsupported_by_spark(plan: Plan) -> SqlError | None:
         return unsupported("hydrating a join with PROCTIME() by Spark", "It locks what the server has at its commit.")
     if any(isinstance(node, Wait) for node in plan.nodes):
         return unsupported("hydrating a condition on the current time by Spark", "The server's clock decides it.")
-    if any(isinstance(node, DeltaJoin) and node.spans for node in plan.nodes):
+    if searches_ranges(plan):
         return unsupported(
             "hydrating a join on inequalities by Spark", "Its parts are of equal keys. The server does it."
         )
     return None
+
+
+def searches_ranges(plan: Plan) -> bool:
+    """Whether a join of the plan searches ranges, whose rows are in many of Spark's parts."""
+    return any(isinstance(node, DeltaJoin) and node.spans for node in plan.nodes)
 
 
 def stored_in(plan: Plan) -> frozenset[int]:

@@ -18,8 +18,9 @@ from typing import Final, TypeVar
 
 from ivm.errors import SqlError
 from ivm.hydration.detached import Detached
-from planner.distributed.hydration_choice import Choice, Hydrate, choose, stored_in
+from planner.distributed.hydration_choice import Choice, Hydrate, choose, searches_ranges, stored_in
 from planner.logical.nodes import Rel
+from planner.options import Joins
 from sql.catalog.catalog import Relation
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import securable
@@ -210,7 +211,14 @@ class Creation(Filling):
         assert self._rel is not None
         assert self._view is not None
         published = self.engine.published
-        plan = self._plan = plan_maintained(self._rel, published, self.prepared.planning, self._view.schema)
+        planning = self.prepared.planning
+        plan = plan_maintained(self._rel, published, planning, self._view.schema)
+        if self.statement.hydrate is Hydrate.SPARK and searches_ranges(plan):
+            self.notify("joins of this view filter ranges instead of searching them, as Spark needs it")
+            planning = replace(planning, joins=Joins.LINEAR)
+            self._view = replace(self._view, planning=planning)
+            plan = plan_maintained(self._rel, published, planning, self._view.schema)
+        self._plan = plan
         versions = (published.version(relation) for relation in stored_in(plan))
         rows = sum(version.count for version in versions if version is not None)
         self.choice = choose(self.statement.hydrate, plan, rows, self.spark.settings.master, self.memory)
