@@ -18,6 +18,7 @@ from planner.expr.comparison import Comparison
 from planner.expr.functions.boolean import NOT
 from planner.expr.functions.compare import ORDER_PREFIX
 from planner.expr.functions.library import CAST, comparison_of, is_volatile
+from planner.expr.functions.ranges import MEETING
 from planner.expr.parts import walk
 from planner.expr.scalar import Call, Case, Coalesce, Literal, Scalar
 from planner.logical.join_keys import Band, Inequality, as_type, by_class, common_type, operator
@@ -97,7 +98,7 @@ def _orders(part: Scalar) -> Iterator[Order]:
         if words is not None:
             low, high, exact = words
             yield low, high, exact and sign in (Comparison.LESS, Comparison.GREATER), exact
-    elif isinstance(part, Call) and operator(part) in ("&&", "@>", "<@") and len(part.args) == 2:
+    elif isinstance(part, Call) and operator(part) in MEETING and len(part.args) == 2:
         one, two = part.args
         if operator(part) == "&&" or one.type.kind not in _RANGES or two.type.kind not in _RANGES:
             yield from _meeting(one, two)

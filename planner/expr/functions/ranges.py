@@ -35,6 +35,8 @@ from storage.types.ranges import BUILT_IN
 _HINT: Final = 'Valid values are "[]", "[)", "(]", and "()".'
 RANGE: Final = "range"
 MULTIRANGE: Final = "multirange of"
+MEETING: Final = frozenset({"&&", "@>", "<@"})
+"""The operators of ranges that hold only where both sides have a value in common, but for empty ranges."""
 Either = Range | Multirange
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from ivm.hydration.detached import Detached, detach
 from ivm.inspect import nodes
 from planner.distributed import file_store, runner
 from planner.distributed.hydration import hydrate_by_spark
-from planner.distributed.hydration_choice import unsupported_by_spark
+from planner.distributed.hydration_choice import searches_ranges, unsupported_by_spark
 from planner.logical.nodes import Rel
 from planner.lower.plan import lower
 from planner.options import DEFAULT, Joins, Planning
@@ -36,6 +37,9 @@ def filled_world(seed: int, planning: Planning = DEFAULT, commits: int = 25) -> 
 
 def beside(world: World, view: int, rel: Rel) -> tuple[Detached, Plan, Renderer, Installed]:
     plan = lower(maintained(rel), world.indexes(False))
+    if searches_ranges(plan):
+        linear = replace(world.planning, joins=Joins.LINEAR)
+        plan = lower(maintained(rel), replace(world.indexes(False), planning=linear))
 
     def make(flow: Detached) -> tuple[Renderer, Installed]:
         renderer = world.renderer.beside(flow)
