@@ -22,6 +22,7 @@ from planner.logical.nodes import AsOf, Filter, Get, Join, JoinKind, Project, Re
 from planner.logical.traversal import conjunction, own_columns
 from planner.lower.sides import Sides
 from planner.lower.state import Arranged, Lowering, arrange_flow
+from planner.memo import by_identity
 from planner.options import Joins
 from planner.physical.layouts import Layout, arranged
 from planner.physical.nodes import Flow, Many
@@ -74,14 +75,21 @@ def _stored(rel: Rel, column: int) -> tuple[int, int] | None:
 
 def joins_bands(low: Lowering, rel: Rel) -> bool:
     """Whether the tree of inner joins under a join has a band of two inequalities between its sides that pays."""
+    return any(_pays(low, join, keys, band) for join, keys, band in _banded(rel))
+
+
+@by_identity
+def _banded(rel: Rel) -> tuple[tuple[Join, tuple[KeyPair, ...], Band], ...]:
+    """The joins of a tree of inner joins that have such a band, each with its keys. Memoized, for each join of the tree
+    asks."""
     while isinstance(rel, Filter | Project):
         rel = rel.input
     if not isinstance(rel, Join) or rel.kind is not JoinKind.INNER or rel.lateral:
-        return False
+        return ()
     condition = take_apart(rel.on, len(schema(rel.left)))
-    band = band_in(condition.residual, len(schema(rel.left)))
-    both = band is not None and None not in (band.up, band.down) and _pays(low, rel, condition.keys, band)
-    return both or joins_bands(low, rel.left) or joins_bands(low, rel.right)
+    band = band_in(condition.residual, len(schema(rel.left))) if condition.residual else None
+    own = () if band is None or None in (band.up, band.down) else ((rel, condition.keys, band),)
+    return (*own, *_banded(rel.left), *_banded(rel.right))
 
 
 @dataclass(frozen=True, slots=True)
