@@ -18,9 +18,10 @@ from planner.expr.functions.library import FUNCTIONS
 from planner.expr.parts import walk
 from planner.expr.scalar import Call, Scalar
 from planner.logical.nodes import Finishing, Rel
-from planner.logical.traversal import children, scalars
+from planner.logical.traversal import all_inputs, has_subquery, scalars
 from planner.memo import by_identity
 from planner.physical.nodes import Plan
+from sql.bind.volatile import is_volatile
 from sql.catalog.catalog import RelationKind
 from sql.coordination.prepared import Prepared
 from sql.engine.read_set import Reading as ReadingNote
@@ -46,7 +47,7 @@ _REPEATED: Final = (
     "clock_timestamp(",
     "timeofday(",
 )
-"""The volatile functions that may be called again for the same row, as after a rollback."""
+"""The volatile functions that may be called again for what a statement gives of each row, as after a rollback."""
 
 
 class OvertakenError(SqlError):
@@ -72,7 +73,8 @@ class Ahead:
         engine.flush()
         reads = ReadSet()
         reads.add(self.asked)
-        if engine.recent.conflicts(reads, self.published.ordinal):
+        down = not self.asked.relations.isdisjoint(engine.failures)
+        if down or engine.recent.conflicts(reads, self.published.ordinal):
             raise OvertakenError
 
 
@@ -83,7 +85,7 @@ async def found_ahead(
     coordinator = session.coordinator
     engine = coordinator.engine
     published = engine.published
-    if prepared.bound.interpreted or not _repeats(rel) or not all(map(_may_be_repeated, finishing.project or ())):
+    if prepared.bound.interpreted or not _is_steady(rel) or not all(map(_may_be_repeated, finishing.project or ())):
         return None
     plan = prepared.plan_of(rel, published)
     if prepared.overdue() or not _sees(session, prepared, published):
@@ -117,12 +119,14 @@ def _sees(session: SessionState, prepared: Prepared, published: Published) -> bo
 
 
 @by_identity
-def _repeats(rel: Rel) -> bool:
-    """Whether finding its rows twice does nothing that finding them once does not."""
-    return all(map(_may_be_repeated, scalars(rel))) and all(map(_repeats, children(rel)))
+def _is_steady(rel: Rel) -> bool:
+    """Whether its rows follow from those that it reads: ``check`` asks that again of rows that have changed, and a
+    condition that draws would answer otherwise."""
+    return not any(map(is_volatile, scalars(rel))) and all(map(_is_steady, all_inputs(rel)))
 
 
 def _may_be_repeated(expr: Scalar) -> bool:
     calls = (part.function for part in walk(expr) if isinstance(part, Call))
     known = ((name, FUNCTIONS.get(name)) for name in calls)
-    return all(f is None or f.volatility != "volatile" or name.startswith(_REPEATED) for name, f in known)
+    again = all(f is None or f.volatility != "volatile" or name.startswith(_REPEATED) for name, f in known)
+    return again and not has_subquery(expr)  # what that reads is not among the statement's inputs

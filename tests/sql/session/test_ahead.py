@@ -127,6 +127,8 @@ def test_what_has_effects_is_not_done_twice(pair: tuple[Client, Client], meanwhi
     meanwhile.does(b)
     a.run("INSERT INTO t SELECT -a, setval('s', a + 10), c FROM t")
     a.run("UPDATE t SET b = 0 WHERE set_config('application_name', c, false) = c")
+    a.run("UPDATE t SET b = 1 WHERE random() < 0.5")  # other rows each time that it is asked
+    a.run("DELETE FROM t WHERE a IN (SELECT a FROM t WHERE clock_timestamp() < now())")
     assert meanwhile.tries == 0
     a.run("INSERT INTO t SELECT 10000 + a, nextval('s'), c FROM t WHERE a > 0")
     assert meanwhile.tries == 1
