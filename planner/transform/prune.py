@@ -215,8 +215,9 @@ def _kept(rel: Rel, needed: Needed) -> Rel:
     row = schema(rel)
     if needed == tuple(range(len(row))):
         return rel
-    if isinstance(rel, Values) and isinstance(rel.rows, LiteralRows) and needed:
-        return Values(rel.rows.taken(needed), tuple(row[i] for i in needed))
+    if isinstance(rel, Values) and isinstance(rel.rows, LiteralRows):
+        rows = rel.rows.taken(needed) if needed else ((),) * len(rel.rows)
+        return Values(rows, tuple(row[i] for i in needed))
     if isinstance(rel, Values):
         return Values(tuple(tuple(r[i] for i in needed) for r in rel.rows), tuple(row[i] for i in needed))
     return Project(rel, tuple(Column(i, row[i].type, row[i].nullable) for i in needed))
