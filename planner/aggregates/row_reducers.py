@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from ivm.words import Schema
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import constant, evaluate
 from planner.expr.row_errors import error_words
-from planner.expr.scalar import Scalar
+from planner.expr.scalar import Scalar, SortKey
 from planner.logical.nodes import Numbering
 from planner.logical.traversal import columns_of
 
@@ -120,13 +120,17 @@ class NumberedRows:
 
 @dataclass(frozen=True, slots=True)
 class TopFold:
-    """``TopRows`` whose limit and offset are expressions without columns. NULL: no limit, no offset."""
+    """``TopRows`` whose limit and offset are expressions without columns. NULL: no limit, no offset.
+
+    ``order``: what the order of the values, which breaks ties, begins with.
+    """
 
     skip: int
     width: int
     count: Scalar | None
     offset: Scalar | None
     keys: Schema = ()
+    order: tuple[SortKey, ...] = field(default=(), compare=False)
 
     @property
     def out_width(self) -> int:

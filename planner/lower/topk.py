@@ -50,7 +50,7 @@ def lower_topk(low: Lowering, rel: TopK) -> Flow:
     if rel.numbers:
         peers = sum(len(order_words(key)) for key in rel.order)
         return _numbered(low, rel, arranged, key_width, (len(words), row_words, peers))
-    fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys))
+    fold = TopFold(len(words), row_words, rel.limit, rel.offset, column_types(keys), rel.order)
     grouped = low.builder.group(arranged, key_width, fold)
     counted = low.builder.raw(grouped)
     return low.builder.flow(low.builder.map(counted, Repeat(key_width, row_words)), flow.schema)

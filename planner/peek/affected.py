@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 from ivm.graph import Arrange, Join, Mapped, NodeId, Threshold
 from ivm.rows import Words
-from ivm.specs import inputs
 from planner import gathers
 from planner.expr.context import Context
-from planner.memo import by_identity
-from planner.physical.nodes import Constants, Map, Node, Plan, Table, reached
+from planner.physical.nodes import Constants, Map, Node, Plan, Table
+from planner.physical.uses import uses
 from planner.render.dataflow import constant_rows
 
 _FEW = 16
@@ -52,12 +51,12 @@ class Asked:
 
         ``rows`` in the relation's layout, with no values that the context does not know.
         """
-        uses = _uses(self.plan)
+        above = uses(self.plan)
         return any(
             self._reads(use, number, rows)
             for number, node in enumerate(self.plan.nodes)
             if isinstance(node, Table) and node.relation == relation
-            for use in uses.get(NodeId(number), ())
+            for use in above.get(NodeId(number), ())
         )
 
     def _reads(self, use: NodeId, number: int, rows: Words) -> bool:
@@ -68,7 +67,7 @@ class Asked:
                 return bool(len(made.rows)) or _failed(made)
             case Arrange() if self.plan.stored[use] is not None and use != number:
                 moved = gathers.apply(node.gather, rows)[0]
-                above = _uses(self.plan).get(use, ())
+                above = uses(self.plan).get(use, ())
                 return any(self._looks_up(reader, use, node.key_width, moved) for reader in above)
             case _:
                 return True
@@ -79,17 +78,6 @@ class Asked:
             self.sought[use] = _sought(self.plan, use, fixed, width, self.context)
         keys = self.sought[use]
         return keys is None or any(row[:width].tobytes() in keys for row in rows)
-
-
-@by_identity
-def _uses(plan: Plan) -> dict[NodeId, tuple[NodeId, ...]]:
-    """The nodes that read each node."""
-    found: dict[NodeId, list[NodeId]] = {}
-    for number in reached(plan, lambda _: False):
-        for below in inputs(plan.nodes[number]):
-            found.setdefault(below, []).append(number)
-    roots = {plan.rows, *(limited.node for limited in plan.limits)}
-    return {below: tuple(above) for below, above in found.items()} | {r: (*found.get(r, ()), r) for r in roots}
 
 
 def _sought(

@@ -31,28 +31,31 @@ from ivm.stops import poll
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
+from planner.peek.enough import Counted, passed
 from planner.peek.keyed import is_keyed, run_keyed
 from planner.peek.ranges import filters, narrowed, rows_of
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
 from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors
 from planner.render.dataflow import constant_rows
 
-Counted = tuple[Words, Words]
-"""Rows and the diff of each."""
-
 
 def run_direct(
-    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None
-) -> tuple[Words, Words, Words | None] | None:
-    """(rows, diffs, error rows), or None if the plan needs a dataflow. 53200: a join produces too many rows."""
+    plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds | None = None,
+    known: dict[NodeId, Counted] | None = None,
+) -> tuple[Words, Words, Words | None] | None:  # fmt: skip
+    """(rows, diffs, error rows), or None if the plan needs a dataflow. 53200: a join produces too many rows.
+
+    ``known``: what takes the place of some nodes' inputs (``planner.peek.enough``).
+    """
     bounds = bounds or Bounds()
     keyed = run_keyed(plan, snapshot, context, bounds)
     if keyed is not None:
         return keyed
-    course = _course_of(plan, snapshot)
+    known = known or {}
+    course = _course_of(plan, snapshot, frozenset(known))
     if course is None:
         return None
-    direct = _Direct(plan, course, snapshot, context, bounds)
+    direct = _Direct(plan, course, snapshot, context, bounds, known)
     rows, diffs = direct.rows(plan.rows)
     errors = None if plan.errors is None else direct.errors(plan.errors)
     return rows, diffs, errors
@@ -81,23 +84,25 @@ def is_short(plan: Plan, snapshot: Snapshot, rows: int, context: Context) -> boo
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """How a plan is run: the looked-up side of each join, and the nodes that scan a relation, or a part of it."""
+    """How a plan is run: the looked-up side of each join, the nodes that scan a relation, or a part of it, and all
+    that are computed."""
 
     sides: dict[NodeId, str | None]
     scanned: tuple[NodeId, ...]
+    seen: frozenset[NodeId]
 
 
-def _course_of(plan: Plan, snapshot: Snapshot) -> _Course | None:
-    """The plan's course over a snapshot; None if it needs a dataflow.
+def _course_of(plan: Plan, snapshot: Snapshot, known: frozenset[NodeId] = frozenset()) -> _Course | None:
+    """The plan's course over a snapshot; None if it needs a dataflow. ``known``: nodes that are given their input.
 
     Cost: the number of the plan's joins; the first time, the size of the plan.
     """
     sides = tuple(static_side(plan, join, snapshot) for _, join in _joins(plan))
     courses = _courses(plan)
-    if sides not in courses:
+    if (sides, known) not in courses:
         by_join = {number: side for (number, _), side in zip(_joins(plan), sides, strict=True)}
-        courses[sides] = _course(plan, by_join)
-    return courses[sides]
+        courses[sides, known] = _course(plan, by_join, known)
+    return courses[sides, known]
 
 
 @by_identity
@@ -106,14 +111,15 @@ def _joins(plan: Plan) -> tuple[tuple[NodeId, Join], ...]:
 
 
 @by_identity
-def _courses(plan: Plan) -> dict[tuple[str | None, ...], _Course | None]:
-    """The memo of courses, by the looked-up sides of the plan's joins."""
+def _courses(plan: Plan) -> dict[tuple[tuple[str | None, ...], frozenset[NodeId]], _Course | None]:
+    """The memo of courses, by the looked-up sides of the plan's joins and the nodes that are given their input."""
     del plan
     return {}
 
 
-def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
-    todo = [plan.rows] if plan.errors is None else [plan.rows, plan.errors]
+def _course(plan: Plan, sides: dict[NodeId, str | None], known: frozenset[NodeId]) -> _Course | None:
+    todo = [plan.rows] if plan.errors is None else [plan.errors, plan.rows]
+    spared = passed(plan, known)
     seen: set[NodeId] = set()
     scanned: list[NodeId] = []
     while todo:
@@ -122,7 +128,11 @@ def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
             continue
         seen.add(number)
         node = plan.nodes[number]
+        if isinstance(node, Errors) and node.input in spared and node.input not in seen:
+            continue
         match node:
+            case Map() | Arrange() if number in known:
+                pass
             case Table():
                 scanned.append(number)
             case Map() if number in filters(plan):
@@ -142,7 +152,7 @@ def _course(plan: Plan, sides: dict[NodeId, str | None]) -> _Course | None:
                 todo.append(moving)
             case _:
                 return None
-    return _Course(sides, tuple(scanned))
+    return _Course(sides, tuple(scanned), frozenset(seen))
 
 
 @dataclass(slots=True)
@@ -152,6 +162,7 @@ class _Direct:
     snapshot: Snapshot
     context: Context
     bounds: Bounds
+    given: dict[NodeId, Counted]
     known: dict[NodeId, Counted] = field(default_factory=dict)
     failed: dict[NodeId, Words] = field(default_factory=dict)
 
@@ -168,9 +179,11 @@ class _Direct:
             case Concat():
                 parts = [rows for rows in map(self.errors, node.inputs) if rows is not None]
                 return np.concatenate(parts) if parts else None
-            case Errors():
+            case Errors() if node.input in self.course.seen:
                 self.rows(node.input)
                 return self.failed.get(node.input)
+            case Errors():
+                return None
             case TableErrors():
                 found = self.snapshot.errors(node.relation)
                 return None if found is None else found[0]
@@ -198,7 +211,9 @@ class _Direct:
                 errors = self.failed.get(node.input, np.zeros((0, 1), np.int64))
                 return errors, np.ones(len(errors), np.int64)
             case Arrange():
-                return self._moved(node.input, node.gather)
+                rows, diffs = self._read(number) or self.rows(node.input)
+                moved, source = gathers.apply(node.gather, rows)
+                return moved, diffs if source is None else diffs[source]
             case Consolidate():
                 return _consolidated(*self.rows(node.input))
             case Apart():
@@ -234,7 +249,10 @@ class _Direct:
         return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
 
     def _read(self, number: NodeId) -> Counted | None:
-        """The rows that a filter asks for of a stored relation; None: all of them, or it filters something else."""
+        """What takes the place of a node's input: what it is given, or the rows that its filter asks for of a stored
+        relation; None: all of them, or it filters something else."""
+        if number in self.given:
+            return self.given[number]
         asked = filters(self.plan).get(number)
         access = None if asked is None else narrowed(*asked, self.snapshot, self.context)
         if access is None:

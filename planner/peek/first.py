@@ -1,38 +1,32 @@
-"""The first rows of a stored relation: queries whose LIMIT leaves a part of what one relation gives row by row.
+"""The first rows of chains (``planner.peek.chains``): what LIMIT, min and max, and EXISTS ask for.
 
-Rows are read in pieces, by a range of an arrangement where conditions ask for one, in the order that ORDER BY asks for
-where an arrangement has it, until there are enough. Only rows that are shown are computed: an error of one that is not
-is none, as in PostgreSQL. Any other query runs as a plan (``planner.peek.run``), then is ordered and cut.
+Rows are read in pieces, by a range of an arrangement where conditions ask for one, in the order that is asked for where
+an arrangement has it, until there are enough. Only rows that are given are computed: an error of one that is not is
+none, as in PostgreSQL.
 
 Cost: what is read until enough rows have passed the filter; a whole range or relation if it has to be sorted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from ivm.graph import Concat, Errors, Gather, NodeId, Project
 from ivm.rows import RowSet, Words
 from ivm.stops import poll
-from ivm.words import Schema
 from planner import gathers
-from planner.aggregates.row_reducers import slice_bound
 from planner.expr.context import Bounds, Context
-from planner.expr.parts import walk
 from planner.expr.row_errors import first_error
-from planner.expr.scalar import Column, Parameter, Scalar, SortKey
-from planner.logical.nodes import Finishing
+from planner.expr.scalar import SortKey
 from planner.logical.traversal import substitute
-from planner.memo import by_identity
-from planner.peek.order_limit import finish, rows_wanted, sort_order
-from planner.peek.ranges import Access, Condition, accesses, conditions, in_order, narrowed
-from planner.peek.run import run, written_out
+from planner.peek.chains import Chain
+from planner.peek.multiplicity import written_out
+from planner.peek.order_limit import first_in_order, sort_order
+from planner.peek.ranges import Access, accesses, in_order, narrowed
 from planner.peek.snapshot import Snapshot, table_rows
-from planner.physical.nodes import Map, Plan, Table, TableErrors
-from planner.physical.row_programs import MapFilter
 
 _PIECE: Final = 64
 """The updates first looked at if a filter may leave few of them."""
@@ -40,145 +34,45 @@ _LARGEST: Final = 1 << 16
 """The most rows of a piece."""
 
 
-def answer(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds, finishing: Finishing) -> RowSet:
-    """The result of a one-shot query. Raises as ``run`` and ``finish`` do."""
-    first = _first_of(plan, snapshot, finishing, context)
-    if first is None:
-        wanted = rows_wanted(finishing, context) if plan.grows else None
-        return finish(run(plan, snapshot, context, bounds, wanted), finishing, context)
-    rows = first.projected(_Reading(first, snapshot, context, bounds).rows(), context)
-    return finish(RowSet(rows, plan.schema), replace(finishing, order=(), limit=None, offset=None), context)
-
-
-def reads_few(plan: Plan, snapshot: Snapshot, finishing: Finishing, context: Context, rows: int) -> bool:
-    """Whether a query's LIMIT and the order of an arrangement let it read few rows, at most about ``rows``."""
-    first = _first_of(plan, snapshot, finishing, context)
-    if first is None or first.end > rows:
-        return False
-    ways = accesses(first.chain.table, first.chain.asked, snapshot, context)
-    if any(way.limited and way.range.left <= rows for way in ways):
-        return True
-    if first.chain.keep.predicates:
-        return False
-    ordered = _ordered(first, ways) if first.order else None
-    return not first.order or (ordered is not None and ordered.keys == len(first.order) and not ordered.last)
-
-
-def way(plan: Plan, snapshot: Snapshot, finishing: Finishing, context: Context) -> str | None:
-    """What EXPLAIN says of a query that LIMIT cuts; None: nothing, as of one whose parameters decide."""
-    chain = chain_of(plan)
-    given = [finishing.limit, finishing.offset, *(c.constant[0] for c in (() if chain is None else chain.asked))]
-    if any(isinstance(part, Parameter) for expr in given if expr is not None for part in walk(expr)):
-        return None
-    first = _first_of(plan, snapshot, finishing, context)
-    if first is None:
-        return None
-    if not first.order:
-        return "reads until LIMIT has enough rows, and computes only those"
-    ordered = _ordered(first, accesses(first.chain.table, first.chain.asked, snapshot, context))
-    if ordered is None:
-        return "computes only the rows that ORDER BY and LIMIT leave"
-    how = "backwards " if ordered.backward else ""
-    return f"reads {how}in the order of {list(ordered.access.order[: len(ordered.access.key) or ordered.keys])}" + (
-        ", until LIMIT has enough rows, and computes only those"
-    )
-
-
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """A plan that reads one relation row by row: its rows moved by ``before`` (None: not), those that ``keep`` keeps,
-    computed by ``compute``, moved by ``after``. ``exprs``: the result's columns over the rows kept."""
+class First:
+    """The first ``end`` rows of a chain in the order of keys over the rows kept.
 
-    table: Table
-    before: Gather | None
-    keep: MapFilter
-    compute: MapFilter | None
-    after: Gather | None
-    exprs: tuple[Scalar, ...]
-    asked: tuple[Condition, ...]
-
-    def column(self, expr: Scalar) -> int | None:
-        """The relation's column that an expression over the rows kept is, if it is one."""
-        if not isinstance(expr, Column):
-            return None
-        return expr.index if self.before is None else self.before.words[expr.index]
-
-
-@by_identity
-def chain_of(plan: Plan) -> Chain | None:
-    """The plan in this form, if it has it."""
-    moves: list[Gather | None] = [None]
-    mapping: Map | None = None
-    node = plan.nodes[plan.rows]
-    number = plan.rows
-    while not isinstance(node, Table):
-        if isinstance(node, Project) and not node.gather.drop_if and moves[-1] is None:
-            moves[-1] = node.gather
-        elif isinstance(node, Map) and isinstance(node.program, MapFilter) and mapping is None:
-            mapping, mapped = node, number
-            moves.append(None)
-        else:
-            return None
-        number = node.input
-        node = plan.nodes[number]
-    if not _fails_alone(plan, node, None if mapping is None else mapped):
-        return None
-    if mapping is None:
-        keep = MapFilter(node.schema, ())
-        exprs = _moved(tuple(_own(node.schema)), moves[0], plan.schema)
-        return None if exprs is None else Chain(node, None, keep, None, moves[0], exprs, ())
-    assert isinstance(mapping.program, MapFilter)
-    return _mapped(plan, node, mapping.program, moves)
-
-
-def _mapped(plan: Plan, table: Table, program: MapFilter, moves: list[Gather | None]) -> Chain | None:
-    after, before = moves
-    below = _moved(tuple(_own(table.schema)), before, program.schema)
-    made = tuple(_own(program.schema)) if program.exprs is None else program.exprs
-    exprs = _moved(made, after, plan.schema)
-    if below is None or exprs is None:
-        return None
-    keep = MapFilter(program.schema, program.predicates)
-    compute = None if program.exprs is None else MapFilter(program.schema, (), program.exprs)
-    asked = conditions(program.schema, program.predicates) if before is None else ()
-    return Chain(table, before, keep, compute, after, exprs, asked)
-
-
-def _own(schema: Schema) -> list[Scalar]:
-    return [Column(i, column.type, column.nullable) for i, column in enumerate(schema)]
-
-
-def _moved(exprs: tuple[Scalar, ...], gather: Gather | None, target: Schema) -> tuple[Scalar, ...] | None:
-    """Columns moved by a gather to those of ``target``; None: it does something else."""
-    if gather is None:
-        return exprs
-    places = gather.words[: len(target)]
-    return tuple(exprs[p] for p in places) if all(0 <= p < len(exprs) for p in places) else None
-
-
-def _fails_alone(plan: Plan, table: Table, mapped: NodeId | None) -> bool:
-    """Whether the plan's errors are those of the relation and of the program over its rows."""
-    if plan.errors is None:
-        return True
-    node = plan.nodes[plan.errors]
-    parts = [plan.nodes[i] for i in node.inputs] if isinstance(node, Concat) else [node]
-    own = [TableErrors(table.relation)] if mapped is None else [TableErrors(table.relation), Errors(mapped)]
-    return all(part in own for part in parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _First:
-    """Which rows of a chain are asked for: from ``start`` to ``end``, in the order of keys over the rows kept.
-    ``unique``: the columns of the primary key."""
+    ``present``: the relation's columns whose NULLs the chain does not keep. ``unique``: those of the primary key.
+    """
 
     chain: Chain
     order: tuple[SortKey, ...]
-    unique: tuple[int, ...]
-    start: int
     end: int
+    present: frozenset[int]
+    unique: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        chain: Chain, order: tuple[SortKey, ...], end: int, snapshot: Snapshot, present: frozenset[int] = frozenset()
+    ) -> First | None:
+        """Those in an order by the chain's columns; None: it is over something else than a stored relation without
+        errors."""
+        relation = chain.table.relation
+        if snapshot.version(relation) is None or snapshot.errors(relation) is not None:
+            return None
+        keys = tuple(replace(key, expr=substitute(key.expr, chain.exprs)) for key in order)
+        return First(chain, keys, end, present, snapshot.primary_key(relation))
+
+    def ways(self, snapshot: Snapshot, context: Context) -> list[Access]:
+        """How the rows may be read."""
+        return accesses(self.chain.table, self.chain.asked, snapshot, context, self.present)
+
+    @property
+    def width(self) -> int:
+        """The words of the chain's rows."""
+        chain = self.chain
+        if chain.after is not None:
+            return len(chain.after.words)
+        return (chain.keep if chain.compute is None else chain.compute).out_width
 
     def projected(self, rows: Words, context: Context) -> Words:
-        """The rows kept as the plan's rows. Raises the error of one."""
+        """The rows kept as the chain's rows. Raises the error of one."""
         chain = self.chain
         if chain.compute is not None:
             made = chain.compute.run(rows, context)
@@ -188,23 +82,8 @@ class _First:
         return rows if chain.after is None else gathers.apply(chain.after, rows)[0]
 
 
-def _first_of(plan: Plan, snapshot: Snapshot, finishing: Finishing, context: Context) -> _First | None:
-    """What a query asks for of a chain; None: it is no chain, has no LIMIT, or is over something else than a stored
-    relation without errors."""
-    chain = None if finishing.limit is None or plan.grows or plan.limits else chain_of(plan)
-    if chain is None:
-        return None
-    relation = chain.table.relation
-    limit = slice_bound(finishing.limit, "LIMIT", context)
-    if limit is None or snapshot.version(relation) is None or snapshot.errors(relation) is not None:
-        return None
-    start = slice_bound(finishing.offset, "OFFSET", context) or 0
-    order = tuple(replace(key, expr=substitute(key.expr, chain.exprs)) for key in finishing.order)
-    return _First(chain, order, snapshot.primary_key(relation), start, start + limit)
-
-
 @dataclass(frozen=True, slots=True)
-class _Ordered:
+class Ordered:
     """An access in the order of the first ``keys`` keys of an ORDER BY. ``last``: rows that it has not come behind all
     others."""
 
@@ -214,15 +93,15 @@ class _Ordered:
     last: bool
 
 
-def _ordered(first: _First, ways: list[Access]) -> _Ordered | None:
+def in_order_of(first: First, ways: list[Access]) -> Ordered | None:
     """The way that is in the order asked for by the most keys, and leaves the least; None: none is."""
-    found = [ordered for access in ways if (ordered := _order_of(first, access)) is not None]
+    found = [one for access in ways if (one := _order_of(first, access)) is not None]
     return max(found, key=lambda o: (o.keys, -o.access.range.left), default=None)
 
 
-def _order_of(first: _First, access: Access) -> _Ordered | None:
+def _order_of(first: First, access: Access) -> Ordered | None:
     chain, schema = first.chain, first.chain.table.schema
-    limited = {condition.column for condition in chain.asked}
+    limited = {condition.column for condition in chain.asked} | first.present
     fixed = frozenset(access.order[: access.fixed])
     places = list(access.order[access.fixed :])
     backward: bool | None = None
@@ -249,14 +128,32 @@ def _order_of(first: _First, access: Access) -> _Ordered | None:
             count = len(first.order)  # no two rows are alike in the primary key
             break
     whole = not access.absent or (last and len(access.absent) == 1)
-    return _Ordered(access, bool(backward), count, last) if count and whole else None
+    return Ordered(access, bool(backward), count, last) if count and whole else None
+
+
+def in_turn(
+    parts: Sequence[First], start: int, end: int, snapshot: Snapshot, context: Context, bounds: Bounds
+) -> list[Words]:
+    """The rows of parts: without an order, those from ``start`` to ``end`` of one after the other; otherwise the first
+    ones of each, and ``start`` counts if there is one part. Raises the error of a row that is given, and of one that
+    comes before the last of them."""
+    found = [np.zeros((0, parts[0].width), np.int64)]
+    left, ordered = end, bool(parts[0].order)
+    for part in parts:
+        if not left:
+            break
+        rows = _Reading(replace(part, end=left), snapshot, context, bounds).rows()
+        found.append(part.projected(rows[start:], context))
+        if not ordered:
+            start, left = max(start - len(rows), 0), left - len(rows)
+    return found
 
 
 @dataclass(slots=True)
 class _Reading:
     """Finds the rows that are asked for."""
 
-    first: _First
+    first: First
     snapshot: Snapshot
     context: Context
     bounds: Bounds
@@ -266,20 +163,20 @@ class _Reading:
         first = self.first
         if not first.end:
             return np.zeros((0, gathers.width(first.chain.keep.schema)), np.int64)
-        ways = accesses(first.chain.table, first.chain.asked, self.snapshot, self.context)
+        ways = first.ways(self.snapshot, self.context)
         limited = min((w for w in ways if w.limited), key=lambda w: w.range.left, default=None)
         if not first.order:
             access = limited or next((w for w in ways if not w.absent), None)
             found = self._whole() if access is None else self._until(access, backward=False, keys=0)
-            return found[first.start : first.end]
-        ordered = _ordered(first, ways)
+            return found[: first.end]
+        ordered = in_order_of(first, ways)
         if ordered is not None and self._pays(ordered, limited):
             rows = self._until(ordered.access, ordered.backward, ordered.keys)
             if not ordered.last or len(rows) >= first.end:
                 return self._sorted(rows)
         return self._sorted(self._whole())
 
-    def _pays(self, ordered: _Ordered, limited: Access | None) -> bool:
+    def _pays(self, ordered: Ordered, limited: Access | None) -> bool:
         """Whether reading in order until there are enough is less than sorting all that conditions leave."""
         if limited is None or limited is ordered.access:
             return True
@@ -348,5 +245,6 @@ class _Reading:
     def _sorted(self, rows: Words) -> Words:
         first = self.first
         if len(rows) > 1:
-            rows = rows[sort_order(RowSet(rows, first.chain.keep.schema), first.order, self.context)]
-        return rows[first.start : first.end]
+            found = RowSet(rows, first.chain.keep.schema)
+            rows = rows[first_in_order(found, first.order, first.end, self.context)]
+        return rows[: first.end]

@@ -19,6 +19,7 @@ from planner.expr.evaluate.evaluator import evaluate
 from planner.expr.functions.compare import ORDER_BYTES, ORDER_PREFIX
 from planner.expr.ordering import needs_order_bytes
 from planner.expr.scalar import Call, Scalar, SortKey
+from planner.logical.fallibility import can_raise
 from planner.logical.nodes import Finishing
 
 SORTED_AT_ONCE: Final = 8192
@@ -30,10 +31,11 @@ SAMPLES: Final = 16
 def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
     """The rows ordered, sliced and cut to ``width`` columns. Raises the errors of ORDER BY and LIMIT expressions."""
     rows, schema = rowset.rows, rowset.schema
-    if finishing.order and len(rows) > 1:
-        rows = rows[sort_order(rowset, finishing.order, context)]
     limit = slice_bound(finishing.limit, "LIMIT", context)
     offset = slice_bound(finishing.offset, "OFFSET", context) or 0
+    if finishing.order and len(rows) > 1:
+        end = len(rows) if limit is None else offset + limit
+        rows = rows[first_in_order(rowset, finishing.order, end, context)]
     if limit is not None or offset:
         rows = rows[offset : None if limit is None else offset + limit]
     if finishing.project is not None:
@@ -65,32 +67,71 @@ def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> Ro
 
 def sort_order(rowset: RowSet, order: tuple[SortKey, ...], context: Context) -> Words:
     """The rows' positions in sorted order; stable."""
-    columns = rowset.columns()
-    keys: list[Words] = []
-    for key in order:
-        keys += _sort_words(key, columns, len(rowset), context)
+    keys = [words for key in order for words in _key_words(key, _calls(key), rowset, context)]
     return np.lexsort(keys[::-1])
 
 
-def _sort_words(key: SortKey, columns: list[Vector], count: int, context: Context) -> list[Words]:
-    """Words by which an ascending sort gives the key's order: where NULLs stand, prefix, rank among equal prefixes."""
-    prefix: Scalar = Call(ORDER_PREFIX, (key.expr,), INT8, True)
-    exprs: tuple[Scalar, ...] = (key.expr, prefix)
-    if needs_order_bytes(key.expr.type):
-        exprs = (*exprs, Call(ORDER_BYTES, (key.expr,), BYTEA, True))
-    vectors, failures = evaluate(exprs, columns, count, context)
+def first_in_order(rowset: RowSet, order: tuple[SortKey, ...], count: int, context: Context) -> Words:
+    """The first ``count`` of ``sort_order``.
+
+    Cost: for a small part of the rows, a selection in linear time by each key, among the rows that the keys before it
+    leave undecided, and a sort of what is found. Unless one can fail, keys are computed of the undecided only.
+    """
+    if 8 * count > len(rowset) or any(can_raise(key.expr) for key in order):
+        return sort_order(rowset, order, context)[:count]
+    found: list[Words] = []
+    rest, left = np.arange(len(rowset) if count else 0), count
+    for key, call in ((by, call) for by in order for call in _calls(by)):
+        if left >= len(rest):
+            break
+        poll()
+        words = _key_words(key, (call,), RowSet(rowset.rows[rest], rowset.schema), context)
+        first, equal, left = _selected(words, left)
+        found.append(rest[first])
+        rest = rest[equal]
+    places = np.sort(np.concatenate([*found, rest[:left]]))
+    return places[sort_order(RowSet(rowset.rows[places], rowset.schema), order, context)]
+
+
+def _selected(keys: list[Words], count: int) -> tuple[Words, Words, int]:
+    """The places of the first ``count`` in the ascending order of keys, as far as these decide: those that are among
+    them, those of which some are, and how many of these."""
+    found = [np.zeros(0, np.int64)]
+    rest = np.arange(len(keys[0]))
+    for words in keys:
+        if count >= len(rest):
+            break
+        among = words[rest]
+        last = np.partition(among, count - 1)[count - 1]
+        found.append(rest[among < last])
+        count -= len(found[-1])
+        rest = rest[among == last]
+    return np.concatenate(found), rest, count
+
+
+def _calls(key: SortKey) -> tuple[Call, ...]:
+    """What an ascending sort is by: a prefix, and then bytes."""
+    prefix = Call(ORDER_PREFIX, (key.expr,), INT8, True)
+    if not needs_order_bytes(key.expr.type):
+        return (prefix,)
+    return prefix, Call(ORDER_BYTES, (key.expr,), BYTEA, True)
+
+
+def _key_words(key: SortKey, calls: tuple[Call, ...], rowset: RowSet, context: Context) -> list[Words]:
+    """Words by which an ascending sort gives the key's order, as far as the calls decide it: where NULLs stand (with
+    the prefix), the prefix, the rank by bytes."""
+    vectors, failures = evaluate((key.expr, *calls), rowset.columns(), len(rowset), context)
     if failures is not None and len(failures.rows):
         raise failures.errors[0]
-    nulls = vectors[0].nulls
-    keys = [vectors[1].words]
-    if len(vectors) > 2:
-        keys.append(_ranks(vectors[2], context))
+    pairs = zip(calls, vectors[1:], strict=True)
+    keys = [_ranks(vector, context) if call.function == ORDER_BYTES else vector.words for call, vector in pairs]
     if key.descending:
         keys = [~k for k in keys]
+    nulls = vectors[0].nulls
     if nulls is None:
         return keys
     keys = [np.where(nulls, 0, k) for k in keys]
-    return [(nulls != key.nulls_first).astype(np.int64), *keys]
+    return keys if calls[0].function == ORDER_BYTES else [(nulls != key.nulls_first).astype(np.int64), *keys]
 
 
 def _ranks(vector: Vector, context: Context) -> Words:

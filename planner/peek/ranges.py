@@ -149,11 +149,14 @@ def narrowest(table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, co
     return min(found, key=lambda access: access.range.left, default=None)
 
 
-def accesses(table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, context: Context) -> list[Access]:
+def accesses(
+    table: Table, asked: tuple[Condition, ...], snapshot: Snapshot, context: Context,
+    present: frozenset[int] = frozenset(),
+) -> list[Access]:  # fmt: skip
     """How the rows that conditions ask for may be read: by each arrangement that is in order. One that lacks NULLs of a
-    column that no condition limits lacks some of them."""
+    column that no condition limits, and that is not among ``present``, lacks some of them."""
     limits = _limits(table.schema, asked, context) or {}
-    found = (_access(table, key, limits, snapshot) for key in snapshot.keys(table.relation))
+    found = (_access(table, key, limits, snapshot, present) for key in snapshot.keys(table.relation))
     return [access for access in found if access is not None]
 
 
@@ -225,14 +228,16 @@ def _compared_with(comparison: Comparison, word: int, exact: bool) -> _Limits:
             return _Limits(word + (not exact), None)
 
 
-def _access(table: Table, key: tuple[int, ...], limits: dict[int, _Limits], snapshot: Snapshot) -> Access | None:
+def _access(
+    table: Table, key: tuple[int, ...], limits: dict[int, _Limits], snapshot: Snapshot, present: frozenset[int]
+) -> Access | None:
     """None: the snapshot has the arrangement not, or not in order."""
     version = snapshot.arrangement(table.relation, key) if key else snapshot.version(table.relation)
     layers = None if version is None else version.layers()
     if layers is None:
         return None
     order, strict = columns_in_order(table.schema, key)
-    absent = strict - limits.keys()
+    absent = strict - limits.keys() - present
     if absent and _has_all(version, snapshot.version(table.relation), snapshot.at):
         absent = frozenset()
     prefix, low, high = _bounds(table.schema, order, {} if absent else limits)

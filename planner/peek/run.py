@@ -9,31 +9,23 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-import numpy as np
-
 from ivm import graph
 from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
-from ivm.graph import Arrange, DeltaJoin, Join, NodeId, Path
-from ivm.rows import RowSet, Words
+from ivm.graph import Arrange, DeltaJoin, Errors, Join, NodeId, Path
+from ivm.rows import RowSet
 from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
 from planner.peek.direct import run_direct
 from planner.peek.early import Ran, first_rows
+from planner.peek.enough import Counted, given, passed
+from planner.peek.multiplicity import written_out
 from planner.peek.ranges import Access, filters, narrowed, rows_of
 from planner.peek.snapshot import Snapshot, static_path, static_side, stored_version, table_rows
 from planner.physical.nodes import Map, Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
-
-
-class NegativeCountError(SqlError):
-    """A collection with more deletions than insertions of a row was read: a maintained view is wrong."""
-
-    def __init__(self) -> None:
-        super().__init__("XX001", "more rows were deleted from a materialized view than it had",
-                         hint="It will be filled anew; see freshet.view_errors.")  # fmt: skip
 
 
 def run(
@@ -44,8 +36,9 @@ def run(
     bounds = bounds or Bounds()
 
     def whole(plan: Plan, context: Context) -> Ran:
-        direct = run_direct(plan, snapshot, context, bounds)
-        return _dataflow(plan, snapshot, context, bounds) if direct is None else Ran(*direct)
+        known = given(plan, snapshot, context, bounds)
+        direct = run_direct(plan, snapshot, context, bounds, known)
+        return _dataflow(plan, snapshot, context, bounds, known) if direct is None else Ran(*direct)
 
     wanted = wanted if plan.grows else None
     if wanted is None and (plan.grows or not plan.limits):
@@ -58,29 +51,21 @@ def run(
     return RowSet(written_out(rows, diffs, bounds), plan.schema)
 
 
-def written_out(rows: Words, diffs: Words, bounds: Bounds) -> Words:
-    """Each row as often as its diff says. 53200: too many rows."""
-    if not len(diffs) or (diffs == 1).all():
-        return rows
-    if diffs.min() < 0:
-        raise NegativeCountError
-    bounds.check(8 * rows.shape[1] * int(diffs.sum()))
-    return np.repeat(rows, diffs, axis=0)
-
-
-def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> Ran:
+def _dataflow(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds, known: dict[NodeId, Counted]) -> Ran:
     dataflow = Dataflow(context.dictionary.arena, bounds.cancel, once=True)
     try:
-        return _run_once(dataflow, plan, snapshot, context, bounds)
+        return _run_once(dataflow, plan, snapshot, context, bounds, known)
     except SqlError as error:
         raise error.with_traceback(None)  # noqa: B904 - the frames hold what the dataflow held
     finally:
         dispose(dataflow)
 
 
-def _run_once(dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds) -> Ran:
+def _run_once(
+    dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds, known: dict[NodeId, Counted]
+) -> Ran:
     dataflow.limit_memory(bounds.budget)
-    rendering = OneShot(Renderer(dataflow, context), plan, snapshot)
+    rendering = OneShot(Renderer(dataflow, context), plan, snapshot, known)
     places = rendering.all()
     rows = places[plan.rows]
     assert rows is not None
@@ -100,21 +85,34 @@ def _run_once(dataflow: Dataflow, plan: Plan, snapshot: Snapshot, context: Conte
 class OneShot(Rendering):
     """Renders a plan over a snapshot."""
 
-    def __init__(self, renderer: Renderer, plan: Plan, snapshot: Snapshot) -> None:
+    def __init__(
+        self, renderer: Renderer, plan: Plan, snapshot: Snapshot, known: dict[NodeId, Counted] | None = None
+    ) -> None:
+        """``known``: what takes the place of some nodes' inputs (``planner.peek.enough``)."""
         super().__init__(renderer, plan)
         self.snapshot = snapshot
+        self.known = known or {}
+        self.passed = passed(plan, frozenset(self.known))
         self.static: dict[NodeId, NodeId] = {}
         self.accesses: dict[NodeId, Access] = {}
         for number, asked in filters(plan).items():
             access = narrowed(*asked, snapshot, renderer.context)
             if access is not None:
                 self.accesses[number] = access
-        self.needed = _dynamic_uses(plan, snapshot, self.accesses.keys())
+        self.needed = _dynamic_uses(plan, snapshot, self.accesses.keys() | self.known.keys(), self.passed)
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
         match node:
             case Table() | Map() | Arrange() if number not in self.needed:
                 return None
+            case Errors() if node.input in self.passed and node.input not in self.needed:
+                return None
+            case Map() if number in self.known:
+                return self.mapped(self.renderer.dataflow.add(graph.Rows(*self.known[number])), node)
+            case Arrange() if number in self.known:
+                return self.renderer.dataflow.add(
+                    replace(node, input=self.renderer.dataflow.add(graph.Rows(*self.known[number])))
+                )
             case Map() if number in self.accesses:
                 source = self.renderer.dataflow.add(graph.Rows(*rows_of(self.accesses[number])))
                 return self.mapped(source, node)
@@ -152,13 +150,13 @@ class OneShot(Rendering):
         return self.static[number]
 
 
-def _dynamic_uses(plan: Plan, snapshot: Snapshot, narrow: Collection[NodeId]) -> set[NodeId]:
+def _dynamic_uses(plan: Plan, snapshot: Snapshot, narrow: Collection[NodeId], passed: frozenset[NodeId]) -> set[NodeId]:
     """The nodes whose rows are read as a collection: those that the roots reach without a lookup. ``narrow``: nodes
-    that read a part of a relation by themselves."""
+    that read a part of their input by themselves; ``passed``: nodes that need not be read for their errors."""
     apart = {id(plan.nodes[number]) for number in narrow}
 
     def read(node: Node) -> tuple[NodeId, ...]:
-        if id(node) in apart:
+        if id(node) in apart or (isinstance(node, Errors) and node.input in passed):
             return ()
         if isinstance(node, DeltaJoin) and (path := static_path(plan, node, snapshot)) is not None:
             return (path.start,)

@@ -13,7 +13,7 @@ from planner.expr.context import Context
 from planner.logical.locked_joins import numbered
 from planner.logical.nodes import Rel
 from planner.lower.plan import lower
-from planner.peek.first import way
+from planner.peek.answer import way
 from planner.plan_forms import Measured, shown
 from planner.transform.pipeline import optimize
 from sql.engine.definition import view_rel

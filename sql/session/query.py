@@ -13,8 +13,8 @@ from ivm.rows import RowSet, Words
 from ivm.stops import stoppable
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Finishing
+from planner.peek.answer import answer, reads_few
 from planner.peek.direct import is_short
-from planner.peek.first import answer, reads_few
 from planner.peek.order_limit import finish
 from planner.physical.nodes import Map, Node, Plan
 from planner.physical.row_programs import MapFilter

@@ -13,8 +13,8 @@ from ivm.stops import movable
 from planner.expr.context import Context
 from planner.expr.scalar import Literal, Parameter
 from planner.peek.affected import Asked
+from planner.peek.answer import reads_few
 from planner.peek.direct import is_short
-from planner.peek.first import reads_few
 from planner.physical.nodes import Plan
 from sql.coordination.prepared import Prepared, StaleError
 from sql.coordination.transaction import Transaction

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeVar
 from ivm.errors import SqlError
 from ivm.words import SqlType
 from planner.memo import forget_large
-from planner.peek.run import NegativeCountError
+from planner.peek.multiplicity import NegativeCountError
 from sql.admission.admission import OPEN, OWN, Admission
 from sql.catalog.user_types import type_of_oid
 from sql.coordination.coordinator import Coordinator

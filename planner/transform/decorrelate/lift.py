@@ -161,7 +161,8 @@ class Lifter:
         domain, applied = self._applied(rel, guards)
         keys = own_columns(schema(applied))[: domain.width]
         if not domain.columns:
-            counted = Reduce(applied, (), (Aggregate("count(*)", (), INT8, False),))
+            # at most one row, so that a query that runs once need not read more
+            counted = Reduce(Distinct(Project(applied, ())), (), (Aggregate("count(*)", (), INT8, False),))
             (count,) = self._join_back(domain, counted, True)
             return Call(">(int8,int8)", (count, Literal(0, INT8)), BOOL, False)
         found = Project(Distinct(Project(applied, keys)), (*own_columns(_row(keys)), TRUE))
