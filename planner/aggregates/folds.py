@@ -10,16 +10,16 @@ from ivm.errors import SqlError
 from ivm.words import Kind, SqlType
 from planner.aggregates.function import FoldRule
 from planner.expr.functions.room import joined
-from storage.types.arrays import bounded, lower_bounds, shape
+from storage.types.arrays import bounded, check_dimensions, lower_bounds, shape
 
 
 def array_agg(type_: SqlType, values: list[Any], _: list[Any]) -> object:
-    """array_agg: the values as an array; arrays give one with one more dimension. Raises 22004, 2202E."""
+    """array_agg: the values as an array; arrays give one with one more dimension. Raises 22004, 2202E, 54000."""
     return _array_of_arrays(values, type_) if type_.kind is Kind.ARRAY else tuple(values)
 
 
 def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
-    """An array of arrays, with one more dimension than they have. Raises 22004, 2202E."""
+    """An array of arrays, with one more dimension than they have. Raises 22004, 2202E, 54000."""
     if None in values:
         raise SqlError("22004", "cannot accumulate null arrays")
     if () in values:
@@ -29,7 +29,8 @@ def _array_of_arrays(values: list[Any], type_: SqlType) -> object:
     shapes = {(lengths := shape(value, of_intervals), lower_bounds(value, len(lengths))) for value in values}
     if len(shapes) > 1:
         raise SqlError("2202E", "cannot accumulate arrays of different dimensionality")
-    ((_, lower),) = shapes
+    ((lengths, lower),) = shapes
+    check_dimensions(1 + len(lengths))
     return bounded(tuple(map(tuple, values)), (1, *lower))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import INT4, JSONB, TEXT, Kind, SqlType
@@ -15,10 +15,7 @@ from sql.bind.environment import Binder
 from sql.bind.positions import position
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
-from storage.types.arrays import Bounded, bounded, is_array, lower_bounds
-
-_DIMENSIONS: Final = 6
-"""The most dimensions of an array in Postgres."""
+from storage.types.arrays import Bounded, bounded, check_dimensions, lower_bounds, shape
 
 
 def array(b: Binder, node: nodes.ArrayExpr, target: SqlType | None = None) -> Scalar:
@@ -55,19 +52,24 @@ def _check_dimensions(node: nodes.Expr) -> None:
     depth = 0
     while isinstance(node, nodes.ArrayExpr) and node.items:
         depth, node = depth + 1, node.items[0]
-        if depth > _DIMENSIONS:
-            message = f"number of array dimensions ({depth}) exceeds the maximum allowed ({_DIMENSIONS})"
-            raise SqlError("54000", message)
+        check_dimensions(depth)
 
 
 def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
-    """The array of these items, folded if all are literals. Raises 2202E where its rows differ in length."""
+    """The array of these items, folded if all are literals. Raises 2202E where its rows differ in length, 54000."""
     if all(isinstance(i, Literal) for i in items):
-        values = tuple(i.value for i in items if isinstance(i, Literal))
-        if all(is_array(v) and not v for v in values):  # Postgres has one empty array, of no dimension
+        values: tuple[Any, ...] = tuple(i.value for i in items if isinstance(i, Literal))
+        if items[0].type.kind is not Kind.ARRAY:
+            return Literal(values, type_)
+        values = tuple(() if v is None else v for v in values)
+        if not any(values):  # Postgres has one empty array, of no dimension
             return Literal((), type_)
-        if not any(is_array(v) for v in values) or len({_shape(v) for v in values}) == 1:
-            lower = lower_bounds(values[0], 0)
+        assert type_.element is not None
+        of_intervals = type_.element.kind is Kind.INTERVAL
+        shapes = {(shape(v, of_intervals), lower_bounds(v, 0)) for v in values}
+        check_dimensions(1 + max(len(lengths) for lengths, _ in shapes))
+        if len(shapes) == 1:
+            ((_, lower),) = shapes
             plain = tuple(tuple(v) if isinstance(v, Bounded) else v for v in values)
             return Literal(bounded(plain, (1, *lower)), type_)
         raise SqlError(
@@ -77,13 +79,6 @@ def _constructed(items: list[Scalar], type_: SqlType, at: int) -> Scalar:
     if not found:
         raise unsupported("ARRAY of expressions", position=at + 1)
     return Call(found[0].key, tuple(items), type_, False)
-
-
-def _shape(value: object) -> tuple[object, ...]:
-    """What the parts of an array have in common: their lengths, and their lower bounds if those are not 1."""
-    if not isinstance(value, tuple) or not is_array(value):
-        return ()
-    return (len(value), *(_shape(value[0]) if value else ()), *([value.lower] if isinstance(value, Bounded) else ()))
 
 
 def jsonb_key(
@@ -126,9 +121,7 @@ def subscript(b: Binder, node: nodes.Subscript) -> Scalar:
             "42804", f"cannot subscript type {type_name(base.type)} because it does not support subscripting",
             position=chain[-1].expr.at + 1,
         )  # fmt: skip
-    if len(chain) > _DIMENSIONS:
-        message = f"number of array dimensions ({len(chain)}) exceeds the maximum allowed ({_DIMENSIONS})"
-        raise SqlError("54000", message)
+    check_dimensions(len(chain))
     if not any(one.slice for one in chain):
         (function, *_) = overloads("array_subscript")
         places = [_place(b, one.low) for one in reversed(chain)]

@@ -11,7 +11,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.words import NAMED_OIDS, NEGATIVE_INFINITY, POSITIVE_INFINITY, TEXT, Kind, SqlType
 from sql.pgwire.messages import sized
 from storage.encodings.encoding import Encoding
-from storage.types.arrays import Row, bounded, elements, lower_bounds, shape
+from storage.types.arrays import Row, bounded, check_dimensions, elements, lower_bounds, shape
 from storage.types.definition import Inside
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import from_parts, mantissa_of, scale_of
@@ -207,8 +207,9 @@ def _decode_array(type_: SqlType, data: bytes, style: TextStyle) -> tuple[Any, .
     dimensions, _, oid = struct.unpack_from("!iiI", data)
     if oid != type_oid(type_.element):
         raise SqlError("42804", f"binary data has array element type {oid}, not {type_oid(type_.element)}")
-    if not 0 <= dimensions <= 6:
-        raise SqlError("54000", f"number of array dimensions ({dimensions}) exceeds the maximum allowed (6)")
+    if dimensions < 0:
+        raise SqlError("22P03", f"invalid number of dimensions: {dimensions}")
+    check_dimensions(dimensions)
     shape, lower = [], []
     for i in range(dimensions):
         length, low = struct.unpack_from("!ii", data, 12 + 8 * i)

@@ -20,6 +20,7 @@ from ivm.stops import poll, polled, taken
 _U32: Final = struct.Struct(">I")
 _BOUNDED: Final = 0x80
 _MOST: Final = 2**31 - 1
+_MOST_DIMENSIONS: Final = 6
 _ELEMENT_BYTES: Final = 100
 """What an element takes while an array is encoded."""
 _FEW: Final = 10_000
@@ -68,6 +69,13 @@ def bounded(value: tuple[Any, ...], lower: Iterable[int]) -> tuple[Any, ...]:
     made = Bounded(value)
     made.lower = bounds
     return made
+
+
+def check_dimensions(number: int) -> None:
+    """Raises 54000 for more dimensions than Postgres's arrays have."""
+    if number > _MOST_DIMENSIONS:
+        message = f"number of array dimensions ({number}) exceeds the maximum allowed ({_MOST_DIMENSIONS})"
+        raise SqlError("54000", message)
 
 
 def lower_bounds(value: Any, dimensions: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ivm.errors import SqlError
 from ivm.words import Kind
-from storage.types.arrays import Bounded, bounded, is_array
+from storage.types.arrays import Bounded, bounded, check_dimensions, is_array
 
 Leaf = Callable[[object], bool]
 
@@ -21,7 +21,6 @@ _INTEGERS: Final = re.compile(r"\{-?[0-9]{1,18}(?:,-?[0-9]{1,18})*\}")
 _WORDS: Final = re.compile(r"""\{[^\s{}",\\]+(?:,[^\s{}",\\]+)*\}""")
 _NULL: Final = re.compile(r"[{,]null[,}]", re.IGNORECASE)
 _LIMITS: Final = {Kind.INT2: 2**15, Kind.INT4: 2**31, Kind.INT8: 2**63}
-_DIMENSIONS: Final = 6
 _BOUND: Final = re.compile(r"\[(?:([+-]?\d+):)?([+-]?\d+)\]")
 _BOUNDS: Final = re.compile(r"\s*((?:\[[+-]?\d+(?::[+-]?\d+)?\])+)\s*=\s*")
 
@@ -40,7 +39,7 @@ def parse_array(text: str, parse_element: Callable[[str], object], is_leaf: Leaf
     body = body.strip()
     if not body.startswith("{"):
         raise _malformed(text, 'Array value must start with "{" or dimension information.')
-    value, end = _level(body, 0, text, parse_element)
+    value, end = _level(body, 0, text, parse_element, 1)
     if body[end:].strip():
         raise _malformed(text, "Junk after closing right brace.")
     shape = _shape(value, is_leaf)
@@ -58,9 +57,7 @@ def _declared(bounds: str, text: str) -> list[tuple[int, int]]:
     pairs = [(int(low or 1), int(high)) for low, high in _BOUND.findall(bounds)]
     if any(not -(2**31) <= bound < 2**31 for pair in pairs for bound in pair):
         raise SqlError("54000", "array bound is out of integer range")
-    if len(pairs) > _DIMENSIONS:
-        message = f"number of array dimensions ({len(pairs)}) exceeds the maximum allowed ({_DIMENSIONS})"
-        raise SqlError("54000", message)
+    check_dimensions(len(pairs))
     for low, high in pairs:
         if high < low:
             raise SqlError("2202E", "upper bound cannot be less than lower bound")
@@ -104,8 +101,12 @@ def _is_interval(item: object) -> bool:
     return not isinstance(item, tuple) or (len(item) == 3 and all(type(part) is int for part in item))
 
 
-def _level(body: str, at: int, text: str, parse_element: Callable[[str], object]) -> tuple[tuple[object, ...], int]:
-    """Parses the braces that open at ``at``. Returns the value and the position after the closing brace."""
+def _level(
+    body: str, at: int, text: str, parse_element: Callable[[str], object], depth: int
+) -> tuple[tuple[object, ...], int]:
+    """Parses the braces that open at ``at``, inside of ``depth`` - 1 others. Returns the value and the position after
+    the closing brace. Raises 22P02, 54000."""
+    check_dimensions(depth)
     items: list[object] = []
     at += 1
     at = _skip(body, at)
@@ -114,7 +115,7 @@ def _level(body: str, at: int, text: str, parse_element: Callable[[str], object]
     while True:
         at = _skip(body, at)
         if body[at : at + 1] == "{":
-            item, at = _level(body, at, text, parse_element)
+            item, at = _level(body, at, text, parse_element, depth + 1)
             items.append(item)
         else:
             token, quoted, at = _element(body, at, text)

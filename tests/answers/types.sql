@@ -307,3 +307,23 @@ CREATE TABLE ab10 (a int[]); INSERT INTO ab10 VALUES ('{1}'); UPDATE ab10 SET a[
 SELECT '[2147483647:2147483647]={1}'::int[]
 CREATE TABLE ab20 (i int, a int[]); INSERT INTO ab20 VALUES (1, NULL); UPDATE ab20 SET a[:0] = '{7}'
 CREATE TABLE ab21 (a int[] PRIMARY KEY); INSERT INTO ab21 VALUES ('{1,2}'), ('[0:1]={1,2}'), ('[0:1]={1,3}'); DELETE FROM ab21 WHERE a = '{1,2}'; SELECT * FROM ab21 ORDER BY a
+-- no array has more than six dimensions
+SELECT '{{{{{{1}}}}}}'::int[], '{{{{{{1}}}}}}'::int[] || '{{{{{2}}}}}'::int[]
+SELECT '{{{{{{{1}}}}}}}'::int[]
+SELECT '{{{{{{{'::int[]
+SELECT x::int[] FROM (VALUES ('{{{{{{{1}}}}}}}')) t(x)
+SELECT array['{{{{{{1}}}}}}'::int[]]
+SELECT array[null, '{{{{{{1}}}}}}'::int[]]
+SELECT array[a] FROM (VALUES ('{{{{{{1}}}}}}'::int[])) t(a)
+SELECT array[a, null] FROM (VALUES ('{{{{{{1}}}}}}'::int[])) t(a)
+SELECT array[a], array[a, a] FROM (VALUES ('{{{{{1 day}}}}}'::interval[])) t(a)
+SELECT array['{{{{{1 day}}}}}'::interval[]], array['1 day'::interval, null]
+SELECT array_agg(a) FROM (VALUES ('{{{{{{1}}}}}}'::int[])) t(a)
+SELECT array_fill(1, array[1,1,1,1,1,1]), array_fill('1 day'::interval, array[1,1,1,1,1,1])
+SELECT array_fill(1, array[0,1,1,1,1,1,1])
+SELECT array_fill(1, array[-1,1,1,1,1,1,1])
+SELECT array['1 day'::interval, null], array[null, '1 day'::interval], array[null::interval]
+SELECT array[null::int[], null], array['{}'::int[], null], array[null::int[]], array['{}'::interval[]]
+SELECT array[null::int[], '{1}']
+SELECT array['{"1 day"}'::interval[], null]
+SELECT array['{"1 day"}'::interval[], '{"2 days"}'], array[array['1 day'::interval, null], array[null::interval, null]]

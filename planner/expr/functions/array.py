@@ -22,7 +22,7 @@ from planner.expr.functions.table import (
     per_value,
 )
 from planner.expr.functions.text.concat import flatten
-from storage.types.arrays import Bounded, bounded, lower_bounds, shape
+from storage.types.arrays import Bounded, bounded, check_dimensions, lower_bounds, shape
 from storage.types.order import canonical
 
 Array = tuple[Any, ...]
@@ -65,9 +65,10 @@ def _class(type_: SqlType, item: Any) -> Any:
 
 @per_value("array", (ANY,), ANYARRAY, strict=False, variadic=True, needs_site=True)
 def make_array(site: CallSite, *items: Any) -> Array:
-    """ARRAY[…]; items that are arrays add a dimension."""
+    """ARRAY[…]; items that are arrays add a dimension. Raises 2202E, 54000."""
     if site.args and site.args[0].kind is Kind.ARRAY:
         shapes = {(_shape(item or (), site.args[0]), _bounds(item or ())) for item in items}
+        check_dimensions(1 + max(len(lengths) for lengths, _ in shapes))
         if len(shapes) > 1:
             raise SqlError("2202E", "multidimensional arrays must have array expressions with matching dimensions")
         if shapes == {((), ())}:
@@ -352,6 +353,7 @@ def array_fill_from(item: Any, lengths: Array | None, lower: Array | None) -> Ar
     if len(lower) != len(lengths):
         detail = "Low bound array has different size than dimensions array."
         raise SqlError("2202E", "wrong number of array subscripts", detail)
+    check_dimensions(len(lengths))
     if any(length < 0 for length in lengths) or math.prod(lengths) > _LARGEST:
         raise SqlError("54000", f"array size exceeds the maximum allowed ({_LARGEST})")
     if 0 in lengths or not lengths:
