@@ -182,12 +182,13 @@ class SessionState:
         return self.new_transaction(extent) if self.transaction is None else self.transaction
 
     async def rest(self, reads: bool) -> None:
-        """Wait as long as the statement asked for. An interrupt ends it, with its error if the statement only
-        ``reads``: what others have changed stands."""
+        """Wait as long as the statement asked for. An interrupt ends it, with its error unless the statement changes
+        something, not only ``reads``, and has committed by itself: that stands."""
         try:
             await asyncio.sleep(self.pause)
         except asyncio.CancelledError:
-            if reads or not self.interrupts.forgiven():
+            committed = self.running.extent is Extent.STATEMENT and not reads
+            if not committed or not self.interrupts.forgiven():
                 raise
 
     # Names.

@@ -37,6 +37,19 @@ def test_what_a_statement_changed_stands_when_its_wait_is_cut(server: Server) ->
     assert client.rows("SELECT * FROM cut") == [("1",)]
 
 
+def test_a_cut_wait_undoes_the_statement_where_its_transaction_goes_on(server: Server) -> None:
+    client = server.client()
+    client.run("CREATE TABLE undone (a int)")
+    insert = "INSERT INTO undone SELECT 2 FROM (SELECT pg_sleep(20)) s"
+    client.run("BEGIN; INSERT INTO undone VALUES (1); SAVEPOINT s; SET LOCAL statement_timeout = '500ms'")
+    assert client.state(insert) == "57014"
+    client.run("ROLLBACK TO s")
+    assert client.rows("SELECT * FROM undone") == [("1",)]
+    client.run("ROLLBACK; SET statement_timeout = '500ms'")
+    assert client.state(f"INSERT INTO undone VALUES (1); {insert}; SELECT 1") == "57014"
+    assert client.rows("SELECT * FROM undone") == []
+
+
 def test_the_statement_is_known(server: Server) -> None:
     client = server.client()
     assert client.rows("SELECT current_query()") == [("SELECT current_query()",)]
