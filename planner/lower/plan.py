@@ -9,6 +9,7 @@ from ivm.words import Schema
 from planner.expr.parts import walk
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.gathers import width
+from planner.logical.drivers import drivers
 from planner.logical.fallibility import can_raise
 from planner.logical.growth import grows, limits, stops
 from planner.logical.nodes import (
@@ -57,8 +58,10 @@ def lower(rel: Rel, indexes: Indexes, row: Schema | None = None) -> Plan:
     low.rel = lambda r: lower_rel(low, r)
     try:
         flow = low.coerce(_shown(low, rel), schema(rel) if row is None else row)
-        if not indexes.one_shot or not stops(rel):
+        if not indexes.one_shot:
             return low.builder.finish(flow)
+        if not stops(rel):
+            return replace(low.builder.finish(flow), drivers=drivers(rel))
         ends = tuple(Limited(low.builder.force(low.rel(end)), end.limit) for end in limits(rel))
         return replace(low.builder.finish(flow, ends), grows=grows(rel))
     finally:

@@ -19,6 +19,7 @@ from planner.logical.nodes import Finishing
 from planner.peek.chains import chains_of
 from planner.peek.first import First, in_order_of, in_turn
 from planner.peek.order_limit import finish, rows_wanted
+from planner.peek.pieces import answer_in_pieces, driven_by
 from planner.peek.run import run
 from planner.peek.snapshot import Snapshot
 from planner.physical.nodes import Plan
@@ -28,12 +29,15 @@ def answer(plan: Plan, snapshot: Snapshot, context: Context, bounds: Bounds, fin
     """The result of a one-shot query. Raises as ``run`` and ``finish`` do."""
     cut = _cut_of(plan, snapshot, finishing, context)
     if cut is None:
+        found = answer_in_pieces(plan, snapshot, context, bounds, finishing)
+        if found is not None:
+            return found
         wanted = rows_wanted(finishing, context) if plan.grows else None
         return finish(run(plan, snapshot, context, bounds, wanted), finishing, context)
     together = bool(finishing.order) and len(cut.parts) > 1
-    found = in_turn(cut.parts, 0 if together else cut.start, cut.end, snapshot, context, bounds)
+    parts = in_turn(cut.parts, 0 if together else cut.start, cut.end, snapshot, context, bounds)
     shown = finishing if together else replace(finishing, order=(), limit=None, offset=None)
-    return finish(RowSet(np.concatenate(found), plan.schema), shown, context)
+    return finish(RowSet(np.concatenate(parts), plan.schema), shown, context)
 
 
 def reads_few(plan: Plan, snapshot: Snapshot, finishing: Finishing, context: Context, rows: int) -> bool:
@@ -50,7 +54,8 @@ def way(plan: Plan, snapshot: Snapshot, finishing: Finishing, context: Context) 
         return None
     cut = _cut_of(plan, snapshot, finishing, context)
     if cut is None:
-        return None
+        driven = driven_by(plan, snapshot, context, finishing)
+        return None if driven is None else "runs for parts of a relation until LIMIT has enough rows"
     if not finishing.order:
         return "reads until LIMIT has enough rows, and computes only those"
     ways = [in_order_of(part, part.ways(snapshot, context)) for part in cut.parts]

@@ -99,7 +99,7 @@ class OneShot(Rendering):
             access = narrowed(*asked, snapshot, renderer.context)
             if access is not None:
                 self.accesses[number] = access
-        self.needed = _dynamic_uses(plan, snapshot, self.accesses.keys() | self.known.keys(), self.passed)
+        self.needed = read_as_rows(plan, snapshot, self.accesses.keys() | self.known.keys(), self.passed)
 
     def node(self, number: NodeId, node: Node) -> NodeId | None:
         match node:
@@ -150,7 +150,9 @@ class OneShot(Rendering):
         return self.static[number]
 
 
-def _dynamic_uses(plan: Plan, snapshot: Snapshot, narrow: Collection[NodeId], passed: frozenset[NodeId]) -> set[NodeId]:
+def read_as_rows(
+    plan: Plan, snapshot: Snapshot, narrow: Collection[NodeId] = (), passed: frozenset[NodeId] = frozenset()
+) -> set[NodeId]:
     """The nodes whose rows are read as a collection: those that the roots reach without a lookup. ``narrow``: nodes
     that read a part of their input by themselves; ``passed``: nodes that need not be read for their errors."""
     apart = {id(plan.nodes[number]) for number in narrow}

@@ -41,6 +41,7 @@ from planner import gathers
 from planner.expr.context import Context
 from planner.expr.literal_rows import LiteralRows
 from planner.expr.scalar import Scalar
+from planner.logical.drivers import Driver
 from planner.physical.layouts import Arranging, StoredKey, table_layout
 from planner.physical.row_programs import MapFilter
 
@@ -162,7 +163,8 @@ class Plan:
 
     ``stored``: for each node, the relation and key of a stored relation's arrangement with the same rows, if there is
     one. ``grows``: its rows are some of the result if stoppable loops stop early and series are cut short, and each of
-    the ``limits`` is reached (``planner.logical.growth``); with ``limits`` alone they are then the result.
+    the ``limits`` is reached (``planner.logical.growth``); with ``limits`` alone they are then the result. ``drivers``:
+    relations of which the plan of a query that runs once is linear.
     """
 
     nodes: tuple[Node, ...]
@@ -175,6 +177,7 @@ class Plan:
     stored: tuple[tuple[int, StoredKey] | None, ...] = ()
     grows: bool = False
     limits: tuple[Limited, ...] = ()
+    drivers: tuple[Driver, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
