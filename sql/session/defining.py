@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from ivm.errors import SqlError
 from planner.distributed.hydration_choice import Hydrate
 from planner.expr.context import Context
 from planner.logical.locked_joins import locks_in
+from planner.logical.nodes import Finishing
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
@@ -39,6 +41,7 @@ from sql.engine.definition import view_rel
 from sql.engine.engine import Engine
 from sql.engine.writer import Writer
 from sql.parse import StatementText
+from sql.session.ahead import TRIES, Ahead, OvertakenError, found_ahead
 from sql.session.databases import define_shared, is_shared, prepare_shared, run_whole
 from sql.session.preparing import prepare_over
 from sql.session.reads import Reads
@@ -102,6 +105,8 @@ class Definitions:
                 return await self._scatter(statement, prepared, notify)
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
+        if isinstance(statement, definitions.CreateTable) and statement.source is not None:
+            return CommandResult(await self._table_made(statement, prepared, request, notify))
         ends = self._going(statement, transaction.catalog) if isinstance(statement, definitions.Drop) else None
         job = transaction.write(lambda writer: self.define_now(writer, statement, prepared, request, notify))
         tag = await (job if ends is None else abandoning(self._session.coordinator.engine, ends, job))
@@ -144,20 +149,42 @@ class Definitions:
                 raise
         return CommandResult("CREATE MATERIALIZED VIEW")
 
+    async def _table_made(
+        self, statement: definitions.CreateTable, prepared: Prepared, request: Request, notify: Notify
+    ) -> str:
+        """Run CREATE TABLE AS, whose rows are found ahead if they may be; its tag."""
+        assert statement.source is not None
+        session, write = self._session, self._session.running.write
+        define = partial(
+            self.define_now, statement=statement, prepared=prepared, request=request, notify=notify
+        )  # fmt: skip
+        for _ in range(TRIES):
+            ahead = await found_ahead(
+                session, self._reads, view_rel(statement.source), Finishing(), prepared, request
+            )  # fmt: skip
+            if ahead is None:
+                break
+            with suppress(OvertakenError):
+                return await write(partial(define, ahead=ahead))
+        return await write(define)
+
     def define_now(
         self, writer: Writer, statement: definitions.Definition, prepared: Prepared, request: Request,
-        notify: Notify,
+        notify: Notify, ahead: Ahead | None = None,
     ) -> str:  # fmt: skip
-        """Run one definition on the engine thread; its tag."""
+        """Run one definition on the engine thread; its tag. Raises OvertakenError if rows that were found ``ahead``
+        are others now."""
         prepared.check_current(writer.catalog)
+        if ahead is not None:
+            ahead.check(writer)
         before = writer.catalog
-        tag = self._defined(writer, statement, prepared, request, notify)
+        tag = self._defined(writer, statement, prepared, request, notify, ahead)
         check_seen(writer, before)
         return tag
 
     def _defined(
         self, writer: Writer, statement: definitions.Definition, prepared: Prepared, request: Request,
-        notify: Notify,
+        notify: Notify, ahead: Ahead | None,
     ) -> str:  # fmt: skip
         definer, actor = self._allowed(writer, statement, prepared, notify), self._session.actor(writer.catalog)
         if isinstance(statement, RoleStatement):
@@ -179,7 +206,7 @@ class Definitions:
         if isinstance(statement, Renaming):
             Renamer(writer, definer.names, notify, actor).run(statement)
             return f"ALTER {statement.target.kind.upper()}"
-        return self._define(definer, statement, prepared, request, actor)
+        return self._define(definer, statement, prepared, request, actor, ahead)
 
     def _define(
         self,
@@ -188,6 +215,7 @@ class Definitions:
         prepared: Prepared,
         request: Request,
         actor: Actor,
+        ahead: Ahead | None,
     ) -> str:
         """Any other definition."""
         writer, notify = definer.writer, definer.notify
@@ -196,7 +224,7 @@ class Definitions:
                 definer.create_table(statement, self.changer(writer, request))
                 return "CREATE TABLE"
             case definitions.CreateTable():
-                return self._create_table_as(definer, statement, prepared, request)
+                return self._create_table_as(definer, statement, prepared, request, ahead)
             case definitions.CreateView():
                 definer.create_view(statement)
                 return "CREATE MATERIALIZED VIEW" if statement.materialized else "CREATE VIEW"
@@ -320,12 +348,17 @@ class Definitions:
         return Definer(writer, notify, prepared.seen, names, self._session.settings)
 
     def _create_table_as(
-        self, definer: Definer, statement: definitions.CreateTable, prepared: Prepared, request: Request
-    ) -> str:
+        self, definer: Definer, statement: definitions.CreateTable, prepared: Prepared, request: Request,
+        ahead: Ahead | None,
+    ) -> str:  # fmt: skip
         writer, query = definer.writer, statement.source
         assert query is not None
         context, information = self._reads.writing(writer, request)
-        rows = self._writes.source(writer, view_rel(query), prepared, context, information)
+        if ahead is None:
+            rows = self._writes.source(writer, view_rel(query), prepared, context, information)
+        else:
+            rows = ahead.rows
+            self._reads.note(ahead.plan, prepared.inputs, context)
         changer = Changer(writer, self._session.coordinator.keys, context)
         table = definer.create_table(statement, changer)
         if table is None:

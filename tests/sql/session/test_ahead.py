@@ -179,3 +179,32 @@ def test_an_error_in_it_is_reported(pair: tuple[Client, Client], meanwhile: Mean
     assert a.state("UPDATE t SET b = 1 / (b - 50)") == "22012"
     assert a.state("INSERT INTO t SELECT 1, b, c FROM t") == "23505"
     assert a.run("DELETE FROM t WHERE b = 50") == f"DELETE {ROWS // 100}"
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM t",
+        "SELECT a, b / 2 AS half, n FROM t JOIN v USING (c) ORDER BY a DESC LIMIT 500",
+        "SELECT a FROM t EXCEPT ALL SELECT a FROM u",
+    ],
+)
+def test_a_table_is_made_of_the_newest_rows(
+    pair: tuple[Client, Client], meanwhile: Meanwhile, query: str, change: str
+) -> None:
+    a, b = pair
+    meanwhile.does(b, change)
+    tag = a.run(f"CREATE TABLE made AS {query}")
+    assert meanwhile.tries in (1, 2)
+    rows = a.sorted(query)
+    assert a.sorted("SELECT * FROM made") == rows
+    assert tag == f"SELECT {len(rows)}"
+    meanwhile.does(b, "INSERT INTO t VALUES (-7, 1, 'q')")
+    assert a.state(f"CREATE TABLE made AS {query}") == "42P07"
+    a.run("BEGIN")
+    a.run("DELETE FROM t WHERE a < 50")
+    a.run(f"CREATE TABLE again AS {query}")
+    assert a.sorted("SELECT * FROM again") == a.sorted(query), "with its own changes"
+    a.run("ROLLBACK")
+    a.run("DROP TABLE made")
