@@ -229,6 +229,11 @@ class Arena:
         del held
         return out
 
+    @property
+    def has_journal(self) -> bool:
+        """Whether ``drain_journal`` would find something."""
+        return bool(self.state[interning.JOURNAL_USED])
+
     def drain_journal(self) -> Words:
         """The ids added or revived since the last call, in order (loaded ones too)."""
         with self.lock:

@@ -76,6 +76,7 @@ class Dataflow(Network):
         self._fed = 0
         self._least = 1 << 62
         self._published = Root({}, 0)
+        self._moved: set[NodeId] = set()
         self._holds: dict[object, int] = {}
 
     # -- running ------------------------------------------------------------------------------------------------
@@ -143,12 +144,15 @@ class Dataflow(Network):
     @contextmanager
     def ended_by(self, stop: Stop) -> Iterator[None]:
         """In this context, operators outside of loops end in the middle of their work by ``stop``, not by a cancel."""
-        context = self._context
-        context.stop = stop
+        self.end_by(stop)
         try:
             yield
         finally:
-            context.stop = None
+            self.end_by(None)
+
+    def end_by(self, stop: Stop | None) -> None:
+        """``ended_by``, from now on; None: no longer."""
+        self._context.stop = stop
 
     @property
     def counters(self) -> Counters:
@@ -222,8 +226,9 @@ class Dataflow(Network):
         moment up to then is due in the next step. Returns whether something does."""
         context = self._context
         context.moments.set(ordinal, moment)
-        if context.waiting:  # what is fed and not stepped may wait for it
-            self._fed = max(self._fed, ordinal)
+        if not context.waiting:
+            return False
+        self._fed = max(self._fed, ordinal)  # what is fed and not stepped may wait for it
         due = any(operator.next <= context.moments.last for operator in context.waiting)
         if due:
             self._least = min(self._least, ordinal)
@@ -242,7 +247,8 @@ class Dataflow(Network):
     @property
     def next_moment(self) -> int:
         """No update waits for an earlier moment; NEVER: none waits."""
-        return min((operator.next for operator in self._context.waiting), default=NEVER)
+        waiting = self._context.waiting
+        return min([operator.next for operator in waiting]) if waiting else NEVER
 
     def due_moments(self, now: int) -> Words:
         """The distinct moments up to ``now`` at which rows come or go, ascending, as far as steps have seen them."""
@@ -412,10 +418,16 @@ class Dataflow(Network):
                 if self._users.get(NodeId(spine.node)):
                     versions[spine.node] = Version(spine, upper)
             changed.clear()
+            self._moved.update(map(NodeId, versions))
             self._published = self._published.changed(versions, upper)
         elif upper != self._published.upper:
             self._published = self._published.changed({}, upper)
         return self._published
+
+    def moved(self) -> set[NodeId]:
+        """The nodes whose arrangements have changed in what was published since the last call."""
+        moved, self._moved = self._moved, set()
+        return moved
 
     # -- for what is hydrated beside it -------------------------------------------------------------------------
 

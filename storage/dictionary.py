@@ -139,6 +139,11 @@ class Dictionary:
         """The values' concatenated bytes, uint8[total], and their offsets, int64[n + 1]."""
         return self.arena.packed(np.ascontiguousarray(ids))
 
+    @property
+    def has_new(self) -> bool:
+        """Whether entries have been added since the last ``drain_new``."""
+        return self.arena.has_journal
+
     def drain_new(self) -> list[Entries]:
         """The entries added since the last call, in order. A commit's log record stores them before rows that refer to
         them."""

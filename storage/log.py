@@ -288,6 +288,8 @@ def _masked(payload: bytes) -> list[bytes]:
     Works in chunks of the mask's length, to let other threads run.
     """
     data = np.frombuffer(payload, np.uint8)
+    if len(data) <= len(_MASK):
+        return [(data ^ _MASK[: len(data)]).tobytes()]
     parts = (data[start : start + len(_MASK)] for start in range(0, len(data), len(_MASK)))
     return [(part ^ _MASK[: len(part)]).tobytes() for part in parts]
 

@@ -94,9 +94,13 @@ def encode_record(record: CommitRecord) -> bytes:
     """Encodes the record. Cost: O(size), two copies; other threads run meanwhile, however large it is."""
     flags = 0
     parts: list[bytes] = []
-    inline = [update for update in record.updates if update.file is None]
-    for update in inline:
-        parts += _encode_update(update)
+    inline, files = 0, list[tuple[int, RowFile]]()
+    for update in record.updates:
+        if update.file is None:
+            inline += 1
+            parts += _encode_update(update)
+        else:
+            files.append((update.relation, update.file))
     if len(record.entries.ids):
         flags |= _ENTRIES_FLAG
         ids, data, offsets = record.entries
@@ -111,14 +115,13 @@ def encode_record(record: CommitRecord) -> bytes:
     if record.sequences:
         flags |= _SEQUENCES_FLAG
         parts += (_LENGTH.pack(len(record.sequences)), *(_SEQUENCE.pack(*mark) for mark in record.sequences))
-    files = [(update.relation, update.file) for update in record.updates if update.file is not None]
     if files:
         flags |= _FILES_FLAG
         parts += (
             _LENGTH.pack(len(files)),
             *(part for relation, file in files for part in _encode_file(relation, file)),
         )
-    head = (_MAGIC, VERSION, flags, record.epoch, len(inline))
+    head = (_MAGIC, VERSION, flags, record.epoch, inline)
     checksum = zlib.crc32(_HEAD.pack(*head, 0))
     if len(parts) <= _FEW:  # at most some pieces, and a copy costs less than the calls
         parts = [b"".join(parts)] if sum(map(len, parts)) <= _PIECE else parts

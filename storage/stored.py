@@ -23,7 +23,7 @@ class History(NamedTuple):
 
 
 FEW: Final = 64
-"""Up to so many epochs are written out, which is faster than a view of one."""
+"""So many values are handled faster one by one than as an array."""
 
 
 def history_of(parts: Sequence[tuple[int, RelationUpdate]]) -> History:
@@ -98,15 +98,20 @@ class WriteBatch:
     @property
     def size(self) -> int:
         """The number of updates."""
-        return sum(len(history.diffs) for history in self.relations.values())
+        found = 0
+        for history in self.relations.values():
+            found += len(history.diffs)
+        return found
 
     @property
     def pressing(self) -> int:
         """The updates that count towards backpressure, for their memory: all but the initial contents of new relations
         and what is in files."""
-        first = {relation.id for relation in self.created}
-        found = sum(len(history.diffs) for relation, history in self.relations.items() if relation not in first)
-        return max(0, found - self.filed)
+        found = self.size - self.filed
+        for relation in self.created:
+            if relation.id in self.relations:
+                found -= len(self.relations[relation.id].diffs)
+        return max(0, found)
 
 
 def merge_batches(batches: Sequence[WriteBatch]) -> WriteBatch:

@@ -27,6 +27,10 @@ class Root(Mapping[NodeId, Version]):
     def __getitem__(self, node: NodeId) -> Version:
         return self._pages[node >> _PAGE][node]
 
+    def get(self, node: NodeId, default: Version | None = None) -> Version | None:  # type: ignore[override]
+        page = self._pages.get(node >> _PAGE)
+        return default if page is None else page.get(node, default)
+
     def __iter__(self) -> Iterator[NodeId]:
         return (NodeId(node) for page in self._pages.values() for node in page)
 

@@ -21,6 +21,8 @@ REST_SECONDS: Final = 0.005
 merge."""
 SLICE: Final = 4096
 """Updates that merges read in a slice: about 0.1 ms."""
+LOOKING: Final = 0.02
+"""The most of the time that looking for merges may take, whose cost grows with the number of operators."""
 
 
 class IdleMerging:
@@ -31,6 +33,8 @@ class IdleMerging:
         self._dataflow = dataflow
         self._loop = asyncio.get_running_loop()
         self._since = 0.0
+        self._next = 0.0
+        """When to look again at the earliest."""
         self._timer: asyncio.Handle | None = None
         self._open: list[Spine] = []
         self.slices = 0
@@ -53,12 +57,15 @@ class IdleMerging:
         self._timer = None
         if not self._thread.idle:
             return
-        left = self._since + REST_SECONDS - self._loop.time()
+        begun = self._loop.time()
+        left = max(self._since + REST_SECONDS, self._next) - begun
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
             return
         collect_young()
         self._open = self._dataflow.merging()
+        ended = self._loop.time()
+        self._next = ended + (ended - begun) / LOOKING
         self._slice(self._since)
 
     def _slice(self, since: float) -> None:

@@ -285,8 +285,10 @@ class Transaction:
             raise
 
     def _whole(self, work: Callable[[Writer], T]) -> T:
-        self.jobs.engine.pass_time()
-        writer = Writer.begin(self.jobs.engine, self.owner)
+        engine = self.jobs.engine
+        if engine.dataflow.waits:
+            engine.pass_time()
+        writer = Writer.begin(engine, self.owner)
         try:
             result = work(writer)
             writer.commit()
@@ -301,10 +303,12 @@ class Transaction:
 
     def begin_here(self, work: Callable[[Writer], T]) -> Job[T] | None:
         """``_whole`` on the event loop's thread. None, with nothing changed, if that would take long."""
-        self.jobs.engine.pass_time()
-        writer = Writer.begin(self.jobs.engine, self.owner)
+        engine = self.jobs.engine
+        if engine.dataflow.waits:
+            engine.pass_time()
+        writer = Writer.begin(engine, self.owner)
         try:
-            with self.jobs.engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
+            with engine.resting(), movable(HERE_SECONDS, unchanged(writer)):
                 result = work(writer)
             writer.commit()
         except TooLongHereError:

@@ -39,6 +39,7 @@ from sql.dml.instants import Instant, instant_of
 from sql.dml.key_index import LATEST, KeyIndex, Rules
 from sql.dml.row_changes import RowChanger
 from sql.engine.engine import Engine
+from sql.engine.key_notes import Place
 from sql.engine.read_set import Reading
 from sql.engine.row_locks import Strength
 from sql.engine.writer import Writer
@@ -151,7 +152,8 @@ def _insert(statement: Insert, *, bare: bool, key: KeyCheck | None) -> OneRow | 
     instants = tuple((i, cell) for i, cell in enumerate(kept) if isinstance(cell, Instant))
     places = tuple(i for i, cell in enumerate(kept) if cell is None)
     computed = Stage.of(tuple(cells[i] for i in places))
-    return RowInsert(table, table.row_schema, plain, instants, computed, places, bare, key)
+    schema, place = table.row_schema, None if key is None else (table.id, key.key)
+    return RowInsert(table, schema, plain, instants, computed, places, bare, key, place, row_width(schema))
 
 
 def _has_effects(cell: Scalar) -> bool:
@@ -225,7 +227,8 @@ def _in_order(exprs: tuple[Scalar, ...], width: int) -> bool:
 class RowInsert:
     """``plain``: for columns, by their places, the constant or parameter and what encodes it; ``instants``: for others
     the moment that they are; the rest are ``computed`` for ``places``. ``bare``: nothing is asked of the table's rows,
-    and nothing refers to them; ``key``: nothing but that this one is free."""
+    and nothing refers to them; ``key``: nothing but that this one is free, whose changes are noted at ``place``.
+    ``width``: of a row."""
 
     table: Relation
     schema: Schema
@@ -235,12 +238,14 @@ class RowInsert:
     places: tuple[int, ...]
     bare: bool
     key: KeyCheck | None
+    place: Place | None
+    width: int
 
     def run(self, given: Given) -> int | None:
-        schema, dictionary = self.schema, given.writer.engine.dictionary
-        row, fits = [0] * row_width(schema), True
+        schema, dictionary, parameters = self.schema, given.writer.engine.dictionary, given.parameters
+        row, fits = [0] * self.width, True
         for i, cell, encode in self.plain:
-            datum = _datum(cell, given.parameters)
+            datum = cell.value if isinstance(cell, Literal) else parameters[cell.index - 1]
             fits &= _put(row, schema, i, 0 if datum is None else encode(datum, dictionary), datum is None)
         if self.instants:
             now, zone = given.times()
@@ -264,7 +269,8 @@ class RowInsert:
 
     def _is_added(self, writer: Writer, key: KeyCheck, word: int, rows: Words) -> bool:
         """Whether the row has been added; otherwise the general way adds it, or says that its key is taken."""
-        table, name, place = self.table, _WORD.pack(word), (self.table.id, key.key)
+        table, name, place = self.table, _WORD.pack(word), self.place
+        assert place is not None, "that of the key"
         if writer.locks_in(table):
             writer.lock_row(table, (*place, name), Strength.UPDATE)
         held = 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -39,7 +40,7 @@ from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
 from storage.files import DiskError
 from storage.record import CommitRecord, RelationUpdate, SequenceMark
-from storage.stored import History, StoredRelation, WriteBatch, errors_of, history_of, owner_of
+from storage.stored import History, StoredRelation, WriteBatch, history_of, owner_of
 
 MOMENTS_AT_ONCE: Final = 256
 """The most moments that are commits of their own each time the clock is looked at. If more have come, after a
@@ -104,15 +105,20 @@ class Engine(EngineState):
         ``dropped``: relations whose dataflow is freed when the group is published. ``loads``: part of the commit.
         """
         known = catalog.relations
-        kept = tuple([u for u in updates if u.relation in known])
-        size = sum([u.rows.nbytes for u in kept if u.file is None])
+        kept = []
+        size = 0
+        for update in updates:
+            if update.relation in known:
+                kept.append(update)
+                size += update.rows.nbytes if update.file is None else 0
         if size > MAX_RECORD_BYTES:
             raise SqlError("54000", "the transaction is too large", hint="Split it into several transactions.")
         if self.persistence is not None:
             self.persistence.check_disk(size)
         epoch = self.clock.advance(self.dataflow.moment)
         change = catalog_to_json(catalog) if catalog is not self.catalog else None
-        self.admit(CommitRecord(epoch, kept, self.entries.to_log(), change, loads_text(loads)), catalog, dropped)
+        load = loads_text(loads) if loads else None
+        self.admit(CommitRecord(epoch, tuple(kept), self.entries.to_log(), change, load), catalog, dropped)
         if loads:
             self.loads.commit(loads, epoch)
         if change is not None:
@@ -159,7 +165,8 @@ class Engine(EngineState):
             group.before = self.catalog
         self.catalog = catalog
         group.records.append(record)
-        group.nbytes += sum([u.rows.nbytes for u in record.updates])
+        for update in record.updates:
+            group.nbytes += update.rows.nbytes
         group.dropped += dropped
 
     def flush(self, until: float = math.inf) -> bool:
@@ -187,10 +194,13 @@ class Engine(EngineState):
             if not self.settle_watched(until):
                 return False
             group.delta = self._stepped(group)
-        if self.persistence is not None and not self.persistence.is_written(until):
-            return False
-        with self.meanwhile():
-            sequence = group.written()
+        if until < math.inf:
+            if self.persistence is not None and not self.persistence.is_written(until):
+                return False
+            sequence = group.written()  # at once
+        else:
+            with self.meanwhile():
+                sequence = group.written()
         self._publish(group, group.delta, sequence)
         return True
 
@@ -241,13 +251,17 @@ class Engine(EngineState):
 
     def settle_watched(self, until: float = math.inf) -> bool:
         """``settle`` for durable commits: the views of an interrupted loop are taken down, everything else goes on."""
+        self.watch.begin(bound=Bound.COMMIT)
+        self.dataflow.end_by(self.watch.overdue)
         try:
-            with self.watch.over(bound=Bound.COMMIT), self.dataflow.ended_by(self.watch.overdue):
-                if not self.settle(until):
-                    return False
+            if not self.settle(until):
+                return False
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
+        finally:
+            self.dataflow.end_by(None)
+            self.watch.end()
         self.failing.take_down_failed()
         return True
 
@@ -300,8 +314,9 @@ class Engine(EngineState):
             self.failing.history.take()
             self.compact_to(delta.epoch)
             return
-        stored = {i: h for i, h in delta.changes.items() if owner_of(i) in self.catalog.relations or i in self.locks}
         before, known = group.before, self.catalog.relations
+        changes, locks = delta.changes, self.locks
+        stored = {i: h for i, h in changes.items() if i in known or owner_of(i) in known or i in locks}
         created: tuple[StoredRelation, ...] = ()
         dropped: tuple[int, ...] = ()
         if before is not None:  # the work of any other commit does not grow with the catalog
@@ -315,13 +330,20 @@ class Engine(EngineState):
         noted, emptied, again = self.failing.history.take()
         lagging, caught_up = self.failing.lagging.take()
         stored |= noted
-        files = [u.file for r in group.records for u in r.updates if u.file is not None]
+        loads = self.loads.changed()
+        files: list[Path] = []
+        filed = 0
+        for record in group.records:
+            if record.load is not None:
+                loads.setdefault(record.epoch, record.load)
+            for update in record.updates:
+                if update.file is not None:
+                    files.append(update.file.path)
+                    filed += update.file.size
         batch = WriteBatch(
             delta.epoch, sequence, stored, entries, catalog_to_json(self.catalog) if changed else None,
-            created + again, dropped, sequences=tuple(self._marks.values()),
-            loads={r.epoch: r.load for r in group.records if r.load is not None} | self.loads.changed(),
-            leaving=leaving, files=tuple(file.path for file in files), filed=sum(file.size for file in files),
-            emptied=emptied, lagging=lagging, caught_up=caught_up,
+            created + again, dropped, loads, tuple(self._marks.values()), leaving, tuple(files), filed, emptied,
+            lagging, caught_up,
         )  # fmt: skip
         self._marks.clear()
         self.persistence.apply(batch, self.catalog)
@@ -336,24 +358,19 @@ class Engine(EngineState):
                     tables.setdefault(update.relation, []).append((record.epoch, update))
         changes = {relation: history_of(parts) for relation, parts in tables.items()}
         down = self.failing.history.down
-        for relation, output in self.outputs.items():
-            version = self.head.get(output)
-            if version is None or version is not self._drained.get(relation):
-                self._drain(changes, relation, relation, output)
-        for view, output in self.error_outputs.items():
-            version = self.head.get(output)
-            if version is None or version is not self._drained.get(errors_of(view)):
-                self._drain(changes, errors_of(view), view, output)
+        for output in sorted(self._undrained):  # not all: what a commit costs does not grow with the number of views
+            self._drain(changes, output)
         for name, view, found in self.locks.changes(down):
             changes[name] = History(found.rows, self._epochs(view, found.times), found.diffs)
         adopted, self._adopted = self._adopted, {}
         return preceded(changes, adopted)
 
-    def _drain(self, changes: dict[int, History], relation: int, view: int, output: NodeId) -> None:
+    def _drain(self, changes: dict[int, History], output: NodeId) -> None:
         """Add what has changed in an Output of a view, unless that is or was down (``DownHistory``)."""
+        relation, view = self._drains[output]
         if view in self.failures or view in self.failing.history.down:
             return
-        self._drained[relation] = self.head.get(output)
+        self._undrained.remove(output)
         drained = self.dataflow.changes(output)
         if len(drained.rows):
             changes[relation] = History(drained.rows, self._epochs(view, drained.times), drained.diffs)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ivm.rows import Words
 from storage.dictionary import Dictionary
-from storage.record import Entries
+from storage.record import NO_ENTRIES, Entries
 from storage.stored import NO_WORDS, merge_entries
 
 
@@ -37,14 +37,19 @@ class Entering:
     def to_log(self) -> Entries:
         """All entries that no record has yet, including those that the last steps derived, since later rows may refer
         to them."""
+        if not self._unlogged and not self.dictionary.has_new:
+            return NO_ENTRIES
         parts = [*self._unlogged, self._drain()]
         self._unlogged.clear()
         return self._living(merge_entries(parts))
 
     def to_store(self) -> tuple[Entries, Words]:
         """The entries for the next batch, and the ids that it removes first."""
-        self._unlogged.append(self._drain())
-        entries, self._unapplied = self._living(merge_entries(self._unapplied)), []
+        if self.dictionary.has_new:
+            self._unlogged.append(self._drain())
+        entries = NO_ENTRIES
+        if self._unapplied:
+            entries, self._unapplied = self._living(merge_entries(self._unapplied)), []
         leaving = np.concatenate(self.leaving) if self.leaving else NO_WORDS
         self.leaving.clear()
         return entries, leaving

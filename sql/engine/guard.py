@@ -134,19 +134,26 @@ class Watch:
     @contextmanager
     def over(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> Iterator[None]:
         """Watch the code in this context."""
+        self.begin(seconds, bound)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> None:
+        """Watch this thread, until ``end``."""
         self.reason = None
         self._limit = self.seconds if seconds is None else seconds
         self._bound = bound
         self._waited_since = None
         self._thread, self._evaluates = threading.get_ident(), None
         self._deadline = time.monotonic() + self._limit
-        try:
-            yield
-        finally:
-            self._deadline = None
-            if self.reason is not None:
-                self._interrupt.clear()
-                self.overdue.clear()
+
+    def end(self) -> None:
+        self._deadline = None
+        if self.reason is not None:
+            self._interrupt.clear()
+            self.overdue.clear()
 
     def too_slow(self, seconds: float, patience: float) -> SqlError | None:
         """``ivm.runtime.context.TooSlow`` for the loops of the engine's steps."""

@@ -45,6 +45,8 @@ class Locks:
 
     def changes(self, without: Container[int] = ()) -> list[tuple[int, int, Changes]]:
         """(name, view, the matches added and retracted since the last call), except those of some views."""
+        if not self._outputs:
+            return []
         wanted = ((name, view, output) for name, (view, output) in self._outputs.items() if view not in without)
         drained = [(name, view, self._dataflow.changes(output)) for name, view, output in wanted]
         return [found for found in drained if len(found[2].rows)]

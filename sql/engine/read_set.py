@@ -85,9 +85,15 @@ class RecentCommits:
 
     def add(self, ordinal: int, changes: Mapping[int, History]) -> None:
         """Remember a group that ends at an ordinal."""
-        kept = {relation: None if len(h.rows) > LARGE else h.rows for relation, h in changes.items()}
+        kept: dict[int, Words | None] = {}
+        for relation, history in changes.items():
+            rows = history.rows
+            if len(rows) > LARGE:
+                kept[relation] = None
+            else:
+                kept[relation] = rows
+                self._words += rows.size
         self._groups.append((ordinal, kept))
-        self._words += _words(kept)
         while self._words > WORDS or len(self._groups) > GROUPS:
             self._forgotten, gone = self._groups.popleft()
             self._words -= _words(gone)

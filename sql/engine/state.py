@@ -122,8 +122,10 @@ class EngineState:
         self._adopted: dict[int, History] = {}
         """The initial contents of views that were hydrated beside the engine. The next group hands them to the
         store."""
-        self._drained: dict[int, Version | None] = {}
-        """Each Output, by its relation in the store, when its changes were last drained."""
+        self._drains: dict[NodeId, tuple[int, int]] = {}
+        """Of each Output: its relation in the store, and the view."""
+        self._undrained: set[NodeId] = set()
+        """The Outputs that may have changes."""
         self._stored: dict[int, Stored] | None = None
         """A copy of ``renderer.stored`` for readers; None if it has changed since."""
         self.counts = Counts()
@@ -198,6 +200,7 @@ class EngineState:
                         self.costs.skip()
                     self.costs.ended(self.times.last)
                     self.head = self.dataflow.publish()
+                    self._undrained |= self.dataflow.moved() & self._drains.keys()
         return whole and not self.unstepped
 
     def resting(self) -> Resting:
@@ -254,6 +257,7 @@ class EngineState:
         switch(self.renderer, renderer, view, made, difference, ordinal)
         errors = self.renderer.errors(view)
         if errors is not None:
+            self._drain_from(errors, errors_of(view), view)
             self.error_outputs[view] = errors
         self.costs.forget()
         self._stored = None
@@ -262,17 +266,28 @@ class EngineState:
 
     def _added(self, relation: int) -> None:
         """The renderer has a view's dataflow now."""
-        self.outputs[relation] = self.renderer.output(relation)
+        self._forget_outputs(relation)
+        output = self.outputs[relation] = self.renderer.output(relation)
+        self._drain_from(output, relation, relation)
         errors = self.renderer.errors(relation)
         if errors is not None:
             self.error_outputs[relation] = errors
+            self._drain_from(errors, errors_of(relation), relation)
         self.locks.add(relation)
-        self._drained.pop(relation, None)
-        self._drained.pop(errors_of(relation), None)
         self.counts.start(relation)
         self.costs.forget()
         self._stored = None
         self.unstepped = True
+
+    def _drain_from(self, output: NodeId, relation: int, view: int) -> None:
+        self._drains[output] = relation, view
+        self._undrained.add(output)
+
+    def _forget_outputs(self, view: int) -> None:
+        for output in (self.outputs.pop(view, None), self.error_outputs.pop(view, None)):
+            if output is not None:
+                self._drains.pop(output, None)
+                self._undrained.discard(output)
 
     def plan_view(self, view: Relation, catalog: Catalog | None = None) -> Plan:
         """A view's plan over the present arrangements, from its definition in a catalog (default: the engine's)."""
@@ -300,10 +315,7 @@ class EngineState:
         if relation not in self.renderer.stored:
             return
         self.locks.forget(relation)
-        self.outputs.pop(relation, None)
-        self.error_outputs.pop(relation, None)
-        self._drained.pop(relation, None)
-        self._drained.pop(errors_of(relation), None)
+        self._forget_outputs(relation)
         for stored in (relation, errors_of(relation), *self.renderer.stored[relation].locks):
             self._adopted.pop(stored, None)
         self.counts.forget(relation)

@@ -7,6 +7,7 @@ from bisect import bisect_right
 import numpy as np
 
 from ivm.rows import Words
+from storage.stored import FEW
 
 
 class Timeline:
@@ -18,18 +19,15 @@ class Timeline:
 
     def __init__(self, epoch: int) -> None:
         self._state: tuple[int, list[int]] = (0, [epoch])
-
-    @property
-    def last(self) -> int:
-        base, epochs = self._state
-        return base + len(epochs) - 1
+        self.last = 0
 
     def append(self, epoch: int) -> int:
         """Add a commit; its ordinal."""
         base, epochs = self._state
         assert epoch > epochs[-1], "epochs rise"
         epochs.append(epoch)
-        return base + len(epochs) - 1
+        self.last = base + len(epochs) - 1
+        return self.last
 
     def epoch(self, ordinal: int) -> int:
         """The epoch of an ordinal; that of ``base`` for older ones."""
@@ -39,8 +37,8 @@ class Timeline:
     def epochs(self, ordinals: Words) -> Words:
         """The epochs of many ordinals."""
         base, epochs = self._state
-        if len(ordinals) == 0:
-            return np.zeros(0, np.int64)
+        if len(ordinals) <= FEW:
+            return np.array([epochs[max(at - base, 0)] for at in ordinals.tolist()], np.int64)
         low = max(int(ordinals.min()) - base, 0)
         high = max(int(ordinals.max()) - base, 0)
         near = np.array(epochs[low : high + 1], np.int64)

@@ -464,14 +464,16 @@ class Writer:
         """Add the changes to the engine's group; the epoch, or the newest one if nothing was changed. An error (of a
         check that waited, 54000, 53100, 57014) and ``Stopped`` roll back; not so BlockedError, after which it is tried
         again."""
-        try:
-            self.check_deferred()
-            for finish in self.finishing.values():
-                finish()
-        except SqlError:
-            self.rollback()
-            raise
-        self._drop_passing()
+        if self.deferred or self.finishing:
+            try:
+                self.check_deferred()
+                for finish in self.finishing.values():
+                    finish()
+            except SqlError:
+                self.rollback()
+                raise
+        if self.passing:
+            self._drop_passing()
         try:
             return self._commit()
         finally:
@@ -545,7 +547,7 @@ class Writer:
 
     def _drop_passing(self) -> None:
         """ON COMMIT DROP, including the tables' sequences and dependent views."""
-        ids = {r.id for r in self.catalog.relations.values() if r.oid in self.passing} if self.passing else set()
+        ids = {r.id for r in self.catalog.relations.values() if r.oid in self.passing}
         if ids:
             ids |= {r.id for r in self.catalog.owned(ids)}
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})

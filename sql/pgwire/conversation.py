@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
-from typing import Any, Final, Literal, Protocol, assert_never
+from typing import Any, Final, Literal, Protocol, TypeVar, assert_never
 
 from ivm.errors import SqlError, too_deep, unsupported
 from ivm.rows import RowSet
@@ -36,6 +36,7 @@ from storage.encodings.encoding import Encoding
 from storage.types.text_style import TextStyle
 from storage.types.type_names import type_oid
 
+T = TypeVar("T")
 log = logging.getLogger("freshet.wire")
 
 INLINE_ROWS: Final = 500
@@ -183,7 +184,7 @@ class Conversation:
         if self._out or self._encoding is not None or not self._protocol.idle:
             return None
         text = query_text(data)
-        return None if text is None else self._tried(lambda: self._session.answer_text(text))
+        return None if text is None else self._tried(self._session.answer_text, text)
 
     def request_in(self, data: bytes) -> RunRequest | None:
         """The request that all of this is, from a client that was waited for; None: it goes to the protocol."""
@@ -196,11 +197,11 @@ class Conversation:
 
     def answered_at_once(self, request: RunRequest) -> bytes | Begun | None:
         """The answer to a request, if it can be given now. None: the request is the next message; Begun: that is."""
-        return self._tried(lambda: self._session.answer(request))
+        return self._tried(self._session.answer, request)
 
-    def _tried(self, work: Callable[[], bytes | Begun | None]) -> bytes | Begun | None:
+    def _tried(self, work: Callable[[T], bytes | Begun | None], asked: T) -> bytes | Begun | None:
         try:
-            answer = work()
+            answer = work(asked)
             if isinstance(answer, bytes) and (self._session.notices or self._session.parameter_changes):
                 self._drain_session()
                 answer = b"".join(self._out) + answer

@@ -168,6 +168,8 @@ class Cursors:
 
     def end_transaction(self, committed: bool) -> None:
         """Close all cursors except those WITH HOLD whose transaction committed, and those that loops read."""
+        if not self._open:
+            return
         for cursor in self.all():
             if cursor.pinned:
                 continue

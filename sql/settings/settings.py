@@ -303,7 +303,8 @@ class Settings:
             return
         if not committed:
             self.roll_back_to(0)
-        self._return_to(self._kept)
+        if self.values != self._kept:
+            self._return_to(self._kept)
         self._levels.clear()
 
     def savepoint(self) -> None:

@@ -16,7 +16,7 @@ from sql.engine.state import TooLongHereError
 from sql.engine.writer import Writer
 from sql.pgwire.messages_backend import BIND_COMPLETE, NO_DATA, READY, CommandComplete
 from sql.pgwire.run_request import Begun, RunRequest
-from sql.pgwire.values import DIGITS, TEXT_FORMAT, decode_parameter
+from sql.pgwire.values import DIGITS, decode_parameter
 from sql.session.information import text_style
 from sql.session.request import Request
 from sql.session.state import SessionState
@@ -73,11 +73,12 @@ class RowChange:
         if request.datums is not None:
             return request.datums
         datums: list[object] = []
+        texts = not any(request.forms)
         for i, (type_, digits) in enumerate(self.types):
             value = request.values[i]
             if value is None:
                 datums.append(None)
-            elif len(value) <= digits and request.form(i) == TEXT_FORMAT and value.removeprefix(b"-").isdigit():
+            elif texts and len(value) <= digits and value.removeprefix(b"-").isdigit():
                 datums.append(int(value))
             else:
                 datums.append(decode_parameter(type_, request.form(i), value, self.style))
