@@ -175,7 +175,7 @@ def retyped(relations: dict[int, RowsT], old: RowsT | None, new: RowsT) -> dict[
 def with_field_domains(relations: dict[int, RowsT]) -> dict[int, RowsT]:
     """The relations with the types of rows that have fields of domains as these are now."""
     found = relations
-    for relation in relations.values():
+    for relation in relations.values() if any(r.domain for r in relations.values()) else ():
         if relation.routine is None and any(c.domain is not None for c in relation.columns):
             found = _with_type(found, found[relation.id])
     return found

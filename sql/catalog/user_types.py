@@ -91,7 +91,7 @@ def _used(catalog: Catalog, types: Iterable[Relation]) -> Iterator[tuple[Relatio
     oids = [(relation, info(type_).oid) for relation in given for type_ in types_of(relation)]
     for user in catalog.relations.values() if given else ():
         for column in user.columns:
-            for of in (column.domain, *(part.domain for part in parts(column.type, True))):
+            for of in (column.domain, *(part.domain for part in parts(column.type, True))) if domains else ():
                 if of is not None and of.id in domains:
                     yield domains[of.id], user, column.name
             if column.type.named is not None or column.type.enum is not None or column.type.element is not None:

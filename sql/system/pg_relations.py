@@ -8,6 +8,7 @@ from typing import Final
 
 from ivm.words import Kind, SqlType
 from planner.identifiers import quoted
+from planner.memo import LIMIT, entries
 from sql.bind.exclusion import operand_name
 from sql.bind.index_keys import exclusion_of, expression_name, index_parts
 from sql.bind.partitions import bound_text
@@ -42,6 +43,8 @@ METHODS: Final = {"btree": 403, "hash": 405, "gist": 783, "gin": 2742, "spgist":
 DEFAULT_COLLATION: Final = 100
 C_COLLATION: Final = 950
 
+_ATTRIBUTES: Final[dict[int, tuple[Relation, tuple[Datums, ...]]]] = entries()
+"""The rows of ``_known_attributes`` by the relations' oids, and the relations that they were made of."""
 _PLAIN_TYPES: Final = frozenset({Kind.NAME, Kind.CHAR1, Kind.INTERVAL, Kind.UUID})
 _MAIN: Final = frozenset({Kind.NUMERIC, Kind.INET, Kind.CIDR})
 """Types of varying length that a row keeps in its own place if it can."""
@@ -146,6 +149,18 @@ def _attributes(relation: Relation, names: RoleNames | None = None) -> Iterator[
         )  # fmt: skip
 
 
+def _known_attributes(relation: Relation) -> tuple[Datums, ...]:
+    """The columns of a relation on none of which anything has been granted. Cost: once for each change of it."""
+    known = _ATTRIBUTES.get(relation.oid)
+    if known is not None and known[0] is relation:
+        return known[1]
+    if len(_ATTRIBUTES) >= LIMIT:
+        _ATTRIBUTES.clear()
+    rows = tuple(_attributes(relation))
+    _ATTRIBUTES[relation.oid] = relation, rows
+    return rows
+
+
 @cache
 def _system_attributes() -> tuple[Datums, ...]:
     return tuple(row for d in definitions().values() for row in _attributes(d.relation))
@@ -153,9 +168,12 @@ def _system_attributes() -> tuple[Datums, ...]:
 
 def pg_attribute(state: SystemState, row: Row) -> Iterator[Datums]:
     system = definitions()
+    granted = {what.oid for what in state.roles.access.acls if what.column}
     for relation in state.relations():
-        if relation.oid not in system:
+        if relation.oid in granted:
             yield from _attributes(relation, state.roles)
+        elif relation.oid not in system:
+            yield from _known_attributes(relation)
     for type_ in composite_types(state):
         yield from _attributes(type_)
     yield from _system_attributes()
