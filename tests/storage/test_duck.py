@@ -33,6 +33,7 @@ from ivm.words import (
     SqlType,
 )
 from storage.duck import Store
+from storage.readable import label
 from storage.record import NO_ENTRIES, Entries
 from storage.stored import History, StoredRelation, WriteBatch
 from tests.support.profiles import scaled
@@ -342,8 +343,8 @@ def test_typed_views_show_values(store: Store) -> None:
     with store._reading() as cursor:
         columns = "c0, c1, c2::VARCHAR, c3::VARCHAR, c4::VARCHAR, c5, c6, c7"
         found = cursor.execute(f"SELECT {columns} FROM readable.r16400 ORDER BY c0").fetchall()
-        names = cursor.execute("SELECT * FROM readable.names ORDER BY 3 LIMIT 1").fetchall()
-    assert names == [(16400, 'odd "name"', "c0", "col 0")]
+        names = cursor.execute("SELECT * FROM readable.names ORDER BY 3").fetchall()
+    assert names == [(16400, 'odd "name"', f"c{i}", f"col {i}") for i in range(8)]
     assert found[0] == (-8, "o'hare", "2024-08-22", "1999-12-31 23:59:59.999999", "-0.01", -0.1, True, b"o'hare")
     assert found[1] == (1, "zwölf", "infinity", "-infinity", "10000000.00", -math.inf, True, b"o'hare")
     assert math.isnan(found[2][5])
@@ -354,6 +355,13 @@ def test_typed_views_show_values(store: Store) -> None:
         == (7, "zwölf", "2000-01-01", "2000-01-01 00:00:00.000001", "123.45", 1.5, False, b"o'hare")
     )
     assert found[5] == (None,) * 8
+
+
+def test_names_are_noted_at_once() -> None:
+    statements: list[str] = []
+    wide = StoredRelation(16401, (ColumnType(INT4),) * 200, "wide", tuple(f"col {i}" for i in range(200)))
+    label(lambda statement, *_: statements.append(statement), wide)
+    assert len(statements) == 2
 
 
 def test_a_checkpoint_that_a_kill_cut_short_is_undone(tmp_path: Path) -> None:
