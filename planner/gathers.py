@@ -81,6 +81,28 @@ def trusted_row(at: Sequence[Cell], schema: Schema) -> Gather:
     return row_of([c if s.nullable else Cell(c.word) for c, s in zip(at, schema, strict=True)], schema)
 
 
+def without_kept_bits(gather: Gather) -> Gather:
+    """The gather with words copied whole where it copies a word's bits to the same places of one that has no others.
+
+    The caller guarantees that no other bits of such a word are set.
+    """
+    sources: dict[int, set[int]] = {}
+    targets: dict[int, set[int]] = {}
+    moved: set[int] = set()
+    for word, bit, target, target_bit in gather.bits:
+        sources.setdefault(target, set()).add(word)
+        targets.setdefault(word, set()).add(target)
+        if bit != target_bit or gather.words[target] >= 0:
+            moved.add(target)
+    kept = {
+        target: word
+        for target, (word, *others) in sources.items()
+        if not others and len(targets[word]) == 1 and target not in moved
+    }
+    words = tuple(kept.get(k, w) for k, w in enumerate(gather.words))
+    return Gather(words, tuple(b for b in gather.bits if b[2] not in kept), gather.drop_if)
+
+
 @lru_cache(256)
 def identity(width: int) -> Gather:
     """The gather that changes nothing."""

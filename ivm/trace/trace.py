@@ -9,7 +9,7 @@ import numpy as np
 from ivm.kernels.between import between
 from ivm.kernels.memory import HEAD, L_COUNT, L_TIME_STRIDE, L_TIMES, LAYER_WORDS, T_LAYERS, T_SHAPE, address
 from ivm.kernels.read import collect, lookup, lookup_one
-from ivm.rows import Words
+from ivm.rows import Words, plain
 from ivm.trace.batch import Batch, Block
 from ivm.trace.ranges import Layer
 from ivm.trace.shards import sorted_block
@@ -62,6 +62,16 @@ class Version:
         block.sync()
         rows, _, diffs = sorted_block(block, self.order_address).arrays()
         return rows, diffs[:, 0]
+
+    def rows_in_place(self, at: int) -> tuple[Words, Words] | None:
+        """The same without a copy, of rows that must not be changed; None: they are not in one piece that came at one
+        time."""
+        if self.desc[HEAD + L_COUNT] or len(self._batches) != 1 or self.desc[T_SHAPE]:
+            return None
+        rows, times, diffs = self._batches[0].updates()
+        if len(times) > 1 or times[0] > at:
+            return None
+        return plain(rows), np.full(len(rows), diffs[0]) if len(diffs) == 1 else diffs
 
     def lookup(self, keys: Words, at: int) -> tuple[Words, Words, Words]:
         """(rows, diffs, index of each row's key in ``keys``) accumulated over times <= ``at``, rows in order.

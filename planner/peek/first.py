@@ -26,7 +26,7 @@ from planner.peek.chains import Chain
 from planner.peek.multiplicity import written_out
 from planner.peek.order_limit import first_in_order, sort_order
 from planner.peek.ranges import Access, accesses, in_order, narrowed
-from planner.peek.snapshot import Snapshot, table_rows
+from planner.peek.snapshot import Snapshot, rows_to_read
 
 _PIECE: Final = 64
 """The updates first looked at if a filter may leave few of them."""
@@ -188,7 +188,7 @@ class _Reading:
         table = self.first.chain.table
         access = narrowed(table, self.first.chain.asked, self.snapshot, self.context)
         if access is None:
-            rows, diffs = table_rows(table, self.snapshot)
+            rows, diffs = rows_to_read(table, self.snapshot)
         else:
             self.bounds.check(8 * access.range.left * (gathers.width(table.schema) + 4))
             rows, diffs = access.range.rest()

@@ -23,7 +23,7 @@ from planner.peek.early import Ran, first_rows
 from planner.peek.enough import Counted, given, passed
 from planner.peek.multiplicity import written_out
 from planner.peek.ranges import Access, filters, narrowed, rows_of
-from planner.peek.snapshot import Snapshot, static_path, static_side, stored_version, table_rows
+from planner.peek.snapshot import Snapshot, rows_to_read, static_path, static_side, stored_version
 from planner.physical.nodes import Map, Node, Plan, Table, TableErrors, reached
 from planner.render.dataflow import Renderer, Rendering
 
@@ -117,7 +117,7 @@ class OneShot(Rendering):
                 source = self.renderer.dataflow.add(graph.Rows(*rows_of(self.accesses[number])))
                 return self.mapped(source, node)
             case Table():
-                return self.renderer.dataflow.add(graph.Rows(*table_rows(node, self.snapshot)))
+                return self.renderer.dataflow.add(graph.Rows(*rows_to_read(node, self.snapshot)))
             case TableErrors():
                 found = self.snapshot.errors(node.relation)
                 return None if found is None else self.renderer.dataflow.add(graph.Rows(*found))

@@ -55,11 +55,21 @@ def table_rows(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
         return found
     rows, diffs = version.rows_at(snapshot.at)
     poll()
+    return _restored(table, snapshot, rows), diffs
+
+
+def rows_to_read(table: Table, snapshot: Snapshot) -> tuple[Words, Words]:
+    """The same for one who changes nothing in them: they may be the relation's own."""
+    version = snapshot.version(table.relation)
+    found = None if version is None else version.rows_in_place(snapshot.at)
+    return table_rows(table, snapshot) if found is None else (_restored(table, snapshot, found[0]), found[1])
+
+
+def _restored(table: Table, snapshot: Snapshot, rows: Words) -> Words:
     key = snapshot.primary_key(table.relation)
     if not key:
-        return rows, diffs  # arranged by the whole row: unchanged
-    layout = table_layout(table.schema, key)
-    return gathers.apply(layout.restore(table.schema), rows)[0], diffs
+        return rows  # arranged by the whole row: unchanged
+    return gathers.apply(table_layout(table.schema, key).restore(table.schema), rows)[0]
 
 
 def stored_version(plan: Plan, number: NodeId, snapshot: Snapshot) -> Version | None:

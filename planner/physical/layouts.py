@@ -29,7 +29,9 @@ class Layout:
 
     def restore(self, schema: Schema) -> Gather:
         """The gather from an arranged row back to a row of ``schema``, whose columns come first in the layout."""
-        return gathers.trusted_row(self.at[: len(schema)], schema)
+        gather = gathers.trusted_row(self.at[: len(schema)], schema)
+        more = any(cell.null is not None for cell in self.at[len(schema) :])
+        return gather if more else gathers.without_kept_bits(gather)
 
 
 @dataclass(frozen=True, slots=True)

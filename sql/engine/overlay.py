@@ -61,6 +61,9 @@ class OverlaidVersion(Version):
         met, sums = _consolidated(np.concatenate([rows[near], self._rows]), np.concatenate([diffs[near], self._diffs]))
         return np.concatenate([rows[~near], met]), np.concatenate([diffs[~near], sums])
 
+    def rows_in_place(self, at: int) -> None:
+        """Its rows are in several pieces."""
+
     def lookup(self, keys: Words, at: int) -> tuple[Words, Words, Words]:
         rows, diffs, index = self._base.lookup(keys, at)
         mine, where = np.nonzero((self._rows[:, None, : self.key_width] == keys[None]).all(axis=2))

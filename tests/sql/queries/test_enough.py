@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from ivm.rows import Words
+from ivm.trace.trace import Version
 from planner.peek import enough
 from tests.sql.queries.test_ranges import SETUP, TABLES, change, conditions, reading
 from tests.support.sessions import Client, Server
@@ -165,3 +167,39 @@ def test_a_serializable_maximum_conflicts(server: Server, large: Client) -> None
     assert one.state("INSERT INTO few VALUES (9, 9); COMMIT") == "40001"
     one.close()
     large.run("DELETE FROM large WHERE id = 40000")
+
+
+def test_what_is_read_in_place_is_not_changed(server: Server) -> None:
+    client = server.client()
+    client.run(
+        "CREATE TABLE plain (id int PRIMARY KEY, k int, name text);"
+        "INSERT INTO plain SELECT 5000 - i, i % 7, 'n' || i % 9 FROM generate_series(1, 3000) i;"
+        "CREATE TABLE bag (k int);"
+        "INSERT INTO bag SELECT i % 5 FROM generate_series(1, 3000) i"
+    )
+    queries = [
+        "SELECT k, count(*), sum(id), max(name) FROM plain GROUP BY k", "SELECT count(DISTINCT k) FROM bag",
+        "SELECT * FROM plain UNION SELECT k, k, NULL FROM bag", "SELECT * FROM plain EXCEPT SELECT * FROM plain",
+        "SELECT id, row_number() OVER (PARTITION BY k ORDER BY name, id) FROM plain ORDER BY 1 LIMIT 3",
+        "SELECT a.id FROM plain a JOIN plain b ON a.k = b.id", "SELECT * FROM plain ORDER BY name LIMIT 5",
+        "SELECT DISTINCT ON (k) * FROM plain ORDER BY k, id DESC", "SELECT * FROM bag INTERSECT ALL SELECT * FROM bag",
+        "SELECT sum(x.k) FROM plain x, bag y WHERE x.id = y.k + 4000", "SELECT k FROM bag ORDER BY k LIMIT 3",
+    ]  # fmt: skip
+    whole = [sorted(map(str, client.rows(f"SELECT * FROM {name}"))) for name in ("plain", "bag")]
+    taken: list[object] = []
+    in_place = Version.rows_in_place
+
+    def rows_in_place(self: Version, at: int) -> tuple[Words, Words] | None:
+        found = in_place(self, at)
+        taken.append(found)
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Version, "rows_in_place", rows_in_place)
+        answers = [sorted(map(str, client.rows(query))) for query in queries]
+        assert answers == [sorted(map(str, client.rows(query))) for query in queries]
+    assert sum(found is not None for found in taken) > 5
+    assert whole == [sorted(map(str, client.rows(f"SELECT * FROM {name}"))) for name in ("plain", "bag")]
+    client.run("INSERT INTO plain VALUES (1, 1, 'x'); DELETE FROM bag WHERE k = 1")
+    assert client.rows("SELECT count(*), min(id), sum(k) FROM plain") == [("3001", "1", str(3000 // 7 * 21 + 1 + 10))]
+    client.close()

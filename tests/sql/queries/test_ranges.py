@@ -104,7 +104,7 @@ def reading() -> Iterator[list[int]]:
     """How many updates of arrangements each reading looks at, but for lookups of keys. No query is begun anew on
     another thread because this machine is slow."""
     found: list[int] = []
-    taken, scanned = Range.take, Version.rows_at
+    taken, scanned, in_place = Range.take, Version.rows_at, Version.rows_in_place
 
     def take(self: Range, count: int, backward: bool) -> tuple[Words, Words]:
         before = self.read
@@ -116,8 +116,14 @@ def reading() -> Iterator[list[int]]:
         found.append(self.count)
         return scanned(self, at)
 
+    def rows_in_place(self: Version, at: int) -> tuple[Words, Words] | None:
+        rows = in_place(self, at)
+        found.append(0 if rows is None else self.count)
+        return rows
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reads, "HERE_SECONDS", 600)
+        patch.setattr(Version, "rows_in_place", rows_in_place)
         patch.setattr(Range, "take", take)
         patch.setattr(Version, "rows_at", rows_at)
         yield found
