@@ -18,6 +18,8 @@ from sql.syntax.nodes.search import CycleClause, SearchClause
 _ENDS_TARGETS: Final = frozenset(
     "from where union except intersect group having order limit offset into fetch for window".split()  # noqa: SIM905
 )
+_BEFORE_AS_OF: Final = ("where", "group", "having", "window", "order", "limit", "offset", "fetch", "join", "left",
+                        "right", "full", "inner", "cross", "natural")  # fmt: skip
 _LOCKS: Final = (("no", "key", "update"), ("key", "share"), ("update",), ("share",))
 
 
@@ -233,6 +235,10 @@ class QueryGrammar(TableGrammar):
                 break
         if tail.as_of is None and self.is_as_of():
             tail.as_of, tail.as_of_at_least = self.as_of()
+            if self.is_one_of(*_BEFORE_AS_OF):
+                error = self.error()
+                error.hint = "AS OF stands at the end of the query, and holds for all of its relations."
+                raise error
 
     def _limit(self) -> nodes.Expr:
         """A count; NULL for ALL."""

@@ -30,6 +30,8 @@ CHAIN: Final = "SELECT " + "NOT " * 50_000 + "true"
 OURS: Final = {
     "SELECT * FROM totals AS OF 9000000000000000000": ("22023", "future", "microseconds"),
     "SELECT * FROM totals AS OF 1700000000000": ("22023", "no history", "milliseconds"),
+    "SELECT * FROM totals AS OF now() WHERE true": ("42601", 'at or near "WHERE"', "at the end of the query"),
+    "SELECT * FROM totals AS OF now() JOIN totals t ON true": ("42601", 'near "JOIN"', "at the end of the query"),
     "SELECT * FROM totals AS OF 'x'": ("22007", "timestamp with time zone", ""),
     "SELECT * FROM totals AS OF 1e30": ("22003", "bigint out of range", ""),
     "SELECT * FROM totals AS OF upper('x')": ("42804", "epoch (bigint) or a timestamp", ""),
