@@ -51,8 +51,9 @@ def audit_to(path: Path) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line on stderr, in one piece: other threads log there too."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
 
 
 async def run(options: argparse.Namespace, tuning: Tuning | None = None) -> None:
