@@ -190,9 +190,39 @@ def apply(gather: Gather, rows: Words) -> tuple[Words, Words | None]:
         for k, w in enumerate(gather.words):
             if w >= 0:
                 out[:, k] = rows[:, w]
-    for word, bit, target, target_bit in gather.bits:
-        out[:, target] |= ((rows[:, word] >> np.int64(bit)) & 1) << np.int64(target_bit)
+    for move in moves(gather.bits) if gather.bits else ():
+        out[:, move.target] |= move.apply(rows[:, move.word])
     return out, source
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bits that go from one word to another by one distance. ``mask``: where they arrive."""
+
+    word: int
+    target: int
+    left: np.int64
+    right: np.int64
+    mask: np.int64
+
+    def apply(self, words: Words) -> Words:
+        """The bits of the target."""
+        return ((words << self.left) >> self.right) & self.mask
+
+
+@lru_cache(4096)
+def moves(bits: tuple[tuple[int, int, int, int], ...]) -> tuple[Move, ...]:
+    """All of a word together: a row of a thousand columns has as many bits in a few words."""
+    masks: dict[tuple[int, int, int], int] = {}
+    for word, bit, target, target_bit in bits:
+        key = word, target, target_bit - bit
+        masks[key] = masks.get(key, 0) | 1 << target_bit
+    return tuple(
+        [
+            Move(word, target, np.int64(max(by, 0)), np.int64(max(-by, 0)), np.uint64(mask).astype(np.int64))
+            for (word, target, by), mask in masks.items()
+        ]
+    )
 
 
 def apply_to_one(gather: Gather, row: Sequence[int]) -> list[int] | None:

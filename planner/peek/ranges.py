@@ -7,7 +7,7 @@ one, ask for a part that is found by binary search. The filter is applied to its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import lru_cache
@@ -133,7 +133,8 @@ def _compared(predicate: Scalar) -> tuple[Column, Comparison, Scalar] | None:
 
 def served(schema: Schema, asked: tuple[Condition, ...], key: tuple[int, ...]) -> tuple[int, ...]:
     """The columns of an arrangement by ``key`` that conditions limit its order by; (): it does not serve them."""
-    order, strict = columns_in_order(schema, key)
+    arrangement = _arrangements(schema)(key)
+    order, strict = arrangement.order, arrangement.strict
     limited = {condition.column for condition in asked}
     fixed = {condition.column for condition in asked if condition.comparison is Comparison.EQUAL}
     if not strict <= limited:
@@ -236,14 +237,15 @@ def _access(
     layers = None if version is None else version.layers()
     if layers is None:
         return None
-    order, strict = columns_in_order(table.schema, key)
+    arrangement = _arrangements(table.schema)(key)
+    order, strict = arrangement.order, arrangement.strict
     absent = strict - limits.keys() - present
     if absent and _has_all(version, snapshot.version(table.relation), snapshot.at):
         absent = frozenset()
     prefix, low, high = _bounds(table.schema, order, {} if absent else limits)
     limited = low is not EVERYTHING or high is not EVERYTHING
-    span, restore = Range(layers, snapshot.at, low, high), _restore(table.schema, key)
-    return Access(key, span, restore, order, strict, absent, limited, prefix)
+    span = Range(layers, snapshot.at, low, high)
+    return Access(key, span, arrangement.restore, order, strict, absent, limited, prefix)
 
 
 def _has_all(version: Version | None, whole: Version | None, at: int) -> bool:
@@ -273,21 +275,28 @@ def _bounds(schema: Schema, order: tuple[int, ...], limits: dict[int, _Limits]) 
     return len(prefix), low, high
 
 
-@lru_cache(256)
-def _restore(schema: Schema, key: tuple[int, ...]) -> Gather:
-    return table_layout(schema, key).restore(schema)
+@dataclass(frozen=True, slots=True)
+class _Arrangement:
+    """``order``: the columns of an arrangement's rows as they come in its layout; ``strict``: those whose NULLs it has
+    not; ``restore``: to the relation's layout."""
+
+    order: tuple[int, ...]
+    strict: frozenset[int]
+    restore: Gather
 
 
-@lru_cache(256)
-def columns_in_order(schema: Schema, key: tuple[int, ...]) -> tuple[tuple[int, ...], frozenset[int]]:
-    """The columns of an arrangement's rows as they come in its layout, and those whose NULLs it has not."""
-    layout = table_layout(schema, key)
-    columns = {cell.word: column for column, cell in reversed(list(enumerate(layout.at)))}
-    dropped = frozenset(layout.gather.drop_if)
-    return (
-        tuple(columns[word] for word in sorted(columns)),
-        frozenset(k for k in key if (cell := gathers.cells(schema)[k].null) is not None and cell in dropped),
-    )
+@by_identity
+def _arrangements(schema: Schema) -> Callable[[tuple[int, ...]], _Arrangement]:
+    """Those of a relation, by their keys. Its columns may be more than a thousand: they are not compared."""
+
+    def of(key: tuple[int, ...]) -> _Arrangement:
+        layout = table_layout(schema, key)
+        columns = {cell.word: column for column, cell in reversed(list(enumerate(layout.at)))}
+        dropped = frozenset(layout.gather.drop_if)
+        strict = frozenset(k for k in key if (cell := gathers.cells(schema)[k].null) is not None and cell in dropped)
+        return _Arrangement(tuple(columns[word] for word in sorted(columns)), strict, layout.restore(schema))
+
+    return lru_cache(256)(of)
 
 
 def rows_of(access: Access) -> tuple[Words, Words]:
