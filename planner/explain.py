@@ -210,8 +210,10 @@ def text(expr: Scalar) -> str:
             return f"checked({text(expr.value)})"
         case Alike():
             between = f" {expr.operator.upper()} "
-            first = () if expr.constants is None else expr.constants[0]
-            return f"({text(substitute(expr.body, (*expr.args, *first)))}{between}… {expr.count} alike)"
+            firsts = [
+                text(substitute(f.body, (*expr.args, *(f.constants[0] if f.constants else ())))) for f in expr.forms
+            ]
+            return f"({between.join(firsts)}{between}… {len(expr.order)} alike)"
         case ScalarSubquery():
             return "(subquery)"
         case Exists():

@@ -180,26 +180,33 @@ class Checked(Hashed):
         return self.value.nullable
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Operands that differ in constants only: number k is ``body`` over the values of the chain's ``args`` as its first
+    columns, and row k of ``constants`` as the others. The body has no subqueries, and its functions are immutable."""
+
+    body: Scalar
+    constants: LiteralRows | None
+
+
 @hashed_once
 @dataclass(frozen=True, slots=True)
 class Alike(Hashed):
-    """Many operands of one form joined by ``operator``: ``and``, ``or``, ``+`` of integers, ``||`` of texts.
+    """Many operands of one form, or of a few, joined by ``operator``: ``and``, ``or``, ``+`` of integers, ``||`` of
+    texts. As in a chain of AND or OR, no operand after one that decides can fail.
 
-    Operand k is ``body``, over the values of ``args`` as its first columns, and row k of ``constants`` as the others;
-    there are ``count`` of them. The body has no subqueries, and its functions are immutable. As in a chain of AND or
-    OR, no operand after one that decides can fail.
+    ``order``: the number of each operand's form.
     """
 
     operator: str
     args: tuple[Scalar, ...]
-    body: Scalar
-    constants: LiteralRows | None
-    count: int
+    forms: tuple[Form, ...]
+    order: tuple[int, ...]
     type: SqlType
     nullable: bool = True
 
     def __post_init__(self) -> None:
-        KEEP(self, hash((self.operator, self.args, self.body)))
+        KEEP(self, hash((self.operator, self.args, tuple([f.body for f in self.forms]))))
 
 
 @hashed_once

@@ -38,7 +38,7 @@ def can_raise(expr: Scalar) -> bool:
             continue
         if isinstance(part, ScalarSubquery | Checked) or (isinstance(part, Call) and _raises(part) is not Raises.NEVER):
             return True
-        if isinstance(part, Alike) and (part.operator == "+" or can_raise(part.body)):
+        if isinstance(part, Alike) and (part.operator == "+" or any(can_raise(f.body) for f in part.forms)):
             return True
         if isinstance(part, Exists | Quantified) and rel_can_raise(part.rel):
             return True

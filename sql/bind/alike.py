@@ -1,4 +1,5 @@
-"""Chains of operands of one form (``nodes.Alike``): the form is bound once, over the columns of its constants.
+"""Chains of operands of one form or a few (``nodes.Alike``, ``nodes.Mixed``): each form is bound once, over the columns
+of its constants.
 
 What that does not settle is bound operand by operand (None here), which also finds the first error.
 """
@@ -6,7 +7,6 @@ What that does not settle is bound operand by operand (None here), which also fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from operator import is_
 from typing import Any, Final
@@ -16,47 +16,36 @@ from ivm.words import BOOL, INT4, INT8, NUMERIC, TEXT, Kind, SqlType
 from planner.aggregates.table import aggregate_overloads
 from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.library import called_function, overloads
-from planner.expr.literal_rows import LiteralRows
 from planner.expr.parts import LITERALS, rebuild, walk
-from planner.expr.scalar import LEAVES, And, Call, Case, Coalesce, Column, Literal, Or, Scalar, children, with_children
+from planner.expr.scalar import LEAVES, And, Call, Column, Literal, Or, Scalar
 from planner.expr.scalar import Alike as Chain
 from planner.logical.fallibility import can_raise
 from planner.logical.join_keys import as_type, comparable
-from planner.logical.traversal import columns_of, has_subquery, renumber
+from planner.logical.traversal import columns_of, has_subquery
 from sql.bind.coerce import to_boolean
 from sql.bind.constant_lists import in_values
 from sql.bind.environment import Binder, Environment
 from sql.bind.folding import folded_columns, summed
+from sql.bind.lifting import FIRST, ONE_BY_ONE, BoundForm, lifted, reads_constants
 from sql.bind.literals import typed_literal
 from sql.bind.positions import position
 from sql.bind.routine_resolution import routine_overloads
 from sql.catalog.column_types import array_of
 from sql.syntax.nodes import queries as nodes
-from sql.syntax.nodes.alike import Alike, Slot, parts
+from sql.syntax.nodes.alike import Alike, Mixed, Slot, parts
 
-_FIRST: Final = 1 << 40
-"""The constants' columns count from here while the form is bound."""
 _TAGS: Final[dict[str, Callable[[tuple[nodes.Expr, ...], int], nodes.Expr]]] = {
     "and": nodes.AndExpr,
     "or": nodes.OrExpr,
 }
 _SUMMED: Final = (Kind.INT2, Kind.INT4, Kind.INT8)
-_ONE_BY_ONE: Final = (And, Or, Case, Coalesce)
-"""Not all arguments of these are computed for each row."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """``expr``: an operand, with ``Column(_FIRST + i)`` for the constants in column i."""
-
-    expr: Scalar
-    columns: tuple[tuple[object, ...], ...]
-    types: tuple[SqlType, ...]
-
-
-def chain(b: Binder, node: Alike) -> Scalar:
+def chain(b: Binder, node: Alike | Mixed) -> Scalar:
     """The operands joined by AND, OR, + or ||."""
-    found = None if b.env.notes is not None else _chain(b, node)
+    found = None
+    if b.env.notes is None:
+        found = _chain(b, node) if isinstance(node, Alike) else _mixed(b, node)
     if found is not None:
         return found
     written = _written(node)
@@ -65,11 +54,10 @@ def chain(b: Binder, node: Alike) -> Scalar:
     return b.bind(written)
 
 
-def _written(node: Alike) -> nodes.Expr:
+def _written(node: Alike | Mixed) -> nodes.Expr:
     """The tree of the same chain with a node for each operand."""
-    operands = node.operands()
+    operands, signs = node.operands(), node.signs()
     made = _TAGS.get(node.symbol)
-    signs = [t.start for t in node.tokens[node.period - 1 :: node.period]]
     if made is not None:
         return made(operands, signs[0])
     whole = operands[0]
@@ -87,23 +75,22 @@ def in_alike(b: Binder, left: Scalar, node: Alike, at: int) -> Scalar | None:
     return None if values is None else in_values(b.env, left, values, form.expr.type, at)
 
 
-def _values(form: _Form) -> Sequence[object] | None:
+def _values(form: BoundForm) -> Sequence[object] | None:
     """The values of operands that read constants only, as far as they are computed when they are bound."""
     expr = form.expr
-    if isinstance(expr, Column) and expr.index >= _FIRST:
-        return form.columns[expr.index - _FIRST]
+    if isinstance(expr, Column) and expr.index >= FIRST:
+        return form.columns[expr.index - FIRST]
     if isinstance(expr, Literal):
         return [expr.value] * (len(form.columns[0]) if form.columns else 1)
     if not isinstance(expr, Call) or len(expr.args) != 2 or not form.columns:
         return None
-    given = [_values(_Form(a, form.columns, form.types)) for a in expr.args]
+    given = [_values(BoundForm(a, form.columns, form.types)) for a in expr.args]
     return None if given[0] is None or given[1] is None else folded_columns(expr, given[0], given[1])
 
 
 def _chain(b: Binder, node: Alike) -> Scalar | None:
-    env, symbol = b.env, node.symbol
-    logic = symbol in _TAGS
-    if not logic and env.catalog.operators(None, symbol) != ((), ()):
+    symbol = node.symbol
+    if not _is_own(b.env, symbol):
         return None
     if symbol == "||" and isinstance(node.first, nodes.String):
         slot = node.slots[0] if node.slots else None
@@ -112,32 +99,68 @@ def _chain(b: Binder, node: Alike) -> Scalar | None:
     form = _form(b, node)
     if form is None:
         return None
-    type_ = form.expr.type
-    if logic:
+    values = _values(form) if symbol == "+" else None
+    if values is not None and (total := summed(form.expr.type, values, len(node))) is not None:
+        return total
+    if isinstance(form.expr, Literal):
+        return None
+    return _joined(symbol, [form], (0,) * len(node))
+
+
+def _mixed(b: Binder, node: Mixed) -> Scalar | None:
+    """Where they are of several tables and can fail they stay apart: none of them together could be moved below a
+    join, and some by themselves can. So do those of which some look for a constant, each perhaps a key."""
+    symbol = node.symbol
+    if not _is_own(b.env, symbol):
+        return None
+    forms: list[BoundForm] = []
+    for one in node.chains:
+        form = _form(b, one)
+        if form is None or (symbol == "or" and _equality(form.expr)):
+            return None
+        forms.append(form)
+    if symbol not in _TAGS:
+        return _joined(symbol, forms, node.order)
+    if not any(can_raise(f.expr) for f in forms):
+        chains = [_joined(symbol, [f], (0,) * len(c)) for f, c in zip(forms, node.chains, strict=True)]
+        apart = tuple([c for c in chains if c is not None])
+        return (And if symbol == "and" else Or)(apart) if len(apart) == len(chains) else None
+    return None if len(b.scope.namespace.ranges) > 1 else _joined(symbol, forms, node.order)
+
+
+def _is_own(env: Environment, symbol: str) -> bool:
+    """Whether what is between the operands can only be the built-in operator."""
+    return symbol in _TAGS or env.catalog.operators(None, symbol) == ((), ())
+
+
+def _joined(symbol: str, forms: Sequence[BoundForm], order: tuple[int, ...]) -> Scalar | None:
+    type_ = forms[0].expr.type
+    if symbol in _TAGS:
         type_ = BOOL
     elif type_.kind not in _SUMMED if symbol == "+" else type_ != TEXT:
         return None
     if type_.domain is not None or type_.precision is not None:
         return None
-    values = _values(form) if symbol == "+" else None
-    if values is not None and (total := summed(form.expr.type, values, len(node))) is not None:
-        return total
-    lifted = None if isinstance(form.expr, Literal) else _lifted(form)
-    if lifted is None:
+    if symbol not in _TAGS and any(f.expr.type != type_ for f in forms):
         return None
-    args, body = lifted
-    if logic and not form.columns:
-        return form.expr
-    rows = LiteralRows(form.columns, form.types) if form.columns else None
-    nullable = form.expr.nullable
-    made = Chain(symbol, args, body, rows, len(node), type_, nullable)
-    among = _among(form) if symbol == "or" else None
+    if symbol in _TAGS and len(forms) == 1 and not forms[0].columns:
+        return forms[0].expr
+    made = Chain(symbol, *lifted(forms), order, type_, any(f.expr.nullable for f in forms))
+    among = _among(forms[0]) if symbol == "or" and len(forms) == 1 else None
     if among is None:
         return made
-    return among if isinstance(form.expr, Call) else And((among, made))
+    return among if isinstance(forms[0].expr, Call) else And((among, made))
 
 
-def _among(form: _Form) -> Scalar | None:
+def _equality(expr: Scalar) -> bool:
+    """Whether it is that something equals a constant, or one of several."""
+    if isinstance(expr, Or):
+        return all(map(_equality, expr.args))
+    found = comparable(expr)
+    return found is not None and any(all(i >= FIRST for i in columns_of(side)) for side in found[:2])
+
+
+def _among(form: BoundForm) -> Scalar | None:
     """For operands that are, or demand first of all, that an expression equals a constant: it is one of them all. Rows
     are found by that, and where it is NULL the chain is NULL or false, as with it."""
     demanded = form.expr.args if isinstance(form.expr, And) else (form.expr,)
@@ -146,23 +169,19 @@ def _among(form: _Form) -> Scalar | None:
         if equality is None or equality[2]:
             continue
         for value, constant in (equality[:2], equality[1::-1]):
-            if not isinstance(constant, Column) or constant.index < _FIRST or _reads_constants(value):
+            if not isinstance(constant, Column) or constant.index < FIRST or reads_constants(value):
                 continue
             if has_subquery(value) or can_raise(value):
                 continue
-            own = form.types[constant.index - _FIRST]
-            if as_type(Literal(form.columns[constant.index - _FIRST][0], own), constant.type).type != own:
+            own = form.types[constant.index - FIRST]
+            if as_type(Literal(form.columns[constant.index - FIRST][0], own), constant.type).type != own:
                 continue
-            array = Literal(form.columns[constant.index - _FIRST], array_of(own))
+            array = Literal(form.columns[constant.index - FIRST], array_of(own))
             return Call(MEMBER, (value, array), BOOL, value.nullable)
     return None
 
 
-def _reads_constants(expr: Scalar) -> bool:
-    return any(i >= _FIRST for i in columns_of(expr))
-
-
-def _form(b: Binder, node: Alike) -> _Form | None:
+def _form(b: Binder, node: Alike) -> BoundForm | None:
     """The form of the operands; None: their constants have several types, or are computed before they are read."""
     if not all(_is_scalar(b.env, n) for n in parts(node.first) if isinstance(n, nodes.Apply)):
         return None
@@ -176,7 +195,7 @@ def _form(b: Binder, node: Alike) -> _Form | None:
             if numbers is None:
                 return None
             place = node.place(slot)
-            given[place] = nodes.Given(Column(_FIRST + len(columns), numbers[1], False), place)
+            given[place] = nodes.Given(Column(FIRST + len(columns), numbers[1], False), place)
             columns.append(tuple(numbers[0]))
             types.append(numbers[1])
     try:
@@ -186,7 +205,7 @@ def _form(b: Binder, node: Alike) -> _Form | None:
             if found is None:
                 return None
             mark, values = found
-            column = Column(_FIRST + len(columns), mark.type, False)
+            column = Column(FIRST + len(columns), mark.type, False)
             expr = rebuild(expr, LITERALS, lambda e, mark=mark, column=column: column if e is mark else e)  # type: ignore[misc]
             columns.append(tuple(values))
             types.append(mark.type)
@@ -194,7 +213,7 @@ def _form(b: Binder, node: Alike) -> _Form | None:
         return None
     if not _is_plain(expr):
         return None
-    return _Form(expr, tuple(columns), tuple(types))
+    return BoundForm(expr, tuple(columns), tuple(types))
 
 
 def _is_scalar(env: Environment, node: nodes.Apply) -> bool:
@@ -269,42 +288,6 @@ def _is_plain(expr: Scalar) -> bool:
             function = called_function(part)
             if function is None or function.volatility != "immutable":
                 return False
-        elif type(part) not in LEAVES and not isinstance(part, _ONE_BY_ONE):
+        elif type(part) not in LEAVES and not isinstance(part, ONE_BY_ONE):
             return False
     return True
-
-
-def _lifted(form: _Form) -> tuple[tuple[Scalar, ...], Scalar] | None:
-    """What the form reads of a row, computed once for it, and the form over that and the constants. None: a part that
-    can fail might not be computed at all."""
-    lifting = _Lifting()
-    body = lifting.lift(form.expr, True)
-    if lifting.refused:
-        return None
-    count = len(lifting.args)
-
-    def placed(index: int) -> int:
-        return index - _FIRST + count if index >= _FIRST else -1 - index
-
-    return tuple(lifting.args), renumber(body, placed)
-
-
-class _Lifting:
-    """``args``: what is read of a row, each with its number. ``refused``: a part that can fail is among them."""
-
-    def __init__(self) -> None:
-        self.args: dict[Scalar, int] = {}
-        self.refused = False
-
-    def lift(self, part: Scalar, sure: bool) -> Scalar:
-        """``sure``: it is computed of every row."""
-        if isinstance(part, Literal):
-            return part
-        if isinstance(part, Column) and part.index >= _FIRST:
-            return part
-        if not _reads_constants(part):
-            self.refused |= not sure and can_raise(part)
-            return Column(-1 - self.args.setdefault(part, len(self.args)), part.type, part.nullable)
-        ordered = isinstance(part, _ONE_BY_ONE)
-        inner = [self.lift(c, sure and (not ordered or not i)) for i, c in enumerate(children(part))]
-        return with_children(part, tuple(inner))

@@ -62,7 +62,7 @@ class ExpressionBinder:
                 return Literal(expr.value, BOOL)
             case nodes.Param():
                 return self.env.parameters.reference(expr.index, expr.at)
-            case nodes.Alike():
+            case nodes.Alike() | nodes.Mixed():
                 return chain(self, expr)
             case nodes.Given():
                 assert isinstance(expr.value, Scalar)

@@ -16,6 +16,8 @@ def position(expr: nodes.Expr) -> int:
             return position(expr.expr)
         case nodes.Alike():
             return position(expr.first)
+        case nodes.Mixed():
+            return position(expr.chains[0].first)
         case _:
             return expr.at
 

@@ -104,7 +104,7 @@ class ExpressionReader:
                 return Word("DEFAULT")
             case nodes.Operator():
                 return operators.operator(self, node)
-            case nodes.Alike() | nodes.Given():
+            case nodes.Alike() | nodes.Mixed() | nodes.Given():
                 raise AssertionError("with notes it is bound as another")
             case nodes.Apply():
                 return calls.call(self, node, wanted)

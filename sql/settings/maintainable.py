@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from ivm.errors import SqlError, unsupported
@@ -57,7 +58,8 @@ def check_maintainable(rel: Rel, catalog: Catalog, settings: Settings) -> None:
                 elif isinstance(part, Call):
                     _check_call(part, settings)
                 elif isinstance(part, Checked | Alike):
-                    for inner in walk(part.body if isinstance(part, Alike) else part.check):
+                    bodies = [f.body for f in part.forms] if isinstance(part, Alike) else [part.check]
+                    for inner in chain.from_iterable(map(walk, bodies)):
                         if isinstance(inner, Call):
                             _check_call(inner, settings)
         if isinstance(node, Reduce):

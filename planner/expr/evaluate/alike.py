@@ -1,6 +1,6 @@
-"""A chain of operands of one form: the form is computed on many rows and many operands' constants at a time.
+"""A chain of operands of a few forms: each is computed on many rows and many operands' constants at a time.
 
-Cost: that of the form on rows × operands values, in blocks, and a few arrays for each block.
+Cost: that of the forms on rows × operands values, in blocks, and a few arrays for each block.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import Taking, poll
 from ivm.words import TEXT, Kind, Storage
+from planner.expr.context import Context
 from planner.expr.evaluate.calls import Run
 from planner.expr.functions.text.string import all_together
 from planner.expr.rows import RowBatch, nulls_of, some, take
-from planner.expr.scalar import Alike, Column, Literal, Scalar, children
+from planner.expr.scalar import Alike, Column, Form, Literal, Scalar, children
 from storage.types.codec import decode, encode
 from storage.types.type_names import format_type
 
@@ -27,55 +28,86 @@ _BLOCK: Final = 1 << 16
 """Values that are computed together."""
 _SMALL: Final = 1 << 12
 """The same where the form makes texts or other large values on its way."""
+_Failed = tuple[Words, Words, SqlError]
+"""Rows, the place of the operand that failed in each, and the error."""
+_Values = tuple[Any, Any, list[_Failed]]
+"""The words and nulls of rows × operands, and what failed."""
 _BITS: Final = {Kind.INT2: 15, Kind.INT4: 31, Kind.INT8: 63}
 
 
 class _Operands:
-    """The values of a chain's operands. ``args``: of what the form reads of the row; ``body``: the form."""
+    """The values of a chain's operands. ``args``: of what the forms read of the row; ``bodies``: the forms."""
 
-    def __init__(self, chain: Alike, args: tuple[Run, ...], body: Run) -> None:
+    def __init__(self, chain: Alike, args: tuple[Run, ...], bodies: tuple[Run, ...]) -> None:
         self.chain = chain
         self._args = args
-        self._body = body
-        self._known: tuple[int, list[Words]] = (0, [])
-        self._size = _SMALL if _makes_large(chain.body) else _BLOCK
+        self._forms = tuple(map(_Form, chain.forms, bodies))
+        self._size = _SMALL if any(_makes_large(f.body) for f in chain.forms) else _BLOCK
+        order = np.array(chain.order)
+        self._places = [np.flatnonzero(order == number) for number in range(len(chain.forms))]
 
     def blocks(self, batch: RowBatch) -> Iterator[_Block]:
         """The next operands on those rows that are still asked for (``_Block.rest``), until none are."""
         columns = [a(batch) for a in self._args]
-        constants = self._constants(batch)
         rows = np.arange(batch.count)
-        at, count = 0, self.chain.count
+        at, count = 0, len(self.chain.order)
         while at < count and len(rows):
             poll()
             many = min(max(self._size // len(rows), 1), count - at)
             own = columns if len(rows) == batch.count else [take(c, rows) for c in columns]
-            block = self._block(batch, own, [c[at : at + many] for c in constants], rows, many)
+            block = self._block(batch, own, rows, at, many)
             yield block
             at, rows = at + many, block.rest
 
-    def _constants(self, batch: RowBatch) -> list[Words]:
-        dictionary, rows = batch.context.dictionary, self.chain.constants
+    def _block(self, batch: RowBatch, columns: list[Vector], rows: Words, at: int, many: int) -> _Block:
+        block: _Block | None = None
+        for form, places in zip(self._forms, self._places, strict=True):
+            first, last = np.searchsorted(places, (at, at + many)).tolist()
+            if first == last:
+                continue
+            words, nulls, failed = form.values(batch.context, columns, len(rows), first, last)
+            if last - first == many:
+                return _Block(rows, words, nulls, failed)
+            if block is None:
+                shape = (len(rows), many)
+                block = _Block(rows, np.empty(shape, np.int64), np.empty(shape, np.bool_), [])
+            block.put(places[first:last] - at, words, nulls, failed)
+        assert block is not None, "each operand is of a form"
+        return block
+
+
+class _Form:
+    """One form of a chain's operands."""
+
+    def __init__(self, form: Form, body: Run) -> None:
+        self._form = form
+        self._body = body
+        self._known: tuple[int, list[Words]] = (0, [])
+
+    def values(self, context: Context, columns: list[Vector], count: int, first: int, last: int) -> _Values:
+        """Of these operands on ``count`` rows."""
+        many, constants = last - first, self._constants(context)
+        if not constants:  # all operands are the same
+            inner = RowBatch(columns, count, context)
+            found = self._body(inner)
+            words, nulls = found.words[:, None], nulls_of(found)[:, None]
+            failed = [(rows, np.zeros(len(rows), np.int64), error) for rows, error in inner.failed]
+            return np.broadcast_to(words, (count, many)), np.broadcast_to(nulls, (count, many)), failed
+        spread = [_repeated(c, many) for c in columns]
+        spread += [Vector(np.tile(c[first:last], count)) for c in constants]
+        inner = RowBatch(spread, count * many, context)
+        found = self._body(inner)
+        failed = [(at // many, at % many, error) for at, error in inner.failed]
+        return found.words.reshape(count, many), nulls_of(found).reshape(count, many), failed
+
+    def _constants(self, context: Context) -> list[Words]:
+        dictionary, rows = context.dictionary, self._form.constants
         serial, found = self._known  # read once: another thread may use another dictionary
         if rows is None or serial == dictionary.serial:
             return found
         found = [encode(t, list(c), dictionary).words for c, t in zip(rows.columns, rows.types, strict=True)]
         self._known = dictionary.serial, found
         return found
-
-    def _block(self, batch: RowBatch, columns: list[Vector], constants: list[Words], rows: Words, many: int) -> _Block:
-        if not constants:  # all operands are the same
-            inner = RowBatch(columns, len(rows), batch.context)
-            found = self._body(inner)
-            words, nulls = found.words[:, None], nulls_of(found)[:, None]
-            shape = (len(rows), many)
-            return _Block(rows, np.broadcast_to(words, shape), np.broadcast_to(nulls, shape), inner.failed, 1)
-        spread = [_repeated(c, many) for c in columns]
-        spread += [Vector(np.tile(c, len(rows))) for c in constants]
-        inner = RowBatch(spread, len(rows) * many, batch.context)
-        found = self._body(inner)
-        shape = (len(rows), many)
-        return _Block(rows, found.words.reshape(shape), nulls_of(found).reshape(shape), inner.failed, many)
 
 
 def _makes_large(body: Scalar) -> bool:
@@ -84,34 +116,37 @@ def _makes_large(body: Scalar) -> bool:
 
 
 class _Block:
-    """``words`` and ``nulls``: of some rows and operands. ``rest``: the rows that go on to the next operands.
-    ``width``: how many operands the failures count in a row."""
+    """``words`` and ``nulls``: of some rows and operands. ``rest``: the rows that go on to the next operands."""
 
-    __slots__ = ("_failed", "_width", "nulls", "rest", "rows", "words")
+    __slots__ = ("_failed", "nulls", "rest", "rows", "words")
 
-    def __init__(self, rows: Words, words: Any, nulls: Any, failed: list[tuple[Words, SqlError]], width: int) -> None:
+    def __init__(self, rows: Words, words: Any, nulls: Any, failed: list[_Failed]) -> None:
         self.rows = rows
         self.words = words
         self.nulls = nulls
         self.rest = rows
         self._failed = failed
-        self._width = width
+
+    def put(self, places: Words, words: Any, nulls: Any, failed: list[_Failed]) -> None:
+        """The values of one form's operands, which stand at these places among all."""
+        self.words[:, places] = words
+        self.nulls[:, places] = nulls
+        self._failed += [(rows, places[own], error) for rows, own, error in failed]
 
     def fail(self, batch: RowBatch, before: Words) -> Mask:
         """Fails the rows in which an operand failed at a place before that one. Gives them as a mask."""
         lost = np.zeros(len(self.rows), np.bool_)
         if not self._failed:
             return lost
-        first = np.full(len(self.rows), self._width)
+        first = np.full(len(self.rows), self.words.shape[1])
         which = np.zeros(len(self.rows), np.int64)
-        for number, (failed, _) in enumerate(self._failed):
-            row, place = failed // self._width, failed % self._width
-            for r, p in zip(row.tolist(), place.tolist(), strict=True):
+        for number, (rows, places, _) in enumerate(self._failed):
+            for r, p in zip(rows.tolist(), places.tolist(), strict=True):
                 if p < first[r]:
                     first[r], which[r] = p, number
-        lost = first < np.minimum(before, self._width)
+        lost = first < before
         for number in distinct(which[lost]).tolist():
-            batch.failed.append((self.rows[lost & (which == number)], self._failed[number][1]))
+            batch.failed.append((self.rows[lost & (which == number)], self._failed[number][2]))
         return lost
 
 
@@ -119,9 +154,9 @@ def _repeated(vector: Vector, many: int) -> Vector:
     return Vector(np.repeat(vector.words, many), None if vector.nulls is None else np.repeat(vector.nulls, many))
 
 
-def run_alike(chain: Alike, args: tuple[Run, ...], body: Run) -> Run:
-    """The chain on a batch."""
-    operands = _Operands(chain, args, body)
+def run_alike(chain: Alike, args: tuple[Run, ...], bodies: tuple[Run, ...]) -> Run:
+    """The chain on a batch. ``bodies``: its forms, compiled."""
+    operands = _Operands(chain, args, bodies)
     runners: dict[str, Callable[[_Operands], Run]] = {"and": _all, "or": _any, "+": _sum, "||": _text}
     return runners[chain.operator](operands)
 
@@ -207,7 +242,7 @@ def _text(operands: _Operands) -> Run:
             lost = block.fail(batch, np.full(len(block.rows), block.words.shape[1]))
             nulls[block.rows] |= block.nulls.any(axis=1) | lost
             block.rest = block.rows[~lost]
-            same = operands.chain.constants is None
+            same = [f.constants for f in operands.chain.forms] == [None]
             words = np.ascontiguousarray(block.words[:, :1] if same else block.words)
             texts = decode(TEXT, Vector(words.ravel()), batch.context.dictionary)
             many, width = block.words.shape[1], words.shape[1]

@@ -243,9 +243,9 @@ class _Compiler:
 
     def _alike(self, chain: Alike) -> _Node:
         args = [self.compile(a) for a in chain.args]
-        body = _Compiler((chain.body,)).compile(chain.body)
-        run = run_alike(chain, tuple(a.run for a in args), body.run)
-        safe = body.safe and chain.operator in ("and", "or") and all(a.safe for a in args)
+        bodies = [_Compiler((f.body,)).compile(f.body) for f in chain.forms]
+        run = run_alike(chain, tuple(map(_RUN, args)), tuple(map(_RUN, bodies)))
+        safe = chain.operator in ("and", "or") and all(map(_SAFE, (*args, *bodies)))
         return _finished(run, args, immutable=True, safe=safe)
 
     def _joined_texts(self, call: Call) -> Call:

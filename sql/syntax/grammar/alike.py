@@ -9,9 +9,9 @@ from sql.syntax.lexing.lexer import MANY, Token, TokenKind
 from sql.syntax.nodes import queries as nodes
 from sql.syntax.nodes.alike import Slot, parts
 
-_LONGEST: Final = 64
+LONGEST: Final = 64
 """Tokens of an operand."""
-_CONSTANTS: Final = (TokenKind.NUMBER, TokenKind.STRING)
+CONSTANTS: Final = (TokenKind.NUMBER, TokenKind.STRING)
 _PLAIN: Final = (
     nodes.Name, nodes.Number, nodes.String, nodes.Boolean, nodes.Null, nodes.Operator, nodes.Cast, nodes.TypeName,
     nodes.AndExpr, nodes.OrExpr, nodes.NotExpr, nodes.IsTest, nodes.DistinctTest, nodes.Between, nodes.CaseExpr,
@@ -25,7 +25,7 @@ def repeated(tokens: Sequence[Token], start: int, between: int) -> int:
     at ``between`` after them. 0: fewer than ``MANY``. Cost: a look at one token, if the second operand is another."""
     period = between - start + 1
     first = between + period
-    if period > _LONGEST or len(tokens) - start < MANY * period or tokens[first].value != tokens[between].value:
+    if period > LONGEST or len(tokens) - start < MANY * period or tokens[first].value != tokens[between].value:
         return 0
     if _alike(tokens, start, period, MANY) < MANY:
         return 0
@@ -36,7 +36,7 @@ def _alike(tokens: Sequence[Token], start: int, period: int, most: int) -> int:
     """The number of periods from ``start`` on that are alike, at most ``most``."""
     for place in range(start, start + period):
         kind, value = tokens[place].kind, tokens[place].value
-        constant = kind in _CONSTANTS
+        constant = kind in CONSTANTS
         for number, token in enumerate(tokens[place + period : start + most * period : period], 1):
             if token[0] is not kind or (token[1] != value and not constant):
                 most = number
@@ -50,7 +50,7 @@ def alike(tokens: Sequence[Token], start: int, other: int, length: int) -> bool:
     """Whether the tokens from ``other`` on have the form of those from ``start`` on."""
     pairs = list(zip(tokens[start : start + length], tokens[other : other + length], strict=False))
     return len(pairs) == length and all(
-        a.kind is b.kind and (a.value == b.value or a.kind in _CONSTANTS) for a, b in pairs
+        a.kind is b.kind and (a.value == b.value or a.kind in CONSTANTS) for a, b in pairs
     )
 
 
@@ -66,7 +66,7 @@ def slots(first: nodes.Expr, tokens: Sequence[Token], period: int) -> tuple[Slot
     constants = {starts[n.at]: n for n in found if isinstance(n, nodes.Number | nodes.String)}
     made: list[Slot] = []
     for place, token in enumerate(tokens[: period - 1]):
-        if token.kind not in _CONSTANTS or len({t.value for t in tokens[place::period]}) == 1:
+        if token.kind not in CONSTANTS or len({t.value for t in tokens[place::period]}) == 1:
             continue
         node = constants.get(place)
         sign = node is None and place > 0 and isinstance(constants.get(place - 1), nodes.Number)

@@ -7,11 +7,12 @@ from typing import Final
 
 from ivm.errors import SqlError
 from sql.syntax.grammar.alike import alike, repeated, slots
+from sql.syntax.grammar.forms import mixed
 from sql.syntax.grammar.types import TypeGrammar
 from sql.syntax.lexing.keywords import NORMAL_FORMS
 from sql.syntax.lexing.lexer import MANY, Token, TokenKind
 from sql.syntax.nodes import queries as nodes
-from sql.syntax.nodes.alike import Alike
+from sql.syntax.nodes.alike import Alike, Mixed
 from sql.syntax.nodes.constant_items import ConstantItems
 
 OR, AND, NOT, IS, COMPARE, MATCH, OTHER, SUM, PRODUCT, POWER, ZONE, COLLATION, SIGN = range(1, 14)
@@ -28,6 +29,7 @@ _SYMBOLS: Final = {
 """0: no operator. Every other symbol has the precedence OTHER."""
 _CHAINED: Final = {"and": AND, "or": OR, "+": SUM, "||": OTHER, ",": 0}
 """What operands of one form are read together between, and its precedence."""
+_SUMMED: Final = frozenset({"+", "||"})
 _PATTERNS: Final = {"like": "~~", "ilike": "~~*", "similar": "similar to"}
 _FOLLOWS: Final = {"similar": ("to",), "at": ("time", "local"), "not": ("in", "like", "ilike", "between", "similar")}
 """Words that are operators only before one of these."""
@@ -69,18 +71,42 @@ class OperatorGrammar(TypeGrammar):
 
     def _climb(self, least: int, restricted: bool = False) -> nodes.Expr:
         """An expression whose operators bind at least as tightly as ``least``."""
-        start = self.index
+        start, loosest = self.index, SIGN
         left = self._prefix(restricted)
         while (precedence := self._precedence(restricted)) >= least:
-            if self.tokens[self.index].kind is TokenKind.SYMBOL:
-                chain = None if restricted else self._alike(start, left)
-                left = chain or self._binary(left, precedence, restricted)
-            else:
+            token = self.tokens[self.index]
+            if token.kind is not TokenKind.SYMBOL:
                 left = self._infix(start, left, precedence, restricted)
+            elif token.value in _SUMMED and not restricted:
+                left = self._sum(start, left, precedence, loosest > precedence)
+            else:
+                left = self._binary(left, precedence, restricted)
+            loosest = min(loosest, precedence)
             while self.is_symbol("::"):  # after what ends without an operand, as IS NULL does
                 at = self.advance().start
                 left = nodes.Cast(left, self.type_name(), at)
         return left
+
+    def _sum(self, start: int, left: nodes.Expr, precedence: int, whole: bool) -> nodes.Expr:
+        """What follows between + or ||. ``whole``: what is on the left is one operand of them."""
+        symbol, bounds, looked = self.tokens[self.index].value, [start], MANY if whole else 0
+        while self.is_symbol(symbol):
+            chain: Alike | Mixed | None = self._alike(start, left)
+            bounds.append(self.index + 1)
+            if chain is None and len(bounds) > looked > 0:
+                looked *= 2
+                operands = _operands(left, symbol, len(bounds) - 1)
+                chain = self._mixed(bounds, operands, symbol) if operands else None
+            looked = looked if chain is None else 0
+            left = chain or self._binary(left, precedence, False)
+        return left
+
+    def _mixed(self, bounds: list[int], operands: list[nodes.Expr], symbol: str) -> Mixed | None:
+        """The operands that start at all but the last of these tokens, and those after them that are like them."""
+        found = mixed(self.tokens, bounds, operands, symbol)
+        if found is not None:
+            self.index = found[1] - 1
+        return None if found is None else found[0]
 
     def _precedence(self, restricted: bool) -> int:
         """Of the infix operator that is next; 0 if there is none."""
@@ -155,11 +181,7 @@ class OperatorGrammar(TypeGrammar):
     def _infix(self, start: int, left: nodes.Expr, precedence: int, restricted: bool) -> nodes.Expr:
         token = self.token
         if precedence in (OR, AND):
-            operands = [self._alike(start, left) or left]
-            while self.accept(token.value):
-                begin = self.index
-                operand = self._climb(precedence + 1)
-                operands.append(self._alike(begin, operand) or operand)
+            operands = self._junction(start, left, precedence)
             if len(operands) == 1:
                 return operands[0]
             return (nodes.OrExpr if precedence == OR else nodes.AndExpr)(tuple(operands), token.start)
@@ -179,6 +201,26 @@ class OperatorGrammar(TypeGrammar):
         if self.is_word("overlaps"):
             return self._overlaps(left)
         return self._binary(left, precedence, restricted)
+
+    def _junction(self, start: int, left: nodes.Expr, precedence: int) -> list[nodes.Expr]:
+        """The operands of AND or OR, from the first on, which has been read."""
+        word, looked = self.token.value, MANY
+        operands = [self._alike(start, left) or left]
+        bounds = [start] if operands[0] is left else []
+        while self.accept(word):
+            begin = self.index
+            operand = self._climb(precedence + 1)
+            chain: Alike | Mixed | None = self._alike(begin, operand)
+            operands.append(chain or operand)
+            bounds.append(begin)
+            if chain is None and len(bounds) >= looked and self.is_word(word):
+                looked *= 2
+                chain = self._mixed([*bounds, self.index + 1], operands[-len(bounds) :], word)
+                if chain is not None:
+                    operands[-len(bounds) :] = [chain]
+            if chain is not None:
+                bounds, looked = [], MANY
+        return operands
 
     def _overlaps(self, left: nodes.Expr) -> nodes.Expr:
         at = self.advance().start
@@ -314,6 +356,17 @@ class OperatorGrammar(TypeGrammar):
         while self.accept_symbol("."):
             parts.append(self.label())
         return tuple(parts)
+
+
+def _operands(whole: nodes.Expr, symbol: str, count: int) -> list[nodes.Expr]:
+    """The operands that have been put together one by one; none if they have not."""
+    found: list[nodes.Expr] = []
+    while len(found) < count - 1:
+        if not isinstance(whole, nodes.Operator) or whole.symbol != symbol or len(whole.args) != 2:
+            return []
+        found.append(whole.args[1])
+        whole = whole.args[0]
+    return [whole, *reversed(found)]
 
 
 def _signed(token: Token, operand: nodes.Expr) -> nodes.Expr:

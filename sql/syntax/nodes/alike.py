@@ -67,6 +67,10 @@ class Alike:
         """A tree for each."""
         return tuple(map(self._operand, range(len(self))))
 
+    def signs(self) -> list[int]:
+        """The offset of what follows each operand, but for the last one where nothing does."""
+        return [t.start for t in self.tokens[self.period - 1 :: self.period]]
+
     def _operand(self, number: int) -> Expr:
         if not number:
             return self.first
@@ -79,6 +83,32 @@ class Alike:
         }
         found: Expr = _moved(self.first, places, constants)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """Operands of a few forms in any order. ``chains``: those of each form; ``order``: the number of each operand's.
+
+    Invariant: in the tokens of a chain something between operands follows the last one too.
+    """
+
+    symbol: str
+    chains: tuple[Alike, ...]
+    order: tuple[int, ...]
+    at: int
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def operands(self) -> tuple[Expr, ...]:
+        """A tree for each."""
+        own = [iter(c.operands()) for c in self.chains]
+        return tuple([next(own[number]) for number in self.order])
+
+    def signs(self) -> list[int]:
+        """As of a chain."""
+        own = [iter(c.signs()) for c in self.chains]
+        return [next(own[number]) for number in self.order][:-1]
 
 
 def _negated(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sql.syntax.nodes.alike import Alike, Given
+from sql.syntax.nodes.alike import Alike, Given, Mixed
 from sql.syntax.nodes.constant_items import ConstantItems, ConstantRows
 from sql.syntax.nodes.constants import Bits, Boolean, Default, Null, Number, Param, String, TypeName
 from sql.syntax.nodes.frames import FrameBound, FrameClause
@@ -15,8 +15,8 @@ from sql.syntax.nodes.json_calls import JsonCall, JsonTable
 from sql.syntax.nodes.search import CycleClause, SearchClause
 
 __all__ = [
-    "Alike", "Bits", "Boolean", "Default", "FrameBound", "FrameClause", "Given", "JsonCall", "JsonTable", "Null",
-    "Number", "Param", "String", "TypeName",
+    "Alike", "Bits", "Boolean", "Default", "FrameBound", "FrameClause", "Given", "JsonCall", "JsonTable", "Mixed",
+    "Null", "Number", "Param", "String", "TypeName",
 ]  # fmt: skip
 
 
@@ -257,7 +257,8 @@ class Collate:
 Expr = (
     Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
     | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
-    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall | Alike | Given
+    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall | Alike | Mixed
+    | Given
 )  # fmt: skip
 
 

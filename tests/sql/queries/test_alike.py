@@ -48,8 +48,9 @@ def outcome(client: Client, text: str) -> object:
 
 
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operands of one form are read one by one."""
+    """Operands of one form, or of a few, are read one by one."""
     monkeypatch.setattr(operators, "repeated", lambda tokens, start, between: 0)
+    monkeypatch.setattr(operators, "mixed", lambda tokens, bounds, operands, symbol: None)
 
 
 def chained(form: str, between: str, count: int = COUNT, first: int = 0) -> str:
@@ -130,6 +131,45 @@ def compared(client: Client, monkeypatch: pytest.MonkeyPatch, texts: list[str]) 
     assert together == [outcome(client, text + " ") for text in texts]
 
 
+def of_forms(rng: random.Random, forms: list[str], between: str, count: int) -> str:
+    """Operands of these forms in any order, of which each occurs among the first."""
+    order = [*forms, *forms, *rng.choices(forms, k=count)]
+    return f" {between} ".join(f.format(i=i, p=i - 20, q=i * 1_000_000_000) for i, f in enumerate(order))
+
+
+def test_random_chains_of_a_few_forms(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some can fail, some are NULL, some have no constants; most are false or true for some row."""
+    rng = random.Random(11)
+    rich = [f for f in CONDITIONS if "count(" not in f and "OVER" not in f and "generate" not in f]
+    few = [c for c in rich if not c.startswith(("missing", "a > '{i}x'", "{i}", "s = {i}", "abs(s)", "a::numeric(3"))]
+    texts = []
+    for number in range(150):
+        forms = rng.sample(few if number % 5 else rich, rng.randrange(2, 7))
+        own = [f"({f})" if " OR " in f or " AND " in f else f for f in forms]
+        chain = of_forms(rng, own, rng.choice(["AND", "OR"]), 60)
+        texts.append(f"SELECT a, {chain} AS x FROM t ORDER BY a")
+        texts.append(f"SELECT a FROM t WHERE {chain} ORDER BY a")
+        texts.append(f"SELECT count(*) FROM t LEFT JOIN k ON a = x AND ({chain})")
+        texts.append(f"SELECT count(*) FROM k JOIN t ON a = x WHERE {chain}")
+    compared(client, monkeypatch, texts)
+
+
+def test_random_sums_of_a_few_forms(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(13)
+    whole = ["a", "a + {i}", "a * {i}", "(a - {i})", "a % 7 * {i}", "{i}", "-{i}", "a / ({i} - 20)", "(a - 7)",
+             "abs(a)", "CASE WHEN a = {i} THEN a ELSE 1 END", "NULL::int", "length(s)",
+             "(s || '{i}')::int"]  # fmt: skip
+    texts = ["s", "'x{i}'", "s || '{i}'", "b::text", "v", "NULL::text", "upper(s)", "substr(s, {i}, 1)", "{i}::text"]
+    found = []
+    for number in range(150):
+        own, between = (whole, "+") if number % 2 else (texts, "||")
+        chain = of_forms(rng, rng.sample(own, rng.randrange(2, 7)), between, rng.choice([30, 60]))
+        where = rng.choice(["a < 100 AND a > 0", "a > 100", "a < 100", "true"])
+        found.append(f"SELECT a, {chain} AS x FROM t WHERE {where} ORDER BY a")
+        found.append(f"SELECT {chain} {between} {rng.choice(own).format(i=3)}, a FROM t WHERE {where} ORDER BY 2")
+    compared(client, monkeypatch, found)
+
+
 def test_random_chains(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms made of forms, in several places of a query, with constants of several kinds."""
     rng = random.Random(7)
@@ -154,6 +194,34 @@ FEW = {
 @pytest.mark.parametrize("operator", FEW)
 def test_a_chain_is_one_expression(operator: str) -> None:
     assert [part.operator for part in planned(FEW[operator])] == [operator.lower()]
+
+
+@pytest.mark.parametrize(
+    ("forms", "between", "found"),
+    [
+        (["a + {i} <> 5", "b <> {i}", "s <> 'x{i}'"], "AND", [3]),  # in order, since some can fail
+        (["b <> {i}", "s <> 'x{i}'", "ok"], "AND", [1, 1]),
+        (["a > {i}", "f > {i}"], "OR", [1, 1]),
+        (["a + {i}", "a * {i}", "a"], "+", [3]),
+        (["s", "b::text", "(s || '{i}')"], "||", [3]),
+    ],
+)
+def test_a_chain_of_a_few_forms_is_one_expression(forms: list[str], between: str, found: list[int]) -> None:
+    chain = of_forms(random.Random(1), forms, between, 60)
+    condition = chain if between in ("AND", "OR") else f"({chain}) IS NOT NULL"
+    assert sorted(len(part.forms) for part in planned(condition)) == found
+
+
+@pytest.mark.parametrize("between", ["AND", "OR", "+", "||"])
+def test_trees_of_a_few_forms_are_those_of_each_operand(monkeypatch: pytest.MonkeyPatch, between: str) -> None:
+    """With all offsets, whatever the order."""
+    text = f"SELECT {of_forms(random.Random(2), ['a * {i}', '(b - {i})', 'f(c)'], between, 60)}"
+    together = parse(split(text)[0])
+    chain = together.body.targets[0].expr.args[0]  # type: ignore[union-attr]
+    assert isinstance(chain, operators.Mixed)
+    assert len(chain) == 65  # the last one is read by itself
+    apart(monkeypatch)
+    assert spelled(together) == spelled(parse(split(text)[0]))
 
 
 def planned(condition: str) -> list[Alike]:
@@ -227,26 +295,16 @@ def test_trees_are_those_of_each_operand(monkeypatch: pytest.MonkeyPatch, form: 
     assert spelled(together) == spelled(parse(split(text)[0]))
 
 
-def spelled(tree: object) -> object:
-    expr = tree.body.targets[0].expr  # type: ignore[attr-defined]
-    if isinstance(expr, operators.Alike):
-        return _flat(expr.operands())
-    return _flat(expr)
+def spelled(tree: object) -> tuple[object, ...]:
+    return _flat(tree.body.targets[0].expr)  # type: ignore[attr-defined]
 
 
-def _flat(expr: object) -> object:
-    found = getattr(expr, "args", None)
-    if isinstance(expr, tuple):
-        return expr
-    if isinstance(expr, operators.nodes.AndExpr):
-        return found
-    operands: list[object] = []
-    while (
-        isinstance(expr, operators.nodes.Operator)
-        and expr.symbol == "+"
-        and len(expr.args) == 2
-        and len(operands) < COUNT - 1
-    ):
-        operands.append(expr.args[1])
-        expr = expr.args[0]
-    return (expr, *reversed(operands))
+def _flat(expr: object) -> tuple[object, ...]:
+    """The operands between AND, + and ||, however they were read."""
+    if isinstance(expr, operators.Alike | operators.Mixed):
+        return tuple(part for operand in expr.operands() for part in _flat(operand))
+    if isinstance(expr, operators.nodes.AndExpr | operators.nodes.OrExpr):
+        return tuple(part for operand in expr.args for part in _flat(operand))
+    if isinstance(expr, operators.nodes.Operator) and expr.symbol in ("+", "||") and len(expr.args) == 2:
+        return (*_flat(expr.args[0]), *_flat(expr.args[1]))
+    return (expr,)
