@@ -77,7 +77,7 @@ def scalars(rel: Rel) -> tuple[Scalar, ...]:
     match rel:
         case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
             return ()
-        case Values(rows=LiteralRows()):
+        case Values(rows=LiteralRows()) | Values(schema=()):
             return ()
         case Values():
             return tuple(e for row in rel.rows for e in row)

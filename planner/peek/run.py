@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
 from ivm import graph
 from ivm.contents import dispose
 from ivm.dataflow import Dataflow
 from ivm.errors import SqlError
 from ivm.graph import Arrange, DeltaJoin, Errors, Join, NodeId, Path
-from ivm.rows import RowSet
+from ivm.rows import RowSet, Words
 from ivm.specs import inputs
 from planner.expr.context import Bounds, Context
 from planner.expr.row_errors import first_error
@@ -127,6 +129,10 @@ class OneShot(Rendering):
                 return self._delta_join(number, node)
             case _:
                 return super().node(number, node)
+
+    def fixed(self, rows: Words) -> NodeId:
+        """As they are: nothing is shared with other plans."""
+        return self.renderer.dataflow.add(graph.Rows(rows, np.ones(len(rows), np.int64)))
 
     def _join(self, node: Join) -> NodeId:
         side = static_side(self.plan, node, self.snapshot)

@@ -408,7 +408,11 @@ class Rendering:
         if len(errors):
             rows = tuple(tuple(r) for r in errors.tolist())
             self.failures[number] = add(graph.Constant(1, rows))
-        return add(graph.Constant(gathers.width(node.schema), tuple(tuple(r) for r in words.tolist())))
+        return self.fixed(words)
+
+    def fixed(self, rows: Words) -> NodeId:
+        """The node of rows that never change."""
+        return self.renderer.add(graph.Constant(rows.shape[1], tuple(tuple(r) for r in rows.tolist())))
 
 
 _ABSENT = NodeId(-(10**9))

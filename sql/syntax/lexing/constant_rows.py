@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -60,3 +60,20 @@ def pieces(text: str, at: int, stop: int, width: int) -> Iterator[tuple[int, int
 def _run(width: int, least: int) -> re.Pattern[str]:
     row = rf"\(\s*+{_CELL}(?:\s*+,\s*+{_CELL}){{{width - 1}}}\s*+\)"
     return re.compile(rf"{row}(?:\s*+,\s*+{row}){{{least},{_AT_ONCE - 1}}}+", re.ASCII)
+
+
+def cells(text: str, width: int) -> list[Sequence[str]]:
+    """The constants of rows of so many, row by row. One match for a row takes half as long as one for each constant,
+    but a pattern for each of many widths long to make."""
+    runs = pieces(text, 0, len(text), width)
+    if width < WIDE and width > 1:
+        return [row for start, end in runs for row in _one_row(width).findall(text, start, end)]
+    found = [cell for start, end in runs for cell in CELL.findall(text, start, end)]
+    return [found[i : i + width] for i in range(0, len(found), width)]
+
+
+@lru_cache(maxsize=WIDE)
+def _one_row(width: int) -> re.Pattern[str]:
+    """Each constant is a group."""
+    between = r"\s*+,\s*+"
+    return re.compile(rf"\(\s*+{between.join([f'({_CELL})'] * width)}\s*+\)", re.ASCII)

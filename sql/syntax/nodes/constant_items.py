@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from sql.syntax.lexing.constant_rows import CELL, FIRST, pieces
+from sql.syntax.lexing.constant_rows import CELL, FIRST, cells
 from sql.syntax.nodes.constants import Boolean, Null, Number, String
 
 Constant = Boolean | Null | Number | String
@@ -57,10 +57,7 @@ class ConstantRows:
         """The constants of each column as they are written."""
         if self._end == len(self.text):
             return [[cell] for cell in self._texts]
-        cells: list[str] = []
-        for start, end in pieces(self.text, 0, len(self.text), self.width):
-            cells += CELL.findall(self.text, start, end)
-        return [cells[i :: self.width] for i in range(self.width)]
+        return list(map(list, zip(*cells(self.text, self.width), strict=True)))
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -256,9 +256,8 @@ class Collate:
 
 Expr = (
     Name | Star | Number | String | Bits | Null | Boolean | Param | Operator | Apply | Cast | AndExpr | OrExpr | NotExpr
-    | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery
-    | ArrayExpr | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall | Alike | Mixed
-    | Given
+    | IsTest | DistinctTest | InList | InQuery | Between | Quantifier | Subquery | ExistsExpr | ArrayQuery | ArrayExpr
+    | RowExpr | CaseExpr | Subscript | Field | AllFields | Collate | Default | JsonCall | Alike | Mixed | Given
 )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def test_work_grows_with_the_length(client: Client, name: str) -> None:
 
 FEW = {
     "VALUES": ("VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 25),
-    "VALUES that are counted": ("SELECT count(*) FROM (VALUES {}) v", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 7),
+    "VALUES that are counted": ("SELECT count(*) FROM (VALUES {}) v", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 5),
     "INSERT": ("INSERT INTO five VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 30),
     "IN": ("SELECT count(*) FROM t WHERE b IN ({})", listed("{i}"), 4),
     "a sum": ("SELECT {} FROM t", listed("a", " + "), 20),
