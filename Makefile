@@ -62,8 +62,9 @@ histories: $(VENV)/test.done
 
 # Other projects' clients, each by its own code; what they could do goes into docs/reference/compatibility.md. Those from
 # PyPI and npm are installed apart; Debian's are used if they are there. What cannot be had is written down as not run.
+# Then clients' own test suites, some 20 minutes: make clients SUITES="asyncpg SQLAlchemy" PSYCOPG=/a/checkout
 clients: $(VENV)/test.done .venv-clients/done
-	$(PY) -m tests.clients.table
+	$(PY) -m tests.clients.table; found=$$?; $(PY) -m tests.clients.suites $(SUITES) && exit $$found
 
 .venv-clients/done: requirements/clients.txt requirements/clients.json | $(PY)
 	$(PY) -m venv .venv-clients

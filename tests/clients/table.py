@@ -79,8 +79,12 @@ def row(name: str, client: Client) -> str:
 
 def written(page: str, clients: dict[str, Client]) -> str:
     """The page with the table between its marks."""
-    table = "\n".join((_HEAD, *(row(name, client) for name, client in clients.items())))
-    pattern = re.compile(f"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", re.DOTALL)
+    return between(page, BEGIN, "\n".join((_HEAD, *(row(name, client) for name, client in clients.items()))))
+
+
+def between(page: str, begin: str, table: str) -> str:
+    """The page with another table behind this mark, up to the next end."""
+    pattern = re.compile(f"(?<={re.escape(begin)}\n).*?(?={re.escape(END)})", re.DOTALL)
     assert pattern.search(page), f"{PAGE.name} has no place for the table"
     return pattern.sub(lambda _: table + "\n", page)
 
