@@ -192,6 +192,9 @@ class FakeSession:
     def runs_whole(self, statement: str) -> bool:
         return False
 
+    def answer_text(self, text: str) -> bytes | Begun | None:
+        return None
+
     def answer(self, request: RunRequest) -> bytes | Begun | None:
         return None
 
