@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from ivm.operators.linear import InputOperator
 from ivm.operators.lock import LockOperator
 from ivm.operators.trace_import import RecordOperator
 from ivm.rows import Words
-from ivm.runtime.context import Mode, TooSlow
+from ivm.runtime.context import EndedBy, Mode, TooSlow
 from ivm.runtime.operator import Operator
 from ivm.runtime.ranks import rank
 from ivm.runtime.replay import replay_into
@@ -141,18 +140,9 @@ class Dataflow(Network):
         """What its memory is taken from."""
         return self._context.share.budget
 
-    @contextmanager
-    def ended_by(self, stop: Stop) -> Iterator[None]:
+    def ended_by(self, stop: Stop) -> EndedBy:
         """In this context, operators outside of loops end in the middle of their work by ``stop``, not by a cancel."""
-        self.end_by(stop)
-        try:
-            yield
-        finally:
-            self.end_by(None)
-
-    def end_by(self, stop: Stop | None) -> None:
-        """``ended_by``, from now on; None: no longer."""
-        self._context.stop = stop
+        return EndedBy(self._context, stop)
 
     @property
     def counters(self) -> Counters:

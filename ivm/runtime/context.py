@@ -257,3 +257,18 @@ def nothing_held() -> int:
 
 def nothing_new() -> None:
     """The refresh of a dataflow without an arena."""
+
+
+class EndedBy:
+    """See ``Dataflow.ended_by``."""
+
+    __slots__ = ("_context", "_stop")
+
+    def __init__(self, context: FlowContext, stop: Stop) -> None:
+        self._context, self._stop = context, stop
+
+    def __enter__(self) -> None:
+        self._context.stop = self._stop
+
+    def __exit__(self, *failure: object) -> None:
+        self._context.stop = None

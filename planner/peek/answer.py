@@ -98,5 +98,5 @@ def _about(first: First, snapshot: Snapshot, context: Context, rows: int) -> int
     if limited <= rows or first.chain.keep.predicates:
         return limited
     ordered = in_order_of(first, ways) if first.order else None
-    served = ordered is not None and ordered.keys == len(first.order) and not ordered.last
+    served = ordered is not None and ordered.serves(first.order)
     return first.end if not first.order or served else rows + 1

@@ -83,7 +83,7 @@ _SMALL_PART: Final = 2
 
 def _served(first: First, snapshot: Snapshot, context: Context) -> bool:
     ordered = in_order_of(first, first.ways(snapshot, context))
-    return ordered is not None and ordered.keys == len(first.order) and not ordered.last
+    return ordered is not None and ordered.serves(first.order)
 
 
 @dataclass(frozen=True, slots=True)

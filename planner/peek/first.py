@@ -92,6 +92,10 @@ class Ordered:
     keys: int
     last: bool
 
+    def serves(self, order: tuple[SortKey, ...]) -> bool:
+        """Whether the access has all rows in the whole order."""
+        return self.keys == len(order) and not self.last
+
 
 def in_order_of(first: First, ways: list[Access]) -> Ordered | None:
     """The way that is in the order asked for by the most keys, and leaves the least; None: none is."""

@@ -49,10 +49,14 @@ def finish(rowset: RowSet, finishing: Finishing, context: Context) -> RowSet:
 
 def rows_wanted(finishing: Finishing, context: Context) -> int | None:
     """How many rows suffice for the result; None: all are needed. Raises the errors of LIMIT expressions."""
+    return None if finishing.order else slice_end(finishing, context)
+
+
+def slice_end(finishing: Finishing, context: Context) -> int | None:
+    """Behind which of the rows in order the result ends; None: there is no LIMIT. Raises the errors of LIMIT
+    expressions."""
     limit = slice_bound(finishing.limit, "LIMIT", context)
-    if limit is None or finishing.order:
-        return None
-    return limit + (slice_bound(finishing.offset, "OFFSET", context) or 0)
+    return None if limit is None else limit + (slice_bound(finishing.offset, "OFFSET", context) or 0)
 
 
 def projected(source: RowSet, exprs: tuple[Scalar, ...], context: Context) -> RowSet:

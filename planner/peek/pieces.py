@@ -22,14 +22,13 @@ from ivm.stops import poll
 from ivm.trace.trace import Version
 from ivm.words import INT8
 from planner import gathers
-from planner.aggregates.row_reducers import slice_bound
 from planner.expr.context import Bounds, Context
 from planner.expr.scalar import Column, Literal, Scalar, SortKey
 from planner.logical.drivers import Driver
 from planner.logical.nodes import Finishing
 from planner.peek.chains import Chain
 from planner.peek.first import First, in_order_of
-from planner.peek.order_limit import finish
+from planner.peek.order_limit import finish, slice_end
 from planner.peek.ranges import Access, filters
 from planner.peek.run import read_as_rows, run
 from planner.peek.snapshot import Snapshot
@@ -52,7 +51,7 @@ def answer_in_pieces(
     driven = driven_by(plan, snapshot, context, finishing)
     if driven is None:
         return None
-    end = _end(finishing, context)
+    end = slice_end(finishing, context)
     assert end is not None
     found: list[Words] = []
     count = 0
@@ -92,7 +91,7 @@ def driven_by(plan: Plan, snapshot: Snapshot, context: Context, finishing: Finis
     """What drives a query that LIMIT cuts; None: nothing does, or to run the plan once is better."""
     if not plan.drivers or finishing.limit is None or plan.scopes:
         return None
-    end = _end(finishing, context)
+    end = slice_end(finishing, context)
     if not end:
         return None
     sizes = _read(plan, snapshot)
@@ -104,11 +103,6 @@ def driven_by(plan: Plan, snapshot: Snapshot, context: Context, finishing: Finis
     if SHARE * (sum(sizes.values()) - size) > size or size < SHARE * max(end, PIECE):
         return None
     return _driven(plan, largest, snapshot, context, finishing, end)
-
-
-def _end(finishing: Finishing, context: Context) -> int | None:
-    limit = slice_bound(finishing.limit, "LIMIT", context)
-    return None if limit is None else limit + (slice_bound(finishing.offset, "OFFSET", context) or 0)
 
 
 def _read(plan: Plan, snapshot: Snapshot) -> dict[int, int]:
@@ -135,7 +129,7 @@ def _driven(
     ways = first.ways(snapshot, context)
     if order:
         ordered = in_order_of(first, ways)
-        if ordered is None or ordered.keys < len(order) or ordered.last:
+        if ordered is None or not ordered.serves(order):
             return None
         least = min((way.range.left for way in ways if way.limited), default=None)
         if least is not None and SHARE * least < ordered.access.range.left:

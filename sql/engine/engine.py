@@ -251,17 +251,13 @@ class Engine(EngineState):
 
     def settle_watched(self, until: float = math.inf) -> bool:
         """``settle`` for durable commits: the views of an interrupted loop are taken down, everything else goes on."""
-        self.watch.begin(bound=Bound.COMMIT)
-        self.dataflow.end_by(self.watch.overdue)
         try:
-            if not self.settle(until):
-                return False
+            with self.watch.over(bound=Bound.COMMIT), self.dataflow.ended_by(self.watch.overdue):
+                if not self.settle(until):
+                    return False
         except SqlError as error:
             if error.sqlstate != "57014":
                 raise
-        finally:
-            self.dataflow.end_by(None)
-            self.watch.end()
         self.failing.take_down_failed()
         return True
 

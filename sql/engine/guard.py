@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
@@ -131,25 +130,20 @@ class Watch:
         """Whether a step, or the statement that makes it, is to end."""
         return self._interrupt.is_set()
 
-    @contextmanager
-    def over(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> Iterator[None]:
-        """Watch the code in this context."""
-        self.begin(seconds, bound)
-        try:
-            yield
-        finally:
-            self.end()
-
-    def begin(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> None:
-        """Watch this thread, until ``end``."""
+    def over(self, seconds: float | None = None, bound: Bound = Bound.ALONE) -> Watch:
+        """A context, to be entered at once, in which this thread is watched."""
         self.reason = None
         self._limit = self.seconds if seconds is None else seconds
         self._bound = bound
         self._waited_since = None
         self._thread, self._evaluates = threading.get_ident(), None
         self._deadline = time.monotonic() + self._limit
+        return self
 
-    def end(self) -> None:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *failure: object) -> None:
         self._deadline = None
         if self.reason is not None:
             self._interrupt.clear()
