@@ -23,9 +23,10 @@ from sql.admission.admission import Admission
 from sql.admission.gate import Gate
 from sql.catalog.access import Access
 from sql.catalog.databases import FIRST_DATABASE, TEMPLATE1, Database, Shared
+from sql.catalog.merging import merged_shared
 from sql.cluster.folders import Folders
 from sql.cluster.leaving import Leaving, check_signals
-from sql.cluster.sharing import adopt, check_copied, elsewhere, has_nothing, merged
+from sql.cluster.sharing import adopt, check_copied, elsewhere, has_nothing
 from sql.cluster.waking import Waking, wakes
 from sql.coordination.coordinator import DEFAULT_MEMORY, Coordinator
 from sql.coordination.sessions import OpenSession
@@ -257,7 +258,7 @@ class Cluster:
 
         def run(writer: Writer) -> None:
             access = writer.catalog.access
-            writer.set_access(access.changed(shared=merged(access.shared, before, after)))
+            writer.set_access(access.changed(shared=merged_shared(access.shared, before, after)))
 
         await self._change(run)
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
-
-from ivm.errors import SqlError, unsupported
+from ivm.errors import unsupported
 from sql.catalog.catalog import Catalog, RelationKind
 from sql.catalog.databases import Shared
 from sql.catalog.search_path import DEFAULT_PATH, SearchPathReader
 from sql.ddl.owned import dependency_lines
 from sql.engine.engine import Engine
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 def adopt(engine: Engine, shared: Shared, database: int) -> None:
@@ -26,43 +20,6 @@ def adopt(engine: Engine, shared: Shared, database: int) -> None:
     if known.shared is shared or (same and known.database == database):
         return
     engine.adopt_access(known.changed(shared=shared, database=database))
-
-
-def merged(now: Shared, before: Shared, after: Shared) -> Shared:
-    """What is shared ``now``, with what a transaction has made of what was ``before``. Raises 40001 where others have
-    changed the same."""
-    roles = _merged(now.roles, before.roles, after.roles)
-    members = [{(m.role, m.member): m for m in shared.memberships} for shared in (now, before, after)]
-    databases = _merged(now.databases, before.databases, after.databases)
-    for named in (roles, databases):
-        if len({each.name for each in named.values()}) < len(named):
-            raise _conflict()
-    memberships = tuple(_merged(*members).values())
-    if not all(m.role in roles and m.member in roles for m in memberships):
-        raise _conflict()
-    return Shared(roles, memberships, databases)
-
-
-def _merged(now: Mapping[K, V], before: Mapping[K, V], after: Mapping[K, V]) -> dict[K, V]:
-    found = dict(now)
-    for key in before.keys() | after.keys():
-        old, new = before.get(key), after.get(key)
-        if old == new or now.get(key) == new:
-            continue
-        if now.get(key) != old:
-            raise _conflict()
-        if new is None:
-            del found[key]
-        else:
-            found[key] = new
-    return found
-
-
-def _conflict() -> SqlError:
-    detail = "Another transaction has committed a change of the same roles or databases."
-    return SqlError(
-        "40001", "could not serialize access due to concurrent update", detail, "Run the transaction again."
-    )  # fmt: skip
 
 
 def elsewhere(catalog: Catalog, role: str, database: str) -> list[str]:

@@ -104,11 +104,6 @@ class Filling(ABC):
         """Add the view's nodes beside the engine. NotDetachableError: only the engine itself can."""
         self._installed = renderer.install(plan, view)
 
-    @property
-    def defines(self) -> bool:
-        """Whether ``finish`` changes the catalog."""
-        return True
-
     def run(self) -> None:
         """Hydrate, or catch up with the changes that the last ``advance`` received."""
         self._catch_up()

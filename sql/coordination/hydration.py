@@ -100,7 +100,7 @@ class Hydrators:
                     break
             await self._beside(filling.run, filling.cancel, threads)
             filling.phase = HydrationPhase.TAKING_OVER
-            await self._jobs.autocommit(lambda: _finish(filling), owner=owner, patience=patience)
+            await self._jobs.autocommit(filling.finish, owner=owner, patience=patience)
         except BaseException:
             filling.cancel.set()
             self._jobs.clean_up(filling.abandon)
@@ -141,13 +141,6 @@ class Hydrators:
             filling.cancel.set()
         for threads in (self._threads, self._refills):
             threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _finish(filling: Filling) -> None:
-    """Raises BlockedError before anything has changed."""
-    if filling.defines:
-        filling.engine.check_definable()
-    filling.finish()
 
 
 @dataclass(slots=True)
@@ -272,12 +265,13 @@ class Creation(Filling):
 
     def finish(self) -> None:
         """Catch up, take over the view and commit it. StaleError: a relation that it reads has changed, or its name is
-        taken."""
-        engine, flow = self.engine, self._caught_up()
+        taken. Raises BlockedError before anything has changed."""
         assert self._renderer is not None
         assert self._view is not None
+        engine, view = self.engine, self._view
+        Writer.begin(engine).name(view.schema_name, view.name)
+        flow = self._caught_up()
         writer = Writer.begin(engine)
-        view = self._view
         if (view.schema_name, view.name) in writer.catalog.names or not writer.catalog.has_schema(view.schema_name):
             raise StaleError
         view = replace(view, created=engine.timeline.epoch(engine.timeline.last) + 1)

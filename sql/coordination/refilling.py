@@ -276,10 +276,6 @@ class Refill(Filling):
         return self._view is None or bool(self._view.locks)
 
     @property
-    def defines(self) -> bool:
-        return self.wrong
-
-    @property
     def hurry(self) -> float:
         return PATIENCE_SECONDS * self.engine.failing.patience_of(self._known().id)
 

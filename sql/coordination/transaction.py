@@ -20,6 +20,7 @@ from ivm.errors import SqlError, unsupported
 from ivm.stops import movable
 from sql.catalog.catalog import Catalog
 from sql.catalog.databases import FIRST_DATABASE, Shared
+from sql.catalog.merging import merged
 from sql.coordination.jobs import Jobs
 from sql.coordination.thread import Job
 from sql.engine.inputs import made_from
@@ -75,15 +76,30 @@ class Transaction:
     _base: Published | None = None
     _own: Published | None = None
     _number: int | None = None
+    _merged: tuple[Catalog, Catalog, Catalog] | None = None
+    """Its own catalog, the newest one, and both together."""
 
     @property
     def catalog(self) -> Catalog:
         """The catalog in which names are resolved: that of the snapshot, with the transaction's own changes."""
         if self.writer is not None and self.writer.defines:
-            return self.writer.catalog
+            return self._own_catalog(self.writer)
         if self.writer is not None:
             return self.jobs.engine.catalog
         return self.jobs.engine.published.catalog if self._base is None else self._base.catalog
+
+    def _own_catalog(self, writer: Writer) -> Catalog:
+        """With what others have committed, unless that contradicts it: then the next statement fails."""
+        own, newest = writer.catalog, self.jobs.engine.catalog
+        if writer.base is newest:
+            return own
+        known = self._merged
+        if known is None or known[0] is not own or known[1] is not newest:
+            made = own
+            with suppress(SqlError):
+                made = merged(newest, writer.base, own, self.jobs.engine.next_version())
+            known = self._merged = own, newest, made
+        return known[2]
 
     @property
     def shared(self) -> tuple[Shared, Shared] | None:

@@ -28,7 +28,6 @@ BUILT_IN: Final = {
 def comment_on(writer: Writer, names: SearchPathReader, statement: Comment) -> None:
     """Set, replace or remove the comment. Raises the error of an object that is not there."""
     key = _object(names, statement)
-    writer.define()
     comments = {**living(writer.catalog)}
     comments.pop(key, None)
     if statement.text or key == _PUBLIC:

@@ -126,7 +126,6 @@ def insert_database(writer: Writer, new: NewDatabase, oid: int) -> Database:
     if new.database.owner not in access.roles:
         raise SqlError("42704", f"role with OID {new.database.owner} does not exist")
     made = replace(new.database, oid=oid)
-    writer.define()
     if not new.oid:
         writer.catalog = replace(writer.catalog, next_id=max(writer.catalog.next_id, oid + 1))
     writer.set_access(access.with_database(made))

@@ -36,7 +36,6 @@ def alter_schema(writer: Writer, statement: AlterSchema, actor: Actor) -> None:
     inside = catalog.inside([name])
     if any(r.kind in (RelationKind.FUNCTION, RelationKind.OPERATOR, RelationKind.TYPE) for r in inside):
         _check_names(list(catalog.relations.values()), name)
-    writer.define()
     schemas = {new if n == name else n: oid for n, oid in catalog.schemas.items()}
     writer.catalog = replace(catalog, schemas=schemas, version=writer.engine.next_version())
     for relation in inside:

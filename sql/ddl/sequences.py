@@ -114,7 +114,6 @@ def alter_sequence(
     type_ = None if options.type is None else _type(options, INT8)
     made = altered(sequence, options, type_, (value, called), writer.engine.clock.advance())
     changed = replace(relation, sequence=replace(made, owner=owner))
-    writer.define()
     writer.catalog = writer.catalog.with_relation(changed, writer.engine.next_version())
 
 
@@ -161,6 +160,5 @@ def release(
     if needed and not cascade:
         what = f"sequence {names.shown(sequences[0])}" if len(sequences) == 1 else "desired object(s)"
         raise dependents_error(what, needed)
-    writer.define()
     writer.catalog = catalog
     return found

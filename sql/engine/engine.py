@@ -34,7 +34,6 @@ from sql.engine.guard import Bound
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.read_set import RecentCommits
-from sql.engine.row_locks import CATALOG, BlockedError, LockOwner, Strength
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
@@ -125,17 +124,10 @@ class Engine(EngineState):
             self.loads.keep({relation.oid for relation in catalog.relations.values()})
         return epoch
 
-    def check_definable(self, owner: LockOwner | None = None) -> None:
-        """Raises BlockedError while another open transaction has changed the catalog."""
-        holders = self.row_locks.holders(owner or LockOwner(), CATALOG, Strength.UPDATE)
-        if holders:
-            raise BlockedError(CATALOG, holders, "another transaction is changing the catalog")
-
     def adopt_access(self, access: Access) -> None:
         """Take over who may do what, which differs only in what another database keeps. That is taken over again at
         each start, so nothing of it is written. Raises BlockedError."""
         self.make_room()
-        self.check_definable()
         catalog = replace(self.catalog, access=access, version=self.next_version())
         self.admit(CommitRecord(self.clock.advance(self.dataflow.moment)), catalog, [])
 

@@ -38,10 +38,15 @@ def use(table: int) -> Target:
 
 DATAFLOW: Final = whole(-1)
 """The dataflow itself: a transaction that has loaded a large file has it to itself."""
-CATALOG: Final = whole(-2)
-"""The catalog: one transaction at a time changes it."""
+NAMES: Final = -2
+"""In place of a table in the targets of names that transactions give to what they create."""
 ADVISORY: Final = -3
 """In place of a table in the targets of advisory locks, which sessions hold (``sql.coordination.advisory``)."""
+
+
+def name_of(schema: str, name: str) -> Target:
+    """A name in a schema; of the schema itself if it is empty."""
+    return NAMES, None, f"{schema}\0{name}".encode()
 
 
 class Strength(IntEnum):

@@ -6,6 +6,7 @@ Nothing here knows of commits. Everything runs on the thread that owns the engin
 from __future__ import annotations
 
 import math
+import threading
 from collections import deque
 from collections.abc import Mapping
 from time import thread_time_ns
@@ -131,6 +132,7 @@ class EngineState:
         self.counts = Counts()
         self._indexes = IndexArrangements(self.renderer)
         self._versions = catalog.version
+        self._numbering = threading.Lock()
         self._next_id = catalog.next_id
         self.watch = Watch(self.dataflow.cancel)
         self.dataflow.limit_loops(self.watch.too_slow)
@@ -162,9 +164,10 @@ class EngineState:
         return self._notes
 
     def next_version(self) -> int:
-        """A catalog version never used before, not even by a transaction that was rolled back."""
-        self._versions = max(self._versions, self.catalog.version) + 1  # the log may have newer ones than the store
-        return self._versions
+        """A catalog version never used before, not even by a transaction that was rolled back. On any thread."""
+        with self._numbering:
+            self._versions = max(self._versions, self.catalog.version) + 1  # the log may have newer ones than the store
+            return self._versions
 
     def next_id(self, catalog: Catalog) -> int:
         """A relation id never used before, not even by a transaction that was rolled back."""

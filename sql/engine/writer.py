@@ -5,8 +5,9 @@ them, in tables and in views. To roll back, the opposite updates are fed at the 
 writer's changes are in the dataflow. Many transactions may be open: before another one goes on, or anything is
 committed, the changes are taken out again (``park``); the transaction keeps them, and feeds them once more when it has
 to see them in the dataflow. A short transaction is never fed before it commits, because its statements read tables
-through overlays. What a transaction has created is taken out and made again likewise (``sql.engine.uncommitted``). One
-that has changed the catalog keeps others from doing so until it ends; one that has loaded a large file is not parked.
+through overlays. What a transaction has created is taken out and made again likewise (``sql.engine.uncommitted``). Its
+changes of the catalog are made to each newer catalog (``sql.catalog.merging``). One that has loaded a large file is not
+parked.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from planner.options import DEFAULT, Planning
 from sql.catalog.access import Access, Securable
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.catalog.keys import ForeignKey, Index
+from sql.catalog.merging import merged
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import schema_object, securable
 from sql.catalog.triggers import Trigger
@@ -37,7 +39,7 @@ from sql.engine.inputs import are_still, is_apart
 from sql.engine.key_notes import WriterNotes
 from sql.engine.loads import Load
 from sql.engine.overlay import FEW, Pending, overlaid
-from sql.engine.row_locks import CATALOG, DATAFLOW, BlockedError, LockOwner, Strength, Target, use
+from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, name_of, use
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
 from storage.record import RelationUpdate
@@ -54,8 +56,8 @@ class Mark(NamedTuple):  # one for each statement, and made in a third of a froz
     deferred: int = 0
     deferring: tuple[bool | None, dict[int, bool]] = (None, {})
     locks: int = 0
-    redefined: bool = False
-    """Whether the catalog had been changed."""
+    before: Catalog | None = None
+    """What ``catalog`` has been made from, if the catalog had been changed."""
 
 
 @dataclass(slots=True)
@@ -132,12 +134,21 @@ class Writer:
         if engine.dataflow.waits:
             engine.pass_time()
         self.ordinal = engine.timeline.last + 1
-        if not self.defines:
-            self.catalog = self._base = engine.catalog
-        assert self._base is engine.catalog, "nobody else changes the catalog meanwhile"
+        self._follow_catalog()
         engine.tentative = self
         self._start_clock()
         uncommitted.install_again(engine, self.created, self.catalog, self.snapshot)
+
+    def _follow_catalog(self) -> None:
+        """Take over the newest catalog, with the transaction's own changes. Raises the errors of ``merged``."""
+        engine, before = self.engine, self.base
+        if not self.defines:
+            self.catalog = engine.catalog
+        elif before is not engine.catalog:
+            if engine.rests:
+                raise TooLongHereError
+            self.catalog = merged(engine.catalog, before, self.catalog, engine.next_version())
+        self._base = engine.catalog
 
     def park(self) -> None:
         engine = self.engine
@@ -168,11 +179,11 @@ class Writer:
         """Whether it changes the catalog."""
         return bool(self.created or self.passing) or self.catalog is not self._base
 
-    def define(self) -> None:
-        """Keep others from changing the catalog until the transaction ends. Raises BlockedError."""
-        self.engine.check_definable(self.owner_of_locks)
-        if self.is_open:
-            self.engine.row_locks.take_whole(self.owner_of_locks, CATALOG[0], "", keep=True)
+    def name(self, schema: str, name: str) -> None:
+        """Lock a name for what is to be created. Raises BlockedError: another transaction may create something of this
+        name."""
+        target = name_of(schema, name)
+        self.engine.row_locks.take(self.owner_of_locks, [target], Strength.UPDATE, name, keep=self.is_open)
 
     def locks_in(self, table: Relation) -> bool:
         """Whether rows of a table must be locked: it keeps its locks, or another transaction has some there."""
@@ -280,7 +291,7 @@ class Writer:
 
     def create(self, relation: Relation, rel: Rel | None) -> None:
         """Create a table, a plain view, or a materialized view of ``rel``, which is hydrated on return."""
-        self.define()
+        self.name(relation.schema_name, relation.name)
         check_lasting(self.catalog, relation)
         if relation.id not in self.catalog.relations:
             self.own(securable(relation), relation.schema_name)
@@ -300,25 +311,24 @@ class Writer:
 
     def set_access(self, access: Access) -> None:
         """Change who may do what; only the catalog changes."""
-        self.define()
         self.catalog = replace(self.catalog, access=access, version=self.engine.next_version())
 
     def new_id(self) -> int:
         """An oid for an object that is no relation."""
-        self.define()
         found = self.engine.next_id(self.catalog)
         self.catalog = replace(self.catalog, next_id=max(self.catalog.next_id, found + 1))
         return found
 
     def redefine(self, relation: Relation) -> None:
-        """Change a relation's definition but not its layout."""
-        self.define()
+        """Change a relation's definition but not its layout. Raises BlockedError."""
+        known = self.catalog.relations.get(relation.id)
+        if known is not None and (known.schema_name, known.name) != (relation.schema_name, relation.name):
+            self.name(relation.schema_name, relation.name)
         self.lock_whole(relation)
         self.catalog = self.catalog.with_relation(relation, self.engine.next_version())
 
     def exchange(self, old: int, changed: Relation, rel: Rel | None) -> Relation:
         """Replace ``old`` by another relation: an empty table, or a materialized view of ``rel``."""
-        self.define()
         engine = self.engine
         before = self.catalog.relations[old]
         self.lock_whole(before)
@@ -342,7 +352,6 @@ class Writer:
 
         A dropped index's arrangement is freed when the commit is published.
         """
-        self.define()
         engine = self.engine
         self.lock_whole(relation)
         self.settle()
@@ -355,7 +364,6 @@ class Writer:
 
     def drop(self, ids: Iterable[int]) -> None:
         """Drop relations at commit; until then only this transaction sees them dropped."""
-        self.define()
         gone = frozenset(ids)
         check_unused(self.catalog, gone)
         for id_ in gone:
@@ -363,22 +371,21 @@ class Writer:
         self.catalog = self.catalog.without(gone, self.engine.next_version())
 
     def create_schema(self, name: str) -> None:
-        """Add a schema; only the catalog changes."""
-        self.define()
+        """Add a schema; only the catalog changes. Raises BlockedError."""
+        self.name(name, "")
         engine = self.engine
         self.catalog = self.catalog.with_schema(name, engine.next_id(self.catalog), engine.next_version())
         self.own(schema_object(self.catalog, name))
 
     def drop_schemas(self, names: Iterable[str], ids: Iterable[int]) -> None:
         """Drop schemas and the relations ``ids``, which include all relations in them."""
-        self.define()
         self.drop(ids)
         self.catalog = self.catalog.without_schemas(names, self.engine.next_version())
 
     def mark(self) -> Mark:
         modes = self.all_deferred, dict(self.deferring)
         return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes,
-                    len(self.owner_of_locks.taken), self.catalog is not self._base)  # fmt: skip
+                    len(self.owner_of_locks.taken), self.base if self.catalog is not self._base else None)  # fmt: skip
 
     def rollback_to(self, mark: Mark) -> None:
         """Undo everything after a mark: feed the opposite updates at the same ordinal.
@@ -412,7 +419,7 @@ class Writer:
         engine.release(self.owner_of_locks, mark.locks)
         engine.released.append(DATAFLOW)
         self._return_to(mark)
-        if not mark.redefined:
+        if mark.before is None:
             self.passing.clear()
         if broken:
             engine.failing.restore(self.catalog)
@@ -425,8 +432,12 @@ class Writer:
     def _return_to(self, mark: Mark) -> None:
         """Take the catalog of the savepoint, or the committed one that has come since."""
         before = self.catalog
-        assert self._base is not None, "a writer begins with a catalog"
-        self.catalog = mark.catalog if mark.redefined else self._base
+        if mark.before is None:
+            self.catalog = self.base
+        else:
+            self.catalog, self._base = mark.catalog, mark.before
+        if self.engine.tentative is self:
+            self._follow_catalog()
         if self.catalog is not before:
             for type_ in self.catalog.types.values():
                 if type_.enum is not None:
@@ -496,7 +507,6 @@ class Writer:
         engine.key_notes().take(self.notes.unfed)
         dropped = []
         if self.catalog is not engine.catalog:
-            self.define()
             self.catalog = uncommitted.dated(engine, self.catalog)
             dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
             dropped += [r.id for r in self.created if r.id not in self.catalog.relations]

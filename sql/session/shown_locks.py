@@ -12,7 +12,7 @@ from typing import Final
 
 from sql.coordination.advisory import Key, key_of
 from sql.coordination.coordinator import Coordinator
-from sql.engine.row_locks import ADVISORY, CATALOG, DATAFLOW, LockOwner, Strength, Target, whole, whole_of
+from sql.engine.row_locks import ADVISORY, DATAFLOW, NAMES, LockOwner, Strength, Target, whole, whole_of
 from sql.system.state import LockInfo
 
 _DATABASES: Final = 1262
@@ -29,7 +29,7 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
     """All sessions' locks in a database. May be called on any thread."""
     held, waits = coordinator.jobs.engine.row_locks, coordinator.jobs.waits
     for table, owner in held.tables():
-        if table == CATALOG[0]:
+        if table == NAMES:
             yield _of_database(owner, database, True)
             continue
         alone = held.strength(owner, whole(table)) is not None
@@ -41,7 +41,7 @@ def locks(coordinator: Coordinator, database: int) -> Iterator[LockInfo]:
             yield _of_row(owner, target, strength, True)
     for owner, target, strength in waiting:
         table_ = whole_of(target)
-        if target in (CATALOG, DATAFLOW):
+        if target == DATAFLOW or target[0] == NAMES:
             yield _of_database(owner, database, False)
         elif target[0] == ADVISORY:
             yield _advisory(owner.backend, key_of(target), strength is Strength.SHARE, False)
