@@ -139,15 +139,15 @@ def poll() -> None:
         move()
 
 
-def polled(items: Iterable[T]) -> Iterator[T]:
-    """The items, with a ``poll`` every few thousand."""
-    left = 4096
+def polled(items: Iterable[T], every: int = 4096) -> Iterator[T]:
+    """The items, with a ``poll`` after each ``every`` of them."""
+    left = every
     for item in items:
         yield item
         left -= 1
         if not left:
             poll()
-            left = 4096
+            left = every
 
 
 def room(size: int) -> None:

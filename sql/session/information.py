@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ivm.errors import SqlError, unsupported
 from ivm.rows import Words, pack
+from ivm.stops import polled
 from ivm.words import SqlType
 from planner.expr.context import Context
 from planner.expr.random_numbers import RandomNumbers
@@ -285,7 +286,7 @@ def system_words(
         datums = [information.sequence_state(known)]
     else:
         datums = system.rows(relation, information)
-    vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(known.columns)]
+    vectors = [encode(c.type, [row[i] for row in datums], dictionary) for i, c in enumerate(polled(known.columns, 1))]
     return pack(vectors, known.schema, len(datums))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Final
 
+from ivm.stops import polled
 from sql.catalog.catalog import Relation
 from sql.catalog.system.definitions import Datums, Row, definitions
 from sql.system import (
@@ -68,9 +69,13 @@ def system_relations() -> tuple[Relation, ...]:
     return tuple(d.relation for d in definitions().values())
 
 
+FEW: Final = 64
+"""How many rows are made between two polls: some take 60 µs."""
+
+
 def rows(relation_id: int, state: SystemState) -> list[Datums]:
-    """The rows of a system relation, datums in column order. KeyError for an unknown id."""
+    """The rows of a system relation, datums in column order. KeyError for an unknown id. Many take long: it polls."""
     if relation_id not in definitions():
         raise KeyError(relation_id)
     function = ROWS.get(relation_id)
-    return [] if function is None else list(function(state, definitions()[relation_id].row))
+    return [] if function is None else list(polled(function(state, definitions()[relation_id].row), FEW))
