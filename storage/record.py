@@ -221,6 +221,22 @@ def opened(update: RelationUpdate) -> RelationUpdate:
     return update._replace(rows=update.file.rows(), diffs=np.ones(update.file.size, np.int64))
 
 
+def by_relation(updates: list[RelationUpdate]) -> list[RelationUpdate]:
+    """The same updates, those of one relation as one: a transaction of many statements is fed again each time that it
+    goes on after others."""
+    if len(updates) < 2 or any(u.arranged is not None for u in updates):
+        return updates
+    groups: dict[int, list[RelationUpdate]] = {}
+    for update in updates:
+        groups.setdefault(update.relation, []).append(update)
+    return [
+        own[0] if len(own) == 1 else RelationUpdate(
+            relation, np.concatenate([u.rows for u in own]), np.concatenate([u.diffs for u in own])
+        )
+        for relation, own in groups.items()
+    ]  # fmt: skip
+
+
 def _decode_entries(reader: _Reader) -> Entries:
     count, size = _ENTRIES.unpack(reader.take(_ENTRIES.size))
     ids = reader.words(count)

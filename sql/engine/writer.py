@@ -42,7 +42,7 @@ from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, name_of, use
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
-from storage.record import RelationUpdate
+from storage.record import RelationUpdate, by_relation
 from storage.row_file import RowFile
 
 
@@ -397,7 +397,7 @@ class Writer:
         broken = self._is_broken
         kept = 0 if broken else mark.updates
         undone = self.updates[kept : self.fed]
-        for update in _by_relation(undone):
+        for update in by_relation(undone):
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         for update in self.updates[mark.updates :]:
             if update.file is not None:
@@ -563,13 +563,13 @@ class Writer:
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
 
     def _feed(self) -> None:
-        for update in _by_relation(self.updates[self.fed :]):
+        for update in by_relation(self.updates[self.fed :]):
             self._feed_one(update)
         self.fed = len(self.updates)
 
     def _feed_back(self, before: int) -> None:
         """Feed the opposite of all but the first changes that have been fed."""
-        for update in _by_relation(self.updates[before : self.fed]):
+        for update in by_relation(self.updates[before : self.fed]):
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
         self.fed = before
         self.engine.costs.skip()
@@ -582,22 +582,6 @@ class Writer:
             engine.feed(relation, update.rows, update.diffs, self.ordinal)
         else:
             engine.feed_arranged(relation, update.arranged, self.ordinal)
-
-
-def _by_relation(updates: list[RelationUpdate]) -> list[RelationUpdate]:
-    """The same updates, those of one relation as one: a transaction of many statements is fed again each time that it
-    goes on after others."""
-    if len(updates) < 2 or any(u.arranged is not None for u in updates):
-        return updates
-    groups: dict[int, list[RelationUpdate]] = {}
-    for update in updates:
-        groups.setdefault(update.relation, []).append(update)
-    return [
-        own[0] if len(own) == 1 else RelationUpdate(
-            relation, np.concatenate([u.rows for u in own]), np.concatenate([u.diffs for u in own])
-        )
-        for relation, own in groups.items()
-    ]  # fmt: skip
 
 
 def ones(count: int, value: int = 1) -> Words:
