@@ -125,7 +125,7 @@ isolation: $(VENV)/test.done
 	$(PY) -m tests.programs.isolation --count $(or $(COUNT),20000) --level "$(or $(LEVEL),serializable)"
 
 laws: $(VENV)/test.done
-	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -rl --include="test_*.py" "^from hypothesis" tests)
+	HYPOTHESIS_PROFILE=long $(PY) -m pytest --timeout 3600 $$(grep -rlE --include="test_*.py" "^from (hypothesis|tests.support.profiles) " tests)
 
 # Every function and cast over the extremes of its types.
 extremes: $(VENV)/test.done

@@ -13,8 +13,9 @@ from ivm.operators import linear
 from planner.logical.nodes import Rel
 from tests.support.planner_bench import Row, World
 from tests.support.planner_queries import LOOPS, NESTED, PLAIN, TABLES
+from tests.support.profiles import scaled
 
-STEPS = 14
+STEPS = scaled(8)
 
 
 def changes(world: World, rnd: random.Random) -> list[tuple[int, Row, int]]:

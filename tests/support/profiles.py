@@ -1,5 +1,7 @@
 """Hypothesis's profiles: ``short`` (`make test`) uses the same examples each time, ``long`` (`make laws`) many others.
 
+Random tests without Hypothesis scale their numbers of seeds, rounds or statements by them too.
+
 HYPOTHESIS_PROFILE=long python -m pytest tests/storage/types/test_codec.py
 """
 

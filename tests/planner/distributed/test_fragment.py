@@ -26,6 +26,7 @@ from storage.dictionary import Dictionary
 from tests.planner.test_views import changes
 from tests.support.planner_bench import World, decode, encode
 from tests.support.planner_queries import NESTED, PLAIN, TABLES
+from tests.support.profiles import scaled
 
 PARTS = 3
 LINEAR = Planning(joins=Joins.LINEAR, late=Late.OFF)
@@ -121,7 +122,7 @@ def deltas(world: World, scattered: Scattered, made: list[list[tuple[int, object
     return {source: added(blocks) for source, blocks in found.items()}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(scaled(2)))
 @pytest.mark.parametrize("queries", [PLAIN, NESTED], ids=["plain", "nested"])
 def test_parts_give_what_the_engine_gives(queries: dict[str, Rel], seed: int) -> None:
     """Three commits per job, each at its own time; traces are written whole or as layers."""
@@ -136,7 +137,7 @@ def test_parts_give_what_the_engine_gives(queries: dict[str, Rel], seed: int) ->
         scattered[name] = Scattered(planned(world, rel), Context(world.dictionary))
         scattered[name].run(scattered[name].start(), True)
     before = {i: world.view(100 + i) for i in range(len(queries))}
-    for step in range(12):
+    for step in range(5):
         made = []
         for _ in range(3):
             commit = changes(world, rnd)

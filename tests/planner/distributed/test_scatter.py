@@ -24,6 +24,7 @@ from tests.planner.distributed.test_fragment import LINEAR, planned
 from tests.planner.test_views import changes
 from tests.support.planner_bench import Row, World, decode, encode
 from tests.support.planner_queries import LOOPS, NESTED, PLAIN, TABLES, U, c
+from tests.support.profiles import scaled
 from tests.support.spark_fake import FakeSession
 
 QUERIES = {
@@ -105,7 +106,7 @@ def commits(world: World, rnd: random.Random) -> list[list[tuple[int, Row, int]]
 
 @pytest.mark.parametrize(
     ("queries", "jobs", "parts"),
-    [(QUERIES, 16, 3), (RECURSIVE, 8, 3), (RECURSIVE, 3, 6)],
+    [(QUERIES, scaled(6), 3), (RECURSIVE, scaled(5), 3), (RECURSIVE, 2, 6)],
     ids=["plain", "recursive", "parts that share tasks"],
 )
 def test_jobs_give_what_the_engine_gives(

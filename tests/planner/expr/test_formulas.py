@@ -208,14 +208,14 @@ def check(program: RowProgram, given: Words) -> str:
     return "same"
 
 
-@settings(max_examples=scaled(200), deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(rows(), st.lists(truth(2), max_size=2), st.lists(st.one_of(whole(3), truth(3)), max_size=3))
 def test_map_filter(given: Words, predicates: list[Scalar], exprs: list[Scalar]) -> None:
     """Filters, then expressions."""
     event(check(MapFilter(SCHEMA, tuple(predicates), (*exprs, column(2), column(7))), given))
 
 
-@settings(max_examples=scaled(150), deadline=None)
+@settings(max_examples=scaled(75), deadline=None)
 @given(rows(), st.lists(truth(2), min_size=1, max_size=3))
 def test_filter(given: Words, predicates: list[Scalar]) -> None:
     """A filter passes rows unchanged, with their null bits."""
@@ -243,7 +243,7 @@ def accumulation(names: list[str], always: bool = False) -> tuple[tuple[Scalar, 
 aggregates = st.lists(st.sampled_from(sorted(CALLS)), max_size=4)
 
 
-@settings(max_examples=scaled(150), deadline=None)
+@settings(max_examples=scaled(75), deadline=None)
 @given(rows(), st.lists(whole(2), max_size=2), aggregates, st.booleans())
 def test_weigh(given: Words, keys: list[Scalar], names: list[str], always: bool) -> None:
     """A row's keys, and its contribution to each sum."""
@@ -265,7 +265,7 @@ def test_copies(given: Words) -> None:
     assert check(Repeat(2, 3), given) == "same"
 
 
-@settings(max_examples=scaled(200), deadline=None)
+@settings(max_examples=scaled(100), deadline=None)
 @given(st.data(), aggregates)
 def test_finishing(data: st.DataObject, names: list[str]) -> None:
     """Results of sums, including sums that are not final."""

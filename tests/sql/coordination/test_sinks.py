@@ -21,6 +21,7 @@ from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
 from storage.sinks.folder import FolderTarget
 from tests.programs.sink_kills import kill_often
+from tests.support.profiles import scaled
 from tests.support.sessions import Server
 from tests.support.sink_reader import changes, contents, entries, latest, records, stray
 from tests.support.sink_states import as_read, caught_up, sink, wait_for
@@ -69,7 +70,7 @@ def random_statement(random: Random) -> str:
             return f"INSERT INTO t VALUES {', '.join(random.choices(rows, k=len(rows) + 1))}"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(scaled(2)))
 def test_the_entries_give_the_view_at_every_epoch(server: Server, tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     client = server.client()
@@ -79,12 +80,12 @@ def test_the_entries_give_the_view_at_every_epoch(server: Server, tmp_path: Path
     client.run("CREATE SINK k FROM v INTO 'v' WITH (EVERY = '10ms')")
     client.run("CREATE SINK kt FROM t INTO 't' WITH (FORMAT csv, EVERY = '10ms')")
     epochs = [caught_up(client)]
-    for i in range(40):
+    for i in range(24):
         client.run(random_statement(random))
         epochs.append(server.coordinator.engine.published.epoch)
         if random.random() < 0.1:
             caught_up(client)
-        if i == 20:
+        if i == 12:
             server.restart()
             client = server.client()
     caught_up(client)

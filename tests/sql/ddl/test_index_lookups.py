@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 INDEXES = {
@@ -121,7 +122,7 @@ def test_answers_are_those_of_a_scan(table: Client) -> None:
     conditions = list(QUERIES)
     change("INSERT INTO {t} VALUES " + rows(random, range(60)))
     compare()
-    for step in range(12):
+    for step in range(scaled(6)):
         block = step % 3 == 2
         if block:
             table.run("BEGIN")

@@ -12,6 +12,7 @@ import pytest
 from ivm.errors import SqlError
 from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 DEFINITIONS = (
@@ -118,7 +119,7 @@ def _replace(client: Client, random: Random) -> None:
             client.run(replace)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(4)))
 def test_random_histories(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     server, client = _open(tmp_path / "data", SLOW if seed % 2 else None)
@@ -130,7 +131,7 @@ def test_random_histories(tmp_path: Path, seed: int) -> None:
     views = ["v", *_names(over), *_names(twins)]
     seen: dict[int, list[object]] = {}
     stayed = 0
-    for step in range(25):
+    for step in range(15):
         before = _ids(server)
         if random.random() < 0.4:
             _replace(client, random)

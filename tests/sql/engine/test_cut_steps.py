@@ -22,6 +22,7 @@ from sql.engine.guard import Cancels
 from sql.engine.step_costs import StepCosts
 from sql.session import copy_files
 from storage.load.collector import RowCollector
+from tests.support.profiles import NAME
 from tests.support.sessions import Client, Server
 
 ROWS = 400
@@ -115,12 +116,16 @@ def _check(
     return found
 
 
+EVERY = 13 if NAME == "long" else 29
+"""Of so many places where a step may be cut, one is tried."""
+
+
 @pytest.mark.parametrize("change", range(len(CHANGES)))
 def test_a_step_that_is_cut_is_undone(server: Server, monkeypatch: pytest.MonkeyPatch, change: int) -> None:
     """Wherever it is cut."""
     client, cancel = server.client(), Countdown(monkeypatch)
     before, cuts = _check(client), 0
-    for after in range(change, 10_000, 13):
+    for after in range(change, 10_000, EVERY):
         cancel.left = after
         try:
             client.run(CHANGES[change])
@@ -132,7 +137,7 @@ def test_a_step_that_is_cut_is_undone(server: Server, monkeypatch: pytest.Monkey
         assert state == "57014"
         cuts += 1
         _check(client, before)
-    assert cuts > 3
+    assert cuts > 1
     _check(client)
 
 
@@ -151,7 +156,7 @@ def test_a_load_that_is_cut_is_undone(server: Server, monkeypatch: pytest.Monkey
     columns = {"id": ids, "g": ids % 20, "n": ids % 60, "f": ids / 3, "s": [f"l{i}" for i in ids]}
     pq.write_table(pa.table(columns), server.folder.parent / "rows.parquet")
     before, cuts = _check(client), 0
-    for after in range(0, 10_000, 13):
+    for after in range(0, 10_000, EVERY):
         cancel.left = after
         try:
             client.run("COPY a FROM 'rows.parquet' WITH (FORMAT parquet)")

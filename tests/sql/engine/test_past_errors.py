@@ -15,6 +15,7 @@ from sql.engine.persist import Tuning
 from storage.checkpoint import Pace
 from storage.duck import Store
 from storage.stored import errors_of
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 MEMORY = 2 << 20
@@ -111,16 +112,16 @@ def _change(client: Client, random: Random) -> None:
             client.run("BEGIN; INSERT INTO t VALUES (9, 1, 0); ROLLBACK")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(scaled(3)))
 def test_random_histories(tmp_path: Path, seed: int) -> None:
     random, seen = Random(seed), Seen()
     server = _open(tmp_path / "data", SLOW if seed else None)
     client = server.client()
     _set_up(client)
-    for step in range(18):
+    for step in range(10):
         _change(client, random)
         seen.look(client)
-        if random.random() < 0.15:
+        if random.random() < 0.2:
             seen.check(client)
             if random.random() < 0.5:
                 server.restart()

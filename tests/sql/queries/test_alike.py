@@ -15,6 +15,7 @@ from sql.bind.statement import bind_tree
 from sql.parse import parse, split
 from sql.syntax.grammar import operators
 from tests.support.bind_fake import FakeCatalog
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 COUNT = 40
@@ -143,7 +144,7 @@ def test_random_chains_of_a_few_forms(client: Client, monkeypatch: pytest.Monkey
     rich = [f for f in CONDITIONS if "count(" not in f and "OVER" not in f and "generate" not in f]
     few = [c for c in rich if not c.startswith(("missing", "a > '{i}x'", "{i}", "s = {i}", "abs(s)", "a::numeric(3"))]
     texts = []
-    for number in range(150):
+    for number in range(scaled(40)):
         forms = rng.sample(few if number % 5 else rich, rng.randrange(2, 7))
         own = [f"({f})" if " OR " in f or " AND " in f else f for f in forms]
         chain = of_forms(rng, own, rng.choice(["AND", "OR"]), 60)
@@ -161,7 +162,7 @@ def test_random_sums_of_a_few_forms(client: Client, monkeypatch: pytest.MonkeyPa
              "(s || '{i}')::int"]  # fmt: skip
     texts = ["s", "'x{i}'", "s || '{i}'", "b::text", "v", "NULL::text", "upper(s)", "substr(s, {i}, 1)", "{i}::text"]
     found = []
-    for number in range(150):
+    for number in range(scaled(50)):
         own, between = (whole, "+") if number % 2 else (texts, "||")
         chain = of_forms(rng, rng.sample(own, rng.randrange(2, 7)), between, rng.choice([30, 60]))
         where = rng.choice(["a < 100 AND a > 0", "a > 100", "a < 100", "true"])
@@ -174,7 +175,7 @@ def test_random_chains(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms made of forms, in several places of a query, with constants of several kinds."""
     rng = random.Random(7)
     texts = []
-    for _ in range(60):
+    for _ in range(scaled(20)):
         parts = rng.sample(CONDITIONS[:47], 2)
         form = f"({parts[0]}) {rng.choice(['AND', 'OR', '='])} ({parts[1]})"
         chain = chained(form, rng.choice(["AND", "OR"]), rng.choice([33, 40, 70]), rng.randrange(3))

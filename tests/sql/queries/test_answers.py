@@ -10,6 +10,7 @@ from ivm.errors import SqlError
 from sql.pgwire.startup import REPORTED
 from sql.statements.results import RowsResult
 from tests.answers.make_queries import SETS, SETTINGS, Answer, answered, lines
+from tests.support.profiles import scaled
 from tests.support.sessions import Server, text_rows
 
 
@@ -71,7 +72,7 @@ def test_views_of_these_queries_are_maintained(server: Server) -> None:
     for i, query in enumerate(VIEWS):
         client.run(f"CREATE MATERIALIZED VIEW v{i} AS {query}")
     rnd = random.Random(5)
-    for step in range(40):
+    for step in range(scaled(20)):
         table, one, two = rnd.choice((("t", "a", "b"), ("u", "x", "y"), ("w", "n", "f")))
         row = [rnd.choice(("NULL", "1", "2", "3")), rnd.choice(("NULL", "1", "2", "3", "4"))]
         if table == "w":

@@ -10,7 +10,7 @@ from tests.programs.histories import InProcess, Refused, play
 from tests.support.coverage import features, label, walk
 from tests.support.grammar import history
 
-SEEDS = {"batch": range(40), "rows": range(500, 508), "churn": range(600, 615), "restart": range(700, 708)}
+SEEDS = {"batch": range(20), "rows": range(500, 505), "churn": range(600, 608), "restart": range(700, 704)}
 
 
 @pytest.fixture(scope="module")

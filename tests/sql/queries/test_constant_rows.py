@@ -21,6 +21,7 @@ from sql.syntax.lexing.constant_rows import MANY_ROWS, WIDE
 from sql.syntax.lexing.lexer import TokenKind, tokenize
 from sql.syntax.nodes.constant_items import ConstantRows
 from tests.support.bind_fake import FakeCatalog
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server, text_rows
 
 CELLS: dict[str, Sequence[str]] = {
@@ -109,7 +110,7 @@ def is_bulk(text: str) -> bool:
 
 def test_queries(client: Client) -> None:
     draw = random.Random(1)
-    for _ in range(200):
+    for _ in range(scaled(80)):
         count = draw.choice((1, MANY_ROWS, 20, 300))
         columns = [column(draw, list(CELLS), count) for _ in range(WIDE if count == 1 else draw.randint(1, 4))]
         for form in ("VALUES {}", "SELECT * FROM (VALUES {}) v ORDER BY 1 LIMIT 5"):
@@ -122,7 +123,7 @@ def test_queries(client: Client) -> None:
 def test_inserts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(2)
     monkeypatch.setattr(transaction, "HERE_SECONDS", 60)  # what begins anew has used up numbers of a sequence
-    for n in range(200):
+    for n in range(scaled(80)):
         count = draw.choice((1, 3, MANY_ROWS, 20, 300))
         few_types = draw.sample(list(TYPES), 6) if n % 2 else list(TYPES)
         types = [draw.choice(few_types) for _ in range(WIDE + 3 if count < MANY_ROWS else draw.randint(1, 4))]

@@ -13,6 +13,7 @@ from ivm.rows import Words
 from ivm.trace.trace import Version
 from planner.peek import enough
 from tests.sql.queries.test_ranges import SETUP, TABLES, change, conditions, reading
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 
@@ -59,19 +60,24 @@ def _query(rng: random.Random) -> str:
             return f"SELECT min({one}), max({one}) FROM ({parts}) both_of_them"
 
 
-@pytest.mark.parametrize("seed", range(6))
+def _counted(client: Client, query: str) -> Counter[tuple[str | None, ...]]:
+    """The rows; of 0 and -0, which are equal, either may be the one that is taken."""
+    return Counter(tuple("0" if value == "-0" else value for value in row) for row in client.rows(query))
+
+
+@pytest.mark.parametrize("seed", range(scaled(6)))
 def test_some_rows_decide_what_all_do(client: Client, seed: int) -> None:
     rng = random.Random(seed)
     client.run("DROP TABLE IF EXISTS two, day, heap CASCADE;" + SETUP)
-    for round_ in range(12):
+    for round_ in range(6):
         if round_ % 3 == 2:
             client.run("BEGIN")
         for text in change(rng):
             client.run(text)
-        for query in [_query(rng) for _ in range(25)]:
-            found = Counter(client.rows(query))
+        for query in [_query(rng) for _ in range(20)]:
+            found = _counted(client, query)
             with _whole():
-                assert found == Counter(client.rows(query)), query
+                assert found == _counted(client, query), query
         if round_ % 3 == 2:
             client.run(rng.choice(["COMMIT", "ROLLBACK"]))
 

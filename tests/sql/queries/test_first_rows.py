@@ -11,6 +11,7 @@ import pytest
 
 from planner.peek import answer
 from tests.sql.queries.test_ranges import SETUP, TABLES, change, conditions, reading
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 EXPRESSIONS = ["i / 3", "n || 'x'", "upper(s)", "k", "b", "n", "d", "coalesce(s, '-')"]
@@ -40,11 +41,11 @@ def _query(rng: random.Random) -> tuple[str, str, int]:
     return f"SELECT {', '.join(wanted)} FROM {table}{where}{ordered}", cut, len(keys)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(scaled(6)))
 def test_the_first_rows_are_those_of_all(client: Client, seed: int) -> None:
     rng = random.Random(seed)
     client.run("DROP TABLE IF EXISTS two, day, heap CASCADE;" + SETUP)
-    for _ in range(12):
+    for _ in range(6):
         for text in change(rng):
             client.run(text)
         for query, cut, keys in [_query(rng) for _ in range(25)]:

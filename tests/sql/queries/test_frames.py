@@ -14,6 +14,7 @@ from planner.frames import layers
 from planner.frames import searched as near
 from planner.frames.reducer import FramedRows
 from tests.support.model_frames import COLUMNS, DDL, Row, literal, query, random_calls, random_row, results
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 
@@ -72,7 +73,7 @@ def insert(client: Client, rows: list[Row]) -> None:
 
 
 def test_random_histories(server: Server) -> None:
-    for seed in range(15):
+    for seed in range(scaled(8)):
         play(server, seed)
 
 
@@ -85,9 +86,9 @@ def test_random_histories_of_searched_partitions(server: Server, monkeypatch: py
     searches = []
     changes = FramedRows.changes
     monkeypatch.setattr(FramedRows, "changes", lambda *given: searches.append(1) or changes(*given))
-    for seed in range(100, 115):
+    for seed in range(100, 100 + scaled(7)):
         play(server, seed)
-    assert len(searches) > 150
+    assert len(searches) > 70
 
 
 def test_a_large_partition_changes_as_if_recomputed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ def test_a_large_partition_changes_as_if_recomputed(server: Server, monkeypatch:
     monkeypatch.setattr(layers, "BLOCK", 16)
     monkeypatch.setattr(layers, "PART", 256)
     monkeypatch.setattr(FramedRows, "least", 100)
-    for seed in range(200, 202):
+    for seed in range(200, 200 + scaled(1)):
         rnd = random.Random(seed)
         client = server.client()
         client.run("DROP TABLE IF EXISTS t CASCADE")

@@ -24,7 +24,7 @@ NEVER_DRAWN = {
 
 
 def test_no_statement_fails_internally() -> None:
-    found = run(scaled(700), 7)
+    found = run(scaled(350), 7)
     assert not found.first
     assert found.states["00000"] > found.done // 6
 

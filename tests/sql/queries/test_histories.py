@@ -12,8 +12,8 @@ from tests.support.coverage import REQUIRED, measure
 from tests.support.grammar import history
 from tests.support.replay import Database
 
-SEEDS = {"batch": range(40), "rows": range(100, 115), "churn": range(200, 225), "restart": range(300, 315)}
-BLOCKS = {"batch": range(24), "rows": range(100, 108), "churn": range(200, 208), "restart": range(300, 305)}
+SEEDS = {"batch": range(20), "rows": range(100, 108), "churn": range(200, 212), "restart": range(300, 307)}
+BLOCKS = {"batch": range(12), "rows": range(100, 105), "churn": range(200, 205), "restart": range(300, 303)}
 STEPS = {"batch": 8, "rows": 6, "churn": 8, "restart": 5}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 SETUP = (
@@ -46,7 +47,7 @@ def test_views_are_maintained(tmp_path: Path) -> None:
     def shape() -> str:
         return drawn.choice(("NULL", "ROW(1, 6)", "ROW(2, 3)", "ROW(1, NULL)", "ROW(2, 2)", "ROW(1, 1)"))
 
-    for step in range(40):
+    for step in range(scaled(20)):
         id_, n = drawn.randrange(8), drawn.choice(("NULL", "1", "2", "3"))
         client.run(
             drawn.choice((
@@ -57,7 +58,7 @@ def test_views_are_maintained(tmp_path: Path) -> None:
                 f"DELETE FROM known WHERE n = {n}",
             ))
         )  # fmt: skip
-        if step == 25:
+        if step == 12:
             server.restart()
             client = server.client()
         for name, text in VIEWS.items():

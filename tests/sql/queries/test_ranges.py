@@ -13,6 +13,7 @@ from ivm.trace.ranges import Range
 from ivm.trace.trace import Version
 from sql.engine.snapshot import Published
 from sql.session import reads
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 COLUMNS = {
@@ -140,11 +141,11 @@ def _outcome(client: Client, query: str) -> list[str]:
     return sorted(map(str, client.rows(query)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(scaled(4)))
 def test_ranges_give_what_everything_gives(client: Client, seed: int) -> None:
     rng = random.Random(seed)
     client.run("DROP TABLE IF EXISTS two, day, heap CASCADE;" + SETUP)
-    for _ in range(12):
+    for _ in range(6):
         for text in change(rng):
             client.run(text)
         for query in [_query(rng) for _ in range(25)]:

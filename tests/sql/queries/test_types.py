@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 VALUES = {
@@ -61,7 +62,7 @@ def test_views_are_maintained(client: Client, server: Server) -> None:
     client.run(f"CREATE TABLE x (id int PRIMARY KEY, {', '.join(VALUES)})")
     for i, view in enumerate(VIEWS):
         client.run(f"CREATE MATERIALIZED VIEW v{i} AS {view}")
-    for step in range(60):
+    for step in range(scaled(25)):
         if rnd.random() < 0.5:
             rows = ", ".join(f"({step * 10 + k}, {_row(rnd)})" for k in range(rnd.randint(1, 3)))
             client.run(f"INSERT INTO x VALUES {rows}")

@@ -12,6 +12,7 @@ import pytest
 
 from ivm.errors import SqlError
 from tests.programs.user_aggregates import play
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server
 
 GEOMEAN = """geomean(double precision) RETURNS double precision LANGUAGE python AS $$
@@ -77,7 +78,7 @@ def near(value: str | None) -> float | None:
 
 
 def test_random_histories(server: Server) -> None:
-    for seed in range(10):
+    for seed in range(scaled(5)):
         play(server, seed)
 
 

@@ -82,7 +82,7 @@ def unchanged(server: Server, row: Row, role: str) -> bool:
     state = ended(client, row.statement)
     assert state in (None, "42501"), (row.statement, role, state)
     after = server.coordinator.engine.published
-    same = defined(after.catalog) == defined(before.catalog)
+    same = after.catalog is before.catalog or defined(after.catalog) == defined(before.catalog)
     same = same and (after.ordinal == before.ordinal or row.statement.startswith(("GRANT", "REVOKE")))  # a warning
     same = same and client.session.state.settings.values == settings
     client.close()

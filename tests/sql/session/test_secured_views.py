@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from ivm.errors import SqlError
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Row, Server
 
 SETUP: Final = (
@@ -69,14 +70,14 @@ def make_views(client: Client, role: str, *queries: str) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(scaled(3)))
 def test_views_are_what_their_owners_see_at_every_epoch(client: Client, seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(5):
         client.run(change(rng))
     views = {role: make_views(client, role, *QUERIES) for role in ("ann", "bob", "boss")}
     past: list[tuple[str, dict[str, list[Row]]]] = []
-    for step in range(25):
+    for step in range(10):
         client.run(change(rng))
         seen = {}
         for role, names in views.items():
@@ -86,7 +87,7 @@ def test_views_are_what_their_owners_see_at_every_epoch(client: Client, seed: in
                 seen[name] = client.sorted(f"SELECT * FROM {name}")
                 assert seen[name] == as_role(client, role, query), (step, query)
         past.append((client.rows("SELECT mz_now()::text")[0][0] or "", seen))
-    for epoch, seen in past[::6]:
+    for epoch, seen in past[::3]:
         for name, rows in seen.items():
             assert client.sorted(f"SELECT * FROM {name} AS OF {epoch}") == rows
     client.server.restart()

@@ -19,6 +19,7 @@ from sql.pgwire import messages_frontend as front
 from sql.statements.results import CommandResult, RowsResult
 from sql.syntax.lexing.lexer import TokenKind
 from tests.answers.make_queries import SETS, answered
+from tests.support.profiles import scaled
 from tests.support.sessions import Client, Server, text_rows
 from tests.support.wires import Wire, bind
 
@@ -385,7 +386,7 @@ def test_recorded_queries_with_other_constants(server: Server, monkeypatch: pyte
     monkeypatch.setattr(shapes, "BEFORE", 0)
     client, numbers, wrong = server.client(), random.Random(name), []
     texts = [text for text, _ in answered(name) if text.lstrip()[:6].lower() == "select"]
-    for text in numbers.sample(texts, min(len(texts), 150)):
+    for text in numbers.sample(texts, min(len(texts), scaled(60))):
         for other in (text, changed(text, numbers), changed(text, numbers)):
             wanted = as_written(client, other)
             if as_written(client, other) != wanted:
