@@ -253,11 +253,7 @@ class Relation:
     @property
     def all_indexes(self) -> tuple[Index, ...]:
         """All indexes, the primary key's first."""
-        if not self.primary_key:
-            return self.indexes
-        name = self.key_name or object_name(self.name, "", "pkey")
-        key = Index(INDEX_BASE + self.oid, name, self.primary_key, unique=True, primary=True, constraint=True)
-        return (key, *self.indexes)
+        return _all_indexes(self) if self.primary_key else self.indexes
 
     def option(self, name: str) -> str | None:
         """A view's option; None if it is not set."""
@@ -277,6 +273,13 @@ class Relation:
     def exclusions(self) -> tuple[Index, ...]:
         """The indexes of EXCLUDE constraints."""
         return tuple(i for i in self.indexes if i.operators)
+
+
+@by_identity
+def _all_indexes(relation: Relation) -> tuple[Index, ...]:
+    name = relation.key_name or object_name(relation.name, "", "pkey")
+    key = Index(INDEX_BASE + relation.oid, name, relation.primary_key, unique=True, primary=True, constraint=True)
+    return (key, *relation.indexes)
 
 
 Operators = tuple[tuple[Relation, ...], tuple[Relation, ...]]
