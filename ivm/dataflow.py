@@ -471,12 +471,14 @@ class Dataflow(Network):
             if operator.rank >= 0:
                 self._watch(operator)
 
-    def release(self, node: NodeId) -> None:
-        """Removes a user. A node without users and consumers is freed, then whatever only it used."""
-        self._users[node] = max(0, self._users[node] - 1)
-        if not self._users[node]:
-            self._withdraw(node)
-        self._release_unused(self._operators[node])
+    def release(self, *nodes: NodeId) -> None:
+        """Removes a user of each. A node without users and consumers is freed, then whatever only it used. Cost: the
+        network, for any number of nodes."""
+        for node in nodes:
+            self._users[node] = max(0, self._users[node] - 1)
+            if not self._users[node]:
+                self._withdraw(node)
+        self._release_unused([self._operators[node] for node in nodes])
 
     def _withdraw(self, node: NodeId) -> None:
         """Stops publishing an arrangement."""

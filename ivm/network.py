@@ -390,22 +390,23 @@ class Network:
     def reclaim(self, node: NodeId) -> None:
         """Frees a node, if it exists, has no users and nothing reads it, then whatever only it used."""
         if node in self._operators and not self._operators[node].consumers:
-            self._release_unused(self._operators[node])
+            self._release_unused([self._operators[node]])
 
     # -- releasing ----------------------------------------------------------------------------------------------
 
-    def _release_unused(self, operator: Operator) -> None:
-        """Frees the operator and whatever only it used; nodes with users or consumers stay."""
-        candidates = self._ancestors([operator])
+    def _release_unused(self, operators: Sequence[Operator]) -> None:
+        """Frees the operators and whatever only they used; nodes with users or consumers stay. Cost: the network."""
+        candidates = self._ancestors(operators)
         for other in self._operators.values():
             # The stand-in for an aliased arrangement reads the loop's variable but does not keep it alive.
             if isinstance(other, DelayedOperator) and id(other.source) in candidates:
                 candidates[id(other)] = other
         others = [o for o in self._operators.values() if id(o) not in candidates or self._users[o.id]]
         live = self._ancestors(others)
+        freed: set[int] = set()
         for candidate in candidates.values():
-            if id(candidate) not in live:
-                self._free(candidate)
+            if id(candidate) not in live and id(candidate) not in freed:
+                self._free(candidate, freed)
 
     def _ancestors(self, operators: Sequence[Operator]) -> dict[int, Operator]:
         """The operators and everything that they read, including through feedback, by identity."""
@@ -420,12 +421,14 @@ class Network:
             waiting += operator.retained()
         return found
 
-    def _free(self, operator: Operator) -> None:
+    def _free(self, operator: Operator, freed: set[int]) -> None:
+        """Frees an operator with its implicit consumers, and adds them to ``freed``, by identity."""
+        freed.add(id(operator))
         for source in operator.inputs():
             source.unlink(operator)
         for consumer in operator.consumers:
             if consumer.IMPLICIT:
-                self._free(consumer)
+                self._free(consumer, freed)
         operator.release()
         operator.scope.remove(operator)
         self._forget(operator.scope)

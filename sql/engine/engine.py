@@ -34,6 +34,7 @@ from sql.engine.guard import Bound
 from sql.engine.loads import Load, Loads, loads_text
 from sql.engine.persist import MAX_RECORD_BYTES, Persistence, created_relations, dropped_relations, stored_relation
 from sql.engine.read_set import RecentCommits
+from sql.engine.row_locks import whole
 from sql.engine.snapshot import Published
 from sql.engine.state import EngineState
 from storage.dictionary import Dictionary
@@ -81,10 +82,11 @@ class Engine(EngineState):
         self.meanwhile: Callable[[], AbstractContextManager[None]] = nullcontext
         """Entered while a group that has been stepped becomes durable. Light statements may use the engine then."""
 
-    def drop_relation(self, relation: int) -> None:
-        """Free what a relation has in the dataflow, and forget why it was down."""
-        self.failing.forget(relation)
-        self.free(relation)
+    def drop_relation(self, *relations: int) -> None:
+        """Free what relations have in the dataflow, and forget why they were down."""
+        for relation in relations:
+            self.failing.forget(relation)
+        self.free(*relations)
 
     @property
     def newest(self) -> Published:
@@ -259,9 +261,8 @@ class Engine(EngineState):
 
     def _stepped(self, group: CommitGroup) -> Delta:
         """After a group's step: the changes of all relations."""
-        for relation in group.dropped:
-            self.drop_relation(relation)
-        if group.before is not None and self._indexes.drop_unused(self.catalog):
+        self.drop_relation(*group.dropped)
+        if group.before is not None and self._indexes.drop_unused(self.catalog, self._held):
             self._stored = None
             self.unstepped = True
             self.arranged += 1
@@ -270,6 +271,9 @@ class Engine(EngineState):
         delta = Delta(group.records[-1].epoch, self._changes(group))
         self.recent.add(self.timeline.last, delta.changes)
         return delta
+
+    def _held(self, relation: int) -> bool:
+        return bool(self.row_locks.holding(whole(relation)))
 
     def _publish(self, group: CommitGroup, delta: Delta, sequence: int) -> None:
         self._group = CommitGroup()

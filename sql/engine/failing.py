@@ -254,9 +254,9 @@ class Failing:
     def _free(self, views: list[Relation]) -> None:
         """Free views' dataflows, but keep the matches that their joins with PROCTIME() have found."""
         engine = self._engine
-        for view in sorted(views, key=lambda v: v.id, reverse=True):
+        for view in views:
             engine.locks.hold(view, engine.published.root, engine.published.ordinal)
-            engine.free(view.id)
+        engine.free(*(view.id for view in sorted(views, key=lambda v: v.id, reverse=True)))
 
     def down(self, view: Relation, catalog: Catalog) -> bool:
         """Whether a new view cannot be installed because a view that it reads is down. The new view is then down

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from planner.physical.key_checks import KeyCheck, key_check
@@ -28,12 +29,13 @@ class IndexArrangements:
         """The relation has been removed from the dataflow."""
         self.made = {m for m in self.made if m[0] != relation}
 
-    def drop_unused(self, catalog: Catalog) -> bool:
-        """Free the arrangements that no index in the catalog needs; whether there were any."""
+    def drop_unused(self, catalog: Catalog, held: Callable[[int], bool]) -> bool:
+        """Free the arrangements that no index in the catalog needs; whether there were any. ``held``: whether an open
+        transaction may have defined an index of a relation: its arrangements stay until a later time."""
         found = False
         for relation, arranged in list(self.made):
             known = catalog.relations.get(relation)
-            if known is not None and arranged not in key_checks_of(known):
+            if known is not None and not held(relation) and arranged not in key_checks_of(known):
                 self.made.discard((relation, arranged))
                 self.renderer.drop_key_check(relation, arranged)
                 found = True

@@ -313,19 +313,20 @@ class EngineState:
         self.dataflow.hydrate()
         self.unstepped = True
 
-    def free(self, relation: int) -> None:
-        """Free a table's or view's nodes in the dataflow; a plain view has none."""
-        if relation not in self.renderer.stored:
-            return
-        self.locks.forget(relation)
-        self._forget_outputs(relation)
-        for stored in (relation, errors_of(relation), *self.renderer.stored[relation].locks):
-            self._adopted.pop(stored, None)
-        self.counts.forget(relation)
-        self._stored = None
-        self._indexes.forget(relation)
-        self.renderer.drop_relation(relation)
-        self.unstepped = True
+    def free(self, *relations: int) -> None:
+        """Free the nodes of tables and views in the dataflow; a plain view has none. Cost: the dataflow's nodes."""
+        found = [relation for relation in relations if relation in self.renderer.stored]
+        for relation in found:
+            self.locks.forget(relation)
+            self._forget_outputs(relation)
+            for stored in (relation, errors_of(relation), *self.renderer.stored[relation].locks):
+                self._adopted.pop(stored, None)
+            self.counts.forget(relation)
+            self._indexes.forget(relation)
+        if found:
+            self._stored = None
+            self.renderer.drop_relation(*found)
+            self.unstepped = True
 
     def arrangement(self, relation: int) -> Version:
         """A table's own arrangement (by primary key, or by the whole row) as of the last step."""

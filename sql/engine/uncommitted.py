@@ -57,8 +57,7 @@ def held(engine: Engine, created: Sequence[Relation]) -> list[Relation]:
 
 def take_out(engine: Engine, relations: Sequence[Relation]) -> None:
     """Free what relations have in the dataflow. Their changes have been undone."""
-    for relation in reversed(relations):
-        engine.drop_relation(relation.id)
+    engine.drop_relation(*(relation.id for relation in reversed(relations)))
 
 
 def dated(engine: Engine, catalog: Catalog) -> Catalog:

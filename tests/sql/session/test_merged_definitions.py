@@ -238,3 +238,19 @@ def test_the_later_of_two_roles_of_one_name_fails(three: Clients) -> None:
     b.run("DROP ROLE merging")
     assert _tried(a, "COMMIT") == "40001"
     assert b.rows("SELECT count(*) FROM pg_class WHERE relname = 'made'") == [("0",)]
+
+
+def test_an_index_of_an_open_transaction_outlives_the_definitions_of_others(three: Clients) -> None:
+    a, b, _ = three
+    begin(a)
+    a.run("CREATE UNIQUE INDEX unique_x ON other (x)")
+    b.run("CREATE TABLE made (i int)")
+    a.run("SAVEPOINT s")
+    assert _tried(a, "INSERT INTO other VALUES (3, 10)") == "23505"
+    a.run("ROLLBACK TO s")
+    a.run("INSERT INTO other VALUES (3, 30)")
+    b.run("DROP TABLE made")
+    a.run("COMMIT")
+    assert _tried(b, "INSERT INTO other VALUES (4, 30)") == "23505"
+    b.run("INSERT INTO other VALUES (4, 40)")
+    assert b.rows("SELECT id FROM other WHERE x = 40") == [("4",)]
