@@ -13,7 +13,7 @@ from ivm.kernels.sort import sort_block
 from ivm.rows import Words
 from ivm.trace.batch import Block
 
-COUNT = 2 * COMBINED
+COUNT = COMBINED + COMBINED // 4
 
 
 def updates(groups: Words, diff_width: int, seed: int) -> Block:

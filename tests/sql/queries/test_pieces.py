@@ -60,7 +60,7 @@ def _of(name: str, where: str, columns: str) -> str:
     return " ".join(f"{name}.{word}" if len(word) == 1 and word in columns else word for word in words)
 
 
-@pytest.mark.parametrize("seed", range(scaled(6)))
+@pytest.mark.parametrize("seed", range(scaled(4)))
 def test_the_first_rows_of_a_join_are_those_of_all(client: Client, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE", 2)
     monkeypatch.setattr(pieces, "SHARE", 0)

@@ -167,7 +167,7 @@ def test_a_plan_of_other_constants_means_the_same(
 ) -> None:
     monkeypatch.setattr(shapes, "BEFORE", 0)
     numbers = random.Random(form)
-    for constant in (*constants, *constants[::-1]):
+    for constant in (*constants, *constants[:-5:-1]):
         text = form.format(
             *[constant if i % 2 else numbers.choice((constant, *constants)) for i in range(form.count("{}"))]
         )
