@@ -1,9 +1,10 @@
 """Sorting and consolidating updates: by (row, time), equal ones added up, zeros dropped.
 
-A permutation is sorted. Below 24 updates: by insertion. If the words' ranges let a row, its time and its index fit one
-word: as such words, by merge sort or an LSD radix sort over the bits that differ. Otherwise: by merge sort below about
-a thousand updates or if words compare as bytes, else by an 8-bit LSD radix sort that skips bytes in which all rows
-agree. If many updates add up to few, only the sums are sorted.
+If the words' ranges let an update fit one word (row, time, diff), such words are sorted, by merge sort or an LSD radix
+sort over the bits that differ, and the updates are read from them. Otherwise a permutation is sorted. Below 24 updates:
+by insertion. If a row, its time and its index fit one word: as such words. Else by merge sort below about a thousand
+updates or if words compare as bytes, and by an 8-bit LSD radix sort that skips bytes in which all rows agree; if many
+updates add up to few, only of the sums.
 """
 
 from __future__ import annotations
@@ -143,37 +144,48 @@ def _bits(span: int) -> int:
 
 
 @kernel
-def _pack(words: Words, rows: int, times: int, width: int, count: int) -> int:
-    """Packs (row, time, index) of each update into one word that compares in the same way. Returns the bits of row and
-    time, -1 if that takes too many."""
-    place = _bits(count - 1)
-    room = _PACKED_BITS - place
+def _span(base: int, step: int, count: int) -> tuple[int, int]:
+    """(the least of ``count`` words that lie ``step`` bytes apart, the bits of what exceeds it; 64: they do not fit)"""
+    least = load(base)
+    most = least
+    for i in range(1, count):
+        x = load(base + step * i)
+        least = min(least, x)
+        most = max(most, x)
+    return least, _bits(most - least)
+
+
+@kernel
+def _pack(words: Words, rows: int, times: int, width: int, count: int, room: int, spans: Words) -> int:
+    """Packs (row, time) of each update into one word that compares in the same way. Returns its bits, -1 if they exceed
+    ``room``. ``spans`` int64[2 * (width + 1)] gets the least and the bits of each word and of the time."""
+    bits = 0
     for column in range(width + 1):
         base, step = (times, 8) if column == width else (rows + 8 * column, 8 * width)
-        least = load(base)
-        most = least
-        for i in range(1, count):
-            x = load(base + step * i)
-            least = min(least, x)
-            most = max(most, x)
-        bits = _bits(most - least)
-        room -= bits
-        if room < 0:
+        spans[2 * column], spans[2 * column + 1] = _span(base, step, count)
+        bits += spans[2 * column + 1]
+        if bits > room:
             return -1
-        if column == 0:
-            for i in range(count):
-                words[i] = load(base + step * i) - least
-        elif bits != 0:
-            for i in range(count):
-                words[i] = words[i] << bits | (load(base + step * i) - least)
     for i in range(count):
-        words[i] = words[i] << place | i
-    return _PACKED_BITS - place - room
+        words[i] = 0
+    for column in range(width + 1):
+        base, step = (times, 8) if column == width else (rows + 8 * column, 8 * width)
+        least, own = spans[2 * column], spans[2 * column + 1]
+        if own != 0:
+            for i in range(count):
+                words[i] = words[i] << own | (load(base + step * i) - least)
+    return bits
+
+
+@kernel
+def _sort_packed(words: Words, low: int, bits: int, count: int) -> Words:
+    """Sorts words by ``bits`` bits from bit ``low`` on; below these, they are in order already or need not be."""
+    return _merge_packed(words, count) if count <= _PACKED_RADIX else _radix_packed(words, low, bits, count)
 
 
 @kernel
 def _merge_packed(words: Words, count: int) -> Words:
-    """Merge sort of distinct words."""
+    """Merge sort of words."""
     for start in range(0, count, 16):
         for i in range(start + 1, min(start + 16, count)):
             x = words[i]
@@ -240,10 +252,12 @@ def permutation(rows: int, times: int, width: int, order: int, count: int) -> Wo
     """The order of updates by (row, time), int64[count]."""
     perm = np.empty(count, np.int64)
     if count > _INSERTION and order == 0:
-        bits = _pack(perm, rows, times, width, count)
+        place = _bits(count - 1)
+        bits = _pack(perm, rows, times, width, count, _PACKED_BITS - place, np.empty(2 * width + 2, np.int64))
         if bits >= 0:
-            place = _bits(count - 1)
-            perm = _merge_packed(perm, count) if count <= _PACKED_RADIX else _radix_packed(perm, place, bits, count)
+            for i in range(count):
+                perm[i] = perm[i] << place | i
+            perm = _sort_packed(perm, place, bits, count)
             mask = (1 << place) - 1
             for i in range(count):
                 perm[i] &= mask
@@ -307,6 +321,44 @@ def _emit(source: Words, target: Words, perm: Words, ordered: bool) -> int:
 
 
 @kernel
+def _sort_whole(source: Words, target: Words) -> int:
+    """``sort_block`` of updates of one diff word as words that hold all of each; -1: they do not fit."""
+    count = source[B_COUNT]
+    width = source[B_WIDTH]
+    diffs = source[B_DIFFS]
+    base, place = _span(diffs, 8, count)
+    spans = np.empty(2 * width + 2, np.int64)
+    words = np.empty(count, np.int64)
+    bits = _pack(words, source[B_ROWS], source[B_TIMES], width, count, _PACKED_BITS - place, spans)
+    if bits < 0:
+        return -1
+    for i in range(count):
+        words[i] = words[i] << place | (load(diffs + 8 * i) - base)
+    words = _sort_packed(words, place, bits, count)
+    mask = (1 << place) - 1
+    out_rows, out_times, out_diffs = target[B_ROWS], target[B_TIMES], target[B_DIFFS]
+    out = 0
+    i = 0
+    while i < count:
+        found = words[i] >> place
+        total = 0
+        while i < count and words[i] >> place == found:
+            total += (words[i] & mask) + base
+            i += 1
+        if total == 0:
+            continue
+        own = spans[2 * width + 1]
+        store(out_times + 8 * out, spans[2 * width] + (found & ((1 << own) - 1)))
+        store(out_diffs + 8 * out, total)
+        for column in range(width - 1, -1, -1):
+            found >>= own
+            own = spans[2 * column + 1]
+            store(out_rows + 8 * (width * out + column), spans[2 * column] + (found & ((1 << own) - 1)))
+        out += 1
+    return out
+
+
+@kernel
 def sort_block(source: Words, target: Words, order: int) -> int:
     """Writes the source block's updates to the target block, sorted and consolidated. Returns how many.
 
@@ -320,7 +372,9 @@ def sort_block(source: Words, target: Words, order: int) -> int:
         out = _emit(source, target, np.empty(0, np.int64), True)
     else:
         out = -1
-        if count >= COMBINED:
+        if count > _INSERTION and order == 0 and source[B_DIFF_WIDTH] == 1:
+            out = _sort_whole(source, target)
+        if out < 0 and count >= COMBINED:
             room = np.empty(most_groups(count) * (width + 1 + source[B_DIFF_WIDTH]), np.int64)
             out = _sort_groups(source, target, order, room)
         if out < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
@@ -75,10 +76,11 @@ def naive_sum(rows: np.ndarray, times: np.ndarray, diffs: np.ndarray) -> list[tu
 @pytest.mark.parametrize(("width", "diff_width"), [(0, 1), (1, 1), (2, 2), (3, 1)])
 def test_sorting(count: int, width: int, diff_width: int) -> None:
     rng = np.random.default_rng(count * 10 + width)
-    for spread, least in ((3, 0), (2**9, 2**62), (2**20, -(2**63) + 2**20), (2**50, 0), (2**63 - 1, 0)):
+    ranges = ((3, 0), (2**9, 2**62), (2**20, -(2**63) + 2**20), (2**50, 0), (2**63 - 1, 0))
+    for (spread, least), most in product(ranges, (1, 2**25, 2**50)):  # of diffs: they are sorted with rows, or fetched
         rows = rng.integers(-spread, spread, (count, width)) + least
         times = rng.integers(0, 4, count)
-        diffs = rng.integers(-1, 2, (count, diff_width))
+        diffs = rng.integers(-most, most + 1, (count, diff_width))
         block = sorted_block(Block.of(rows, times, diffs))
         assert [(*r, t, *d) for r, t, d in zip(*(a.tolist() for a in block.arrays()), strict=True)] == naive_sum(
             rows, times, diffs
