@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.kernels.cache import kernel
+from ivm.kernels.cache import inlined, kernel
 from ivm.kernels.memory import (
     B_COUNT,
     B_DIFF_WIDTH,
@@ -36,6 +36,7 @@ from ivm.kernels.memory import (
     move_words,
     spread,
     store,
+    where,
 )
 from ivm.kernels.order import compare
 from ivm.kernels.times import advance, all_bits
@@ -259,14 +260,127 @@ def insert_small(trace: Words, block: Words) -> int:
     return int(count)
 
 
-@kernel
-def _mixed(times: int, diffs: int, start: int, stop: int) -> bool:
-    """Whether any of the updates start … stop-1, of one diff word, has a diff other than 1 or a time other than the
-    first's."""
-    for i in range(start, stop):  # noqa: SIM110  (numba has no any() over generators)
-        if load(diffs + 8 * i) != 1 or load(times + 8 * i) != load(times):
+@inlined
+def _others(diff: int, diff_width: int) -> bool:
+    """Whether a word of the diff but the first is not zero."""
+    for k in range(1, diff_width):  # noqa: SIM110  (numba has no any() over generators)
+        if load(diff + 8 * k) != 0:
             return True
     return False
+
+
+@inlined
+def _precedes(a: int, b: int, width: int, order: int, time: int, other: int, least: int, low: int) -> bool:
+    """Whether row a comes before row b, or is equal and its time, once raised, is not later; all by their addresses."""
+    c = compare(a, b, 0, width, order)
+    if c != 0:
+        return c < 0
+    x, y = load(time), load(other)
+    return max(x, least | (x & low)) <= max(y, least | (y & low))
+
+
+@inlined
+def _mark(bits: Words, row: int) -> None:
+    """Sets a row's bit in a filter, if there is one."""
+    if len(bits) != 0:
+        bit = spread(load(row)) & (64 * len(bits) - 1)
+        at = where(bits) + 8 * (bit >> 6)
+        store(at, load(at) | 1 << (bit & 63))
+
+
+@inlined
+def _put(target: Words, out: int, row: int, time: int, diff: int, width: int, diff_width: int, fence: int) -> None:
+    """Writes an update, all but the first word of its diff, and its fence, if the fence's address is not 0."""
+    to = target[B_ROWS] + 8 * width * out
+    for k in range(width):
+        store(to + 8 * k, load(row + 8 * k))
+    if fence != 0 and out % FENCE == 0:
+        store(fence + 8 * (out // FENCE), load(row))
+    store(target[B_TIMES] + 8 * out, time)
+    to = target[B_DIFFS] + 8 * diff_width * out
+    for k in range(1, diff_width):
+        store(to + 8 * k, load(diff + 8 * k))
+
+
+@inlined
+def _merge(
+    trace: Words, left: int, right: int, target: Words, state: Words, fuel: int, since: int, bits: Words, fence: Words,
+    width: int, diff_width: int, order: int,
+) -> int:  # fmt: skip
+    """``merge`` of updates of such rows, diffs and order: where these are constants, the compiler makes use of it.
+
+    An update is written behind the others at once, all but the first word of its diff, which becomes ``total`` with
+    those of equal updates, and stays there unless its diff becomes zero. The updates of a row come ordered by time,
+    unless raising ordinals has changed the order of those of a loop.
+    """
+    i, j = state[M_LEFT], state[M_RIGHT]
+    begun = i + j
+    i_end, j_end = trace[left + L_COUNT], trace[right + L_COUNT]
+    shift = all_bits(trace[T_SHAPE])
+    low, least = (1 << shift) - 1, since << shift
+    row_size, diff_size = 8 * width, 8 * diff_width
+    a, b = trace[left + L_ROWS] + row_size * i, trace[right + L_ROWS] + row_size * j
+    a_times, a_time_stride = trace[left + L_TIMES], trace[left + L_TIME_STRIDE]
+    b_times, b_time_stride = trace[right + L_TIMES], trace[right + L_TIME_STRIDE]
+    a_diffs, a_diff_stride = trace[left + L_DIFFS], trace[left + L_DIFF_STRIDE]
+    b_diffs, b_diff_stride = trace[right + L_DIFFS], trace[right + L_DIFF_STRIDE]
+    rows, times, diffs = target[B_ROWS], target[B_TIMES], target[B_DIFFS]
+    out = group = target[B_COUNT]
+    fence_at = where(fence) if len(fence) != 0 else 0
+    mixed = (state[M_MIXED] != 0) | (diff_width != 1)
+    first = load(times) if out != 0 else 0
+    last, last_time, total = 0, 0, 0
+    ordered = True
+    while i < i_end or j < j_end:
+        own = b_times + b_time_stride * j
+        from_left = j == j_end or (
+            i < i_end and _precedes(a, b, width, order, a_times + a_time_stride * i, own, least, low)
+        )
+        row = a if from_left else b
+        time = load(a_times + a_time_stride * i if from_left else own)
+        time = max(time, least | (time & low))
+        diff = a_diffs + a_diff_stride * i if from_left else b_diffs + b_diff_stride * j
+        same = last != 0 and compare(last, row, 0, width, 0) == 0
+        own = diffs + diff_size * out
+        if same and time == last_time:
+            total += load(diff)
+            for k in range(1, diff_width):
+                store(own + 8 * k, load(own + 8 * k) + load(diff + 8 * k))
+        else:
+            if total != 0 or (last != 0 and _others(own, diff_width)):
+                store(own, total)
+                first = first if out != 0 else last_time
+                mixed = mixed | (total != 1) | (last_time != first)
+                out += 1
+            if not same:
+                if not ordered:
+                    out = _settle(rows, times, diffs, group, out, width, diff_width)
+                    first = load(times)
+                    ordered = True
+                last, total = 0, 0
+                if i + j - begun >= fuel:
+                    break
+                group = out
+                _mark(bits, row)
+            elif time < last_time:
+                ordered = False
+            _put(target, out, row, time, diff, width, diff_width, fence_at)
+            last, last_time, total = row, time, load(diff)
+        if from_left:
+            i += 1
+            a += row_size
+        else:
+            j += 1
+            b += row_size
+    own = diffs + diff_size * out
+    if total != 0 or (last != 0 and _others(own, diff_width)):
+        store(own, total)
+        mixed = mixed | (total != 1) | (last_time != (first if out != 0 else last_time))
+        out += 1
+    target[B_COUNT] = out if ordered else _settle(rows, times, diffs, group, out, width, diff_width)
+    state[M_MIXED], state[M_LEFT], state[M_RIGHT] = mixed, i, j
+    state[M_DONE] = i == i_end and j == j_end
+    return int(i + j - begun)
 
 
 @kernel
@@ -275,79 +389,20 @@ def merge(
 ) -> int:
     """Merges the layers at offsets ``left`` and ``right`` of a trace into the target, until ``fuel`` updates are read.
 
-    ``state`` int64[MERGE_WORDS] keeps the merge's progress, and whether times and diffs are not all equal. Returns how
-    many updates were read. A group of equal rows is never split, so it may exceed ``fuel`` by the size of one.
+    ``state`` int64[MERGE_WORDS] keeps the merge's progress, and whether times and diffs may not all be equal. Returns
+    how many updates were read. A group of equal rows is never split, so it may exceed ``fuel`` by the size of one.
     ``bits``: the target's bloom filter; ``fence``: its fence; both are skipped if empty.
     """
-    i = state[M_LEFT]
-    j = state[M_RIGHT]
-    i_end = trace[left + L_COUNT]
-    j_end = trace[right + L_COUNT]
     width = trace[T_WIDTH]
-    diff_width = trace[T_DIFF_WIDTH]
-    order = trace[T_ORDER]
-    shape = trace[T_SHAPE]
-    shift = all_bits(shape)
-    low = (1 << shift) - 1
-    bytes_a_row = 8 * width
-    bytes_a_diff = 8 * diff_width
-    a = trace[left + L_ROWS] + bytes_a_row * i
-    b = trace[right + L_ROWS] + bytes_a_row * j
-    rows = target[B_ROWS]
-    times = target[B_TIMES]
-    diffs = target[B_DIFFS]
-    out = target[B_COUNT]
-    group = out
-    last = 0
-    read = 0
-    mask = 64 * len(bits) - 1
-    mixed = state[M_MIXED] != 0 or diff_width != 1
-    while i < i_end or j < j_end:
-        from_left = j >= j_end or (i < i_end and compare(a, b, 0, width, order) <= 0)
-        row = a if from_left else b
-        if last == 0 or compare(last, row, 0, width, 0) != 0:
-            if out > group + 1:
-                out = _settle(rows, times, diffs, group, out, width, diff_width)
-            mixed = mixed or _mixed(times, diffs, group, out)
-            group = out
-            if read >= fuel:
-                break
-            last = row
-            if mask > 0:
-                bit = spread(load(row)) & mask
-                bits[bit >> 6] |= 1 << (bit & 63)
-        if from_left:
-            time = load(trace[left + L_TIMES] + trace[left + L_TIME_STRIDE] * i)
-            diff = trace[left + L_DIFFS] + trace[left + L_DIFF_STRIDE] * i
-            i += 1
-            a += bytes_a_row
-        else:
-            time = load(trace[right + L_TIMES] + trace[right + L_TIME_STRIDE] * j)
-            diff = trace[right + L_DIFFS] + trace[right + L_DIFF_STRIDE] * j
-            j += 1
-            b += bytes_a_row
-        if (time >> shift) < since:
-            time = (since << shift) | (time & low)
-        to = rows + bytes_a_row * out
-        for k in range(width):
-            store(to + 8 * k, load(row + 8 * k))
-        if out % FENCE == 0 and len(fence) != 0:  # written again if an update of the group was added to another
-            fence[out // FENCE] = load(row)
-        store(times + 8 * out, time)
-        to = diffs + bytes_a_diff * out
-        for k in range(diff_width):
-            store(to + 8 * k, load(diff + 8 * k))
-        out += 1
-        read += 1
-    if out > group + 1:
-        out = _settle(rows, times, diffs, group, out, width, diff_width)
-    mixed = mixed or _mixed(times, diffs, group, out)
-    target[B_COUNT] = out
-    state[M_MIXED] = mixed
-    state[M_LEFT] = i
-    state[M_RIGHT] = j
-    state[M_DONE] = i == i_end and j == j_end
-    return read
+    if trace[T_DIFF_WIDTH] == 1 and trace[T_ORDER] == 0:
+        if width == 1:
+            return _merge(trace, left, right, target, state, fuel, since, bits, fence, 1, 1, 0)
+        if width == 2:
+            return _merge(trace, left, right, target, state, fuel, since, bits, fence, 2, 1, 0)
+        return _merge(trace, left, right, target, state, fuel, since, bits, fence, width, 1, 0)
+    return _merge(
+        trace, left, right, target, state, fuel, since, bits, fence, width, trace[T_DIFF_WIDTH], trace[T_ORDER]
+    )
 
 
 @kernel
