@@ -22,9 +22,13 @@ from ivm.kernels.memory import (
     L_COUNT,
     L_DIFF_STRIDE,
     L_DIFFS,
+    L_FENCE,
+    L_FILTER,
+    L_MASK,
     L_ROWS,
     L_TIME_STRIDE,
     L_TIMES,
+    LAYER_WORDS,
     T_DIFF_WIDTH,
     T_ORDER,
     T_ROOM,
@@ -403,6 +407,29 @@ def merge(
     return _merge(
         trace, left, right, target, state, fuel, since, bits, fence, width, trace[T_DIFF_WIDTH], trace[T_ORDER]
     )
+
+
+@kernel
+def spill(trace: Words, block: Words, bits: Words, fence: Words) -> int:
+    """Merges the small layer with the second one, into a block that has room for both, and lets the trace have the
+    block as its second layer. Returns how many updates it has; if none, the trace still has both layers.
+
+    ``bits``, ``fence``: as in ``merge``, for as many updates as the block has room for.
+    """
+    small, second = HEAD, HEAD + LAYER_WORDS
+    state = np.zeros(MERGE_WORDS, np.int64)
+    since = load(trace[T_SINCE])
+    merge(trace, small, second, block, state, trace[small + L_COUNT] + trace[second + L_COUNT], since, bits, fence)
+    count = block[B_COUNT]
+    if count != 0:
+        trace[small + L_COUNT] = 0
+        trace[second + L_COUNT] = count
+        trace[second + L_ROWS], trace[second + L_TIMES] = block[B_ROWS], block[B_TIMES]
+        trace[second + L_DIFFS] = block[B_DIFFS]
+        trace[second + L_TIME_STRIDE], trace[second + L_DIFF_STRIDE] = 8, 8 * block[B_DIFF_WIDTH]
+        trace[second + L_FENCE] = where(fence) if len(fence) != 0 else 0
+        trace[second + L_FILTER], trace[second + L_MASK] = where(bits) if len(bits) != 0 else 0, 64 * len(bits) - 1
+    return int(count)
 
 
 @kernel

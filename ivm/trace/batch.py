@@ -238,6 +238,16 @@ class Batch:
         self.peaks = None if merged is None or merged.peaks is None else merged.peaks[: rank_words(n)].copy()
 
     @classmethod
+    def described(cls, block: Block, layer: Words, bits: Words, fence: Words) -> Batch:
+        """A batch of a block, which it takes over, with this entry in a trace descriptor; ``bits`` and ``fence``, which
+        may be empty, are what the entry names."""
+        batch = cls.__new__(cls)
+        batch.n, batch._block, batch.layer, batch.bits = block.n, block, layer, bits
+        batch.fence = fence if len(fence) else None
+        batch._total = batch.ranks = batch.peaks = None
+        return batch
+
+    @classmethod
     def of_rows(cls, rows: Words, fenced: bool) -> Batch:
         """A batch of ascending, distinct rows, each with diff 1, at time 0 until ``stamp``. Rows are not copied and may
         be memory-mapped from a file. Cost: reading each row for the bloom filter, if one is worthwhile."""

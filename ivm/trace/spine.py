@@ -1,7 +1,8 @@
 """Spines: layers of batches, merged with fuel.
 
-Layer 0 is a small buffer that is updated in place (256 rows; with 64, spilling cost more than the moves saved). Above
-it are levels of capacity ``ROOM * RATIO**(k+1)``, each holding one batch or the merge of two. A batch that arrives at
+Layer 0 is a small buffer that is updated in place (512 rows; with 64, spilling cost more than the moves saved). When it
+is full it is merged with the batch of the first level, in one call of a kernel as long as that batch is small. Above it
+are levels of capacity ``ROOM * RATIO**(k+1)``, each holding one batch or the merge of two. A batch that arrives at
 an occupied level starts a merge there. Every insertion then spends fuel in proportion to its size on each merge in
 progress, so that no insertion pays for a cascade. A merge that is not done when the next batch arrives at its level is
 finished first. A merged batch too large for its level moves up, one that compaction has shrunk moves down. After
@@ -45,6 +46,7 @@ from ivm.kernels.merge import (
     fill_filter,
     insert_small,
     merge,
+    spill,
 )  # fmt: skip
 from ivm.kernels.peaks import extend_peaks
 from ivm.kernels.rank import extend_ranks
@@ -58,6 +60,8 @@ from ivm.workers import MERGED, parts
 ROOM: Final = 512
 _DIRECT: Final = 256
 _PORTION: Final = 64
+_SPARE: Final = 16
+"""With less room than this in the small layer it is spilled between steps, which costs less than in one."""
 _AT_ONCE: Final = 4096
 RATIO: Final = 8
 EVERYTHING: Final = 2**62
@@ -168,7 +172,7 @@ class Spine:
     """Whether its batches belong to another spine, which merges them."""
 
     __slots__ = (
-        "_head", "_levels", "_paid", "_small", "_unpaid", "cell", "changed", "desc", "diff_width", "fenced",
+        "_head", "_levels", "_paid", "_small", "_unpaid", "_view", "cell", "changed", "desc", "diff_width", "fenced",
         "key_width", "merged", "merging", "node", "order", "order_words", "parts", "peak_cell", "peaked", "peaks",
         "ranked", "shape", "since_word", "watch", "width",
     )  # fmt: skip
@@ -264,6 +268,7 @@ class Spine:
     def describe(self, desc: Words) -> None:
         """Installs a descriptor."""
         self.desc = desc
+        self._view = desc.data  # faster for single words
         self.cell[0] = where(desc)
 
     @property
@@ -316,14 +321,11 @@ class Spine:
         if not self.changed and self.watch is not None:
             self.changed = True
             self.watch.append(self)
-        if self.merging:
-            self._pay()
-
-    def _pay(self) -> None:
-        """Gives merges the fuel for updates in the small layer that were not paid for yet."""
-        count = int(self.desc[HEAD + L_COUNT]) - self._paid - self._unpaid
-        if count >= _PORTION:
-            self.touched(count)
+        count = self._view[HEAD + L_COUNT]
+        if self.merging and count - self._paid - self._unpaid >= _PORTION:
+            self.touched(count - self._paid - self._unpaid)
+        if count > ROOM - _SPARE and 2 * compact(self.desc) > ROOM:
+            self._spill()
 
     def insert(self, block: Block, lasting: bool = False) -> None:
         """Adds a sorted, consolidated block; a large one is copied and becomes a batch.
@@ -382,18 +384,47 @@ class Spine:
 
     def _spill(self) -> None:
         """Turns the small layer into a batch."""
+        if self._work(self.FUEL * max(ROOM - self._paid, 0)):
+            self._refresh()
+        self._paid = self._unpaid = 0
+        first = self._levels[0] if self._levels else None
+        if first is not None and first.merge is None and first.batch is not None and self._spill_into(first):
+            return
         n = int(compact(self.desc))
         if n:
             block = Block.over(self._small, self.width, self.diff_width, ROOM, n)
             self._renew_small()
             self.desc[HEAD + L_COUNT] = 0
-            self._work(self.FUEL * max(ROOM - self._paid, 0))
-            self._paid = self._unpaid = 0
             batch = Batch(block, self.fenced)
             if self.ranked:
                 batch.rank()
             self._place(batch, 0)
         self._refresh()
+
+    def _spill_into(self, first: Level) -> bool:
+        """``_spill`` into the batch of the first level, which is the trace's second layer. False, having done nothing,
+        if that is too large for one call.
+
+        Published versions have a copy of the small layer, and of the descriptor, which are written to in place.
+        """
+        assert first.batch is not None
+        most = first.batch.n + self._view[HEAD + L_COUNT]
+        if most > _AT_ONCE or self.ranked or self.peaked:
+            return False
+        block = Block(self.width, self.diff_width, most)
+        bits = filter_words(most, self.width)
+        fence = np.empty((most + FENCE - 1) // FENCE if self.fenced else 0, np.int64)
+        n = block.n = int(spill(self.desc, block.d, bits, fence))
+        self.merged += most
+        if most - n > max(64, n >> 2):
+            self.desc[HEAD + L_COUNT] = 0
+            first.batch = Batch(block, self.fenced) if n else None
+            self._refresh()
+        else:
+            layer = self.desc[HEAD + LAYER_WORDS : HEAD + 2 * LAYER_WORDS].copy()
+            first.batch = Batch.described(block, layer, bits, fence)
+            self.parts = (first.batch, *self.parts[1:])
+        return True
 
     def _work(self, fuel: int) -> bool:
         """Continues all merges. Returns whether one of them is done."""
