@@ -55,12 +55,32 @@ def gather_row(left: int, right: int, program: Words, target: int) -> bool:
 
 
 @kernel
+def _column(source: Words, to: int, step: int, program: Words, word: int) -> None:
+    """Writes one word of each gathered row of a block, ``step`` bytes apart."""
+    index = program[PROGRAM_HEAD + word]
+    if index >= program[P_LEFT]:
+        index += program[P_KEY] - program[P_LEFT]
+    size = 8 * source[B_WIDTH]
+    row = source[B_ROWS] + 8 * index
+    for i in range(source[B_COUNT]):
+        store(to + step * i, 0 if index < 0 else load(row + size * i))
+
+
+@kernel
 def gather(source: Words, target: Words, program: Words) -> int:
     """Appends the source's updates, gathered, to the target, which has room; returns the target's count."""
     width = source[B_WIDTH]
     out_width = target[B_WIDTH]
     diff_width = source[B_DIFF_WIDTH]
     out = target[B_COUNT]
+    if program[P_BITS] == 0 and program[P_DROPS] == 0:
+        count = source[B_COUNT]
+        for k in range(program[P_WORDS]):
+            _column(source, target[B_ROWS] + 8 * (out_width * out + k), 8 * out_width, program, k)
+        copy_words(source[B_TIMES], target[B_TIMES] + 8 * out, count)
+        copy_words(source[B_DIFFS], target[B_DIFFS] + 8 * diff_width * out, diff_width * count)
+        target[B_COUNT] = out + count
+        return int(out + count)
     for i in range(source[B_COUNT]):
         row = source[B_ROWS] + 8 * width * i
         if gather_row(row, row, program, target[B_ROWS] + 8 * out_width * out):

@@ -46,6 +46,8 @@ from ivm.rows import Words
 AHEAD: Final = 16
 _AHEAD_ROWS: Final = 1 << 15
 _SPARSE: Final = 64
+_NEAR: Final = 8
+"""Rows that are tried one by one where a key is less than the next fence: many keys lie that near to each other."""
 _LINE: Final = 64
 
 
@@ -137,6 +139,12 @@ def seek(rows: int, count: int, width: int, fence: int, start: int, key: int, ke
             else:
                 right = middle
         low = max(low, (left - 1) * FENCE)
+    else:
+        near = min(low + _NEAR, count)
+        while low < near:
+            if compare(rows + 8 * width * low, key, 0, key_width, order) >= 0:
+                return low
+            low += 1
     if key_width > 1:
         right = b
         while left < right:
