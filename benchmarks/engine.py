@@ -1,7 +1,7 @@
 """W1 to W5, W7 and W8: the graph that the planner renders for the workload's SQL, each transaction its own epoch.
 
 ``python -m benchmarks.engine [names]`` prints updates per CPU second of all threads, the latency of a step, and the
-ratio to the compiled differential-dataflow, one worker, corrected by ``calibrate.factor()``. The output is checked
+ratio to the compiled differential-dataflow, one worker, where ``benchmarks.compiled`` has it. The output is checked
 against an answer from scratch.
 """
 
@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import rivals
-from benchmarks.calibrate import factor
+from benchmarks import compiled, rivals
 from benchmarks.flow import Flow
-from benchmarks.report import RATE, SECONDS, Row, at_least, at_most, below
+from benchmarks.report import HERE, RATE, SECONDS, Row, at_least, at_most, below, not_measured
 from benchmarks.workloads import Words, Workload, checksum, workloads
 from ivm.kernels.warm import warm
 
@@ -148,37 +147,48 @@ def measure_batch(bench: Bench, size: int, count: int) -> Measured:
     return Measured(size, rate, p50, p99, worst, float(np.percentile(spent.walls, 99)), bench.right())
 
 
-def measure(workload: Workload, counts: dict[int, int] = BATCHES) -> tuple[Load, list[Measured]]:
-    """Load, then every batch size that the rival has a figure for, smallest first."""
+def counts(workload: Workload, most: dict[int, int] = BATCHES) -> dict[int, int]:
+    """How many updates in batches of each size that the rival has a figure for, smallest first."""
+    return {size: most[size] for size in workload.rival}
+
+
+def measure(workload: Workload, most: dict[int, int] = BATCHES) -> tuple[Load, list[Measured]]:
+    """Load, then the batches."""
     bench = Bench(workload)
     load = Load(bench.load(), bench.right())
-    return load, [measure_batch(bench, size, counts[size]) for size in workload.rival]
+    return load, [measure_batch(bench, size, count) for size, count in counts(workload, most).items()]
 
 
-def compare(name: str, load: Load, cells: Sequence[Measured], rates: dict[int, float], factor: float) -> list[Row]:
-    """Compares with the compiled system's figures and the aims."""
-    theirs, aims = rivals.LOADS[name] / factor, rivals.RATIOS.get(name, {})
+def compare(name: str, load: Load, cells: Sequence[Measured], theirs: compiled.Theirs | None) -> list[Row]:
+    """Compares with the compiled system and the aims."""
+    aims = rivals.RATIOS.get(name, {})
     row = {"workload": name, "case": "load", "unit": SECONDS, "ours": load.seconds, "right": load.right}
-    rows = [at_least({**row, "rivals": {rivals.COMPILED: theirs}}, theirs / load.seconds, aims.get(0))]
+    rows = [_beside(row, None if theirs is None else theirs.load, aims.get(0), lambda least: least / load.seconds)]
     for cell in cells:
-        theirs = rates[cell.batch] * factor
         row = {"workload": name, "case": f"batch {cell.batch:,}", "unit": RATE, "ours": cell.rate, "right": cell.right}
-        rows.append(at_least({**row, "rivals": {rivals.COMPILED: theirs}}, cell.rate / theirs, aims.get(cell.batch)))
-    return rows + [row for cell in cells if cell.batch == 1 for row in latencies(name, cell, factor)]
+        found = None if theirs is None else theirs.rates.get(cell.batch)
+        rows.append(_beside(row, found, aims.get(cell.batch), lambda rate, cell=cell: cell.rate / rate))
+    return rows + [row for cell in cells if cell.batch == 1 for row in latencies(name, cell, theirs)]
 
 
-def latencies(name: str, cell: Measured, factor: float) -> list[Row]:
+def _beside(row: dict[str, Any], theirs: float | None, aim: float | None, ratio: Callable[[float], float]) -> Row:
+    """A row whose aim is a minimum of a ratio to their figure."""
+    if theirs is None:
+        return not_measured(row, aim)
+    return at_least({**row, "rivals": {rivals.COMPILED + HERE: theirs}}, ratio(theirs), aim)
+
+
+def latencies(name: str, cell: Measured, theirs: compiled.Theirs | None) -> list[Row]:
     """Latencies of single updates."""
     row: dict[str, Any] = {"workload": name, "case": "p50 of a step", "unit": SECONDS, "ours": cell.p50}
     rows = [Row(**row)]
-    theirs = rivals.P99S.get(name, 0.0) / factor
     row = {"workload": name, "case": "p99", "unit": SECONDS, "ours": cell.p99}
-    if name in ("W4", "W5"):
-        beside = {**row, "rivals": {rivals.COMPILED: theirs}}
-        rows.append(at_most(beside, cell.p99 / cell.p50, rivals.P99_SPREAD, "our p50"))
-    elif theirs:
-        aim = rivals.P99_RATIO if name in ("W1", "W2") else None
-        rows.append(at_most({**row, "rivals": {rivals.COMPILED: theirs}}, cell.p99 / theirs, aim, "theirs"))
+    aim = rivals.P99_RATIOS.get(name)
+    if theirs is None:
+        rows.append(not_measured(row, aim, "≤"))
+    else:
+        most = theirs.p99s[cell.batch]
+        rows.append(at_most({**row, "rivals": {rivals.COMPILED + HERE: most}}, cell.p99 / most, aim, "theirs"))
     if name == "W2":
         rows.append(below({**row, "case": "p99 itself"}, rivals.W2_P99))
         rows.append(below({**row, "case": "longest step", "ours": cell.worst}, rivals.W2_MOST))
@@ -189,13 +199,12 @@ def latencies(name: str, cell: Measured, factor: float) -> list[Row]:
 
 def main() -> None:
     """Measure the named workloads, or all."""
-    speed = factor()
-    print(f"calibration factor {speed:.2f}, load average {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"load average {os.getloadavg()[0]:.1f}", flush=True)
     warm(lambda _name, _done, _all: None)
     chosen = workloads()
     for name in sys.argv[1:] or chosen:
         load, cells = measure(chosen[name])
-        for row in compare(name, load, cells, chosen[name].rival, speed):
+        for row in compare(name, load, cells, compiled.measure(name, counts(chosen[name]))):
             print(row, flush=True)
 
 

@@ -140,7 +140,7 @@ def measure(count: int) -> Interned:
 def compare(found: Interned, factor: float) -> list[Row]:
     """Compares with the compiled system's figures and the aims."""
     share = found.count / VALUES
-    theirs, memory = rivals.LOADS["W6"] * share / factor, rivals.INTERNING_MB * share
+    theirs, memory = rivals.INTERNING_LOAD * share / factor, rivals.INTERNING_MB * share
     row = {"workload": "W6", "case": "load", "unit": SECONDS, "ours": found.load, "right": True}
     rows = [at_most({**row, "rivals": {rivals.COMPILED: theirs}}, found.load / theirs, 1.0, "theirs")]
     row = {"workload": "W6", "case": "memory", "unit": MEGABYTES, "ours": found.peak}

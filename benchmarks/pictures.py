@@ -133,7 +133,7 @@ def draw_rates(data: Data, note: str) -> dict[str, Chart]:
 def draw_interning(data: Data, note: str) -> dict[str, Chart]:
     """CPU and memory of a value (interning post, 2018)."""
     found = data["values"]
-    compiled = (rivals.LOADS["W6"] * 100 / data["factor"], rivals.INTERNING_MB / 10)
+    compiled = (rivals.INTERNING_LOAD * 100 / data["factor"], rivals.INTERNING_MB / 10)
     charts = {}
     for k, file, title, label in (
         (0, "interning-time", "Interning 64-bit values: time", "nanoseconds of CPU a value"),

@@ -70,6 +70,11 @@ def at_most(row: dict[str, Any], ratio: float, aim: float | None, of: str) -> Ro
     )
 
 
+def not_measured(row: dict[str, Any], aim: float | None, sign: str = "≥") -> Row:
+    """A row whose rival has not run: its aim, if any, is neither met nor missed."""
+    return Row(**row, aim="" if aim is None else f"{sign} {aim:g}×: not measured")
+
+
 def below(row: dict[str, Any], limit: float) -> Row:
     """A row whose aim is a figure below the limit in the same unit."""
     return Row(**row, aim=f"< {figure(limit, row['unit'])}", met=row["ours"] < limit)

@@ -16,7 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import engine, interning, library, pathway_beside, recompute, report, rivals, server, statements, values
+from benchmarks import (
+    compiled,
+    engine,
+    interning,
+    library,
+    pathway_beside,
+    recompute,
+    report,
+    rivals,
+    server,
+    statements,
+    values,
+)
 from benchmarks.calibrate import factor
 from benchmarks.report import HERE, MILLISECONDS, SECONDS, Row, Run
 from benchmarks.workloads import workloads
@@ -49,8 +61,9 @@ def engine_rows(name: str, size: Size, speed: float) -> list[Row]:
     if name == "W6":
         return interning.compare(interning.measure(interning.VALUES // size.shrink), speed)
     workload = workloads(size.shrink)[name]
-    load, cells = engine.measure(workload, QUICK if size.quick else engine.BATCHES)
-    return engine.compare(name, load, cells, workload.rival, speed)
+    most = QUICK if size.quick else engine.BATCHES
+    load, cells = engine.measure(workload, most)
+    return engine.compare(name, load, cells, compiled.measure(name, engine.counts(workload, most), size.shrink))
 
 
 def computed_anew(case: library.Case, size: Size) -> dict[str, dict[int, float]]:
