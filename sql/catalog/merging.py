@@ -49,6 +49,9 @@ def merged(newest: Catalog, before: Catalog, after: Catalog, version: int) -> Ca
     for relation in made.relations.values():
         if relation.schema_name not in made.schemas and relation.schema_name not in INTERNAL_SCHEMAS:
             raise _conflict("schemas")
+        for policy in relation.security.policies:
+            if not made.access.roles.keys() >= set(policy.roles) - {0}:
+                raise _conflict("roles")
     return made
 
 
@@ -138,7 +141,10 @@ def _needed(catalog: Catalog, before: Catalog, relation: Relation) -> set[int]:
     found = {*relation.dependencies, *types_inside(catalog, [c.type for c in relation.columns])}
     found |= {c.domain.id for c in relation.columns if c.domain is not None}
     found |= {c.generated.sequence for c in relation.columns if c.generated is not None}
+    for policy in relation.security.policies:
+        found.update(*(guard.dependencies for guard in (policy.using, policy.check) if guard is not None))
     oids = {*relation.parents, *(key.parent for key in relation.foreign_keys)}
+    oids.update(trigger.function for trigger in relation.triggers)
     if relation.sequence is not None and relation.sequence.owner is not None:
         oids.add(relation.sequence.owner[0])
     if oids:

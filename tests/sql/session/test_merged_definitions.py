@@ -254,3 +254,29 @@ def test_an_index_of_an_open_transaction_outlives_the_definitions_of_others(thre
     assert _tried(b, "INSERT INTO other VALUES (4, 30)") == "23505"
     b.run("INSERT INTO other VALUES (4, 40)")
     assert b.rows("SELECT id FROM other WHERE x = 40") == [("4",)]
+
+
+@pytest.mark.parametrize("drops_first", [False, True])
+@pytest.mark.parametrize(
+    ("made", "dropped"),
+    [
+        ("CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION pass()", "DROP FUNCTION pass()"),
+        ("CREATE POLICY p ON t USING (positive(x))", "DROP FUNCTION positive(int)"),
+        ("CREATE POLICY p ON t TO merging USING (true)", "DROP ROLE merging"),
+        ("CREATE AGGREGATE added(int) (SFUNC = plus, STYPE = int)", "DROP FUNCTION plus(int, int)"),
+    ],
+)
+def test_what_is_dropped_is_not_needed(three: Clients, made: str, dropped: str, drops_first: bool) -> None:
+    a, b, c = three
+    a.run("CREATE FUNCTION pass() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'")
+    a.run("CREATE FUNCTION positive(i int) RETURNS boolean LANGUAGE sql AS 'SELECT i > 0'")
+    a.run("CREATE FUNCTION plus(i int, j int) RETURNS int LANGUAGE sql AS 'SELECT i + j'")
+    a.run("CREATE ROLE merging")
+    begin(a)
+    a.run(dropped if drops_first else made)
+    b.run(made if drops_first else dropped)
+    assert _tried(a, "COMMIT") == "40001"
+    c.run("INSERT INTO t VALUES (4, 40)")
+    assert c.rows("SELECT count(*) FROM t") == [("4",)]
+    c.run("DROP POLICY IF EXISTS p ON t")
+    c.run("DROP ROLE IF EXISTS merging")
