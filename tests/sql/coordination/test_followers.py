@@ -264,19 +264,22 @@ def test_each_that_listens_costs_a_few_calls(server: Server, monkeypatch: pytest
     subscribers = [Subscriber(server.client(), text) for _ in range(2 * MANY)]
     _followed(server, 2 * MANY)
     monkeypatch.setattr(Followers, "_go_on", counted)
-    found = []
-    for i in (1, 2):
-        calls.clear()
-        writer.run(f"INSERT INTO cheap VALUES ({i})")
-        _wait(subscribers, i)
-        found.append(calls.total())
-        if i == 1:
-            for subscriber in subscribers[MANY:]:
-                subscriber.stop()
-            subscribers = subscribers[:MANY]
-            until = time.monotonic() + 20
-            while len(server.coordinator.followers) > MANY and time.monotonic() < until:
-                time.sleep(0.01)
+    found, lines = [], 0
+    for many in (2 * MANY, MANY):
+        for subscriber in subscribers[many:]:
+            subscriber.stop()
+        subscribers = subscribers[:many]
+        until = time.monotonic() + 20
+        while len(server.coordinator.followers) > many and time.monotonic() < until:
+            time.sleep(0.01)
+        counts = []
+        for _ in range(4):  # the least: the first compiles, and some are told in more turns than others
+            calls.clear()
+            lines += 1
+            writer.run(f"INSERT INTO cheap VALUES ({lines})")
+            _wait(subscribers, lines)
+            counts.append(calls.total())
+        found.append(min(counts))
     assert found[0] - found[1] <= 6 * MANY, (found, calls)
     for subscriber in subscribers:
         subscriber.stop()
