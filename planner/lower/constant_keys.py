@@ -12,7 +12,7 @@ from math import prod
 
 from ivm.words import INT8
 from planner.expr.functions.internal.membership import MEMBER
-from planner.expr.scalar import Call, Column, Literal, Or, Scalar
+from planner.expr.scalar import Call, Column, Literal, Or, Parameter, Scalar
 from planner.logical.implication import implied, recognised
 from planner.logical.join_keys import by_class, comparable, is_constant, operator
 from planner.logical.nodes import Get
@@ -25,6 +25,22 @@ LIMIT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Listed:
+    """The elements of an array: a literal of a long list, or the parameter in its place. An expression for each would
+    cost more than to look it up. Equal elements have equal words."""
+
+    array: Literal | Parameter
+
+    def __len__(self) -> int:
+        """About how many there are."""
+        return len(self.array.value) if isinstance(self.array, Literal) else 1  # type: ignore[arg-type]
+
+
+Asked = tuple[Scalar, ...] | Listed
+"""The constants that a part of a key may equal."""
+
+
+@dataclass(frozen=True, slots=True)
 class FixedKey:
     """The key of an arrangement, by columns or that of a key check. ``constants``: those of each of its parts.
 
@@ -32,7 +48,7 @@ class FixedKey:
     """
 
     key: tuple[int, ...] | KeyCheck
-    constants: tuple[tuple[Scalar, ...], ...]
+    constants: tuple[Asked, ...]
     met: tuple[Scalar, ...]
 
     @property
@@ -48,7 +64,7 @@ def fixed_key(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> FixedK
 
 def best_key(indexes: Indexes, rel: Get, predicates: tuple[Scalar, ...]) -> FixedKey | None:
     """The same for any plan."""
-    fixed: dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]] = {}
+    fixed: _Fixed = {}
     part_of_keys = {column for key in indexes.keys(rel.relation) for column in key}
     by_parts = bool(indexes.key_checks(rel.relation))
     for predicate in predicates:
@@ -74,7 +90,7 @@ def _is_member_of(predicate: Scalar) -> int | None:
     return expr.index if isinstance(expr, Column) else None
 
 
-_Fixed = dict[Scalar, tuple[Scalar, tuple[Scalar, ...]]]
+_Fixed = dict[Scalar, tuple[Scalar, Asked]]
 """By expression: the predicate that fixes it, and the constants."""
 
 
@@ -109,7 +125,7 @@ def _named(expr: Scalar) -> Scalar:
     return Column(expr.index, INT8) if isinstance(expr, Column) else recognised(normal(expr))
 
 
-def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
+def points(predicate: Scalar) -> tuple[Scalar, Asked] | None:
     """(expression, constants) of expression = constant, or of an OR of such; None: the predicate is neither.
 
     Both have equal words where they are equal.
@@ -117,9 +133,10 @@ def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
     if isinstance(predicate, Or):
         parts = [points(a) for a in predicate.args]
         exprs = {p[0] for p in parts if p is not None}
-        if None in parts or len(exprs) != 1:
+        each = [_each(p[1]) for p in parts if p is not None]
+        if None in parts or None in each or len(exprs) != 1:
             return None
-        return exprs.pop(), tuple(c for p in parts if p is not None for c in p[1])
+        return exprs.pop(), tuple(c for some in each if some is not None for c in some)
     if isinstance(predicate, Call) and predicate.function == MEMBER:
         return _points_of_member(*predicate.args)
     equality = comparable(predicate)
@@ -131,14 +148,32 @@ def points(predicate: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
     return None
 
 
-def _points_of_member(expr: Scalar, array: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
+def _each(asked: Asked) -> tuple[Scalar, ...] | None:
+    """The constants as expressions; None: they are not known."""
+    if not isinstance(asked, Listed):
+        return asked
+    array, element = asked.array, asked.array.type.element
+    assert element is not None
+    if not isinstance(array, Literal) or not isinstance(array.value, tuple):
+        return None
+    return tuple(Literal(value, element) for value in dict.fromkeys(array.value) if value is not None)
+
+
+def _points_of_member(expr: Scalar, array: Scalar) -> tuple[Scalar, Asked] | None:
     element = array.type.element
     assert element is not None
-    items: tuple[Scalar, ...] = ()
-    if isinstance(array, Literal) and isinstance(array.value, tuple) and len(array.value) <= LIMIT:
-        items = tuple(Literal(value, element) for value in dict.fromkeys(array.value) if value is not None)
-    elif isinstance(array, Call) and operator(array) == "array":
+    if is_constant(expr):
+        return None
+    if isinstance(array, Call) and operator(array) == "array":
         items = array.args
-    if not items or is_constant(expr):
+    elif isinstance(array, Parameter) and not element.has_equality_class:
+        return expr, Listed(array)
+    elif isinstance(array, Literal) and isinstance(array.value, tuple) and len(array.value) <= LIMIT:
+        if not element.has_equality_class:
+            return expr, Listed(array)
+        items = _each(Listed(array)) or ()
+    else:
+        return None
+    if not items:
         return None
     return by_class(expr), tuple(map(by_class, items)) if items[0].type.has_equality_class else items

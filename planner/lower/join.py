@@ -180,12 +180,13 @@ def _with_match(low: Lowering, left: Flow, right: Flow, condition: Condition) ->
     """The left rows that have a match."""
     sides = prepare(low, left, right, condition.keys, condition.residual)
     if condition.of_keys:
-        return _joined_with_set(low, sides)
+        return joined_with_set(low, sides)
     pairs = low.compute(matched(low, sides, condition.band), condition.residual, own_columns(left.schema))
     return _rows_in(low, left, low.distinct_rows(pairs))
 
 
-def _joined_with_set(low: Lowering, sides: Sides) -> Flow:
+def joined_with_set(low: Lowering, sides: Sides) -> Flow:
+    """The left rows whose keys are among the right ones."""
     keys = low.builder.move(sides.right, sides.right_keys)
     right_keys = tuple(Column(k, sides.right.schema[k].type) for k in sides.right_keys)
     if _is_looked_up(low, sides.right, right_keys) and not any(sides.null_safe):
@@ -265,7 +266,7 @@ def _swap(sides: Sides) -> Sides:
 def _matched_rows(low: Lowering, sides: Sides, pairs: Flow, tested: Flow, first: int, condition: Condition) -> Flow:
     """The rows with a match of one side: ``sides.left``, whose columns start at ``first`` in ``pairs``."""
     if condition.of_keys:
-        return _joined_with_set(low, sides)
+        return joined_with_set(low, sides)
     columns = tuple(range(first, first + len(tested.schema)))
     return _rows_in(low, tested, low.distinct_rows(low.builder.move(pairs, columns, tested.schema)))
 

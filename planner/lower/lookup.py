@@ -2,7 +2,7 @@
 
 Covers ``k = $1 AND …``, ``k IN (…)`` (an OR of equalities), compound keys and keys of expressions; other conjuncts stay
 as a filter above. ``k = ANY($1)`` is a semijoin with the array's elements, which looks up the arrangement as any join
-does.
+does, and so is a long list after IN.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from itertools import product
 
 from ivm.graph import Gather
-from ivm.words import ColumnType
+from ivm.words import ColumnType, Schema
 from planner import gathers
 from planner.expr.scalar import Column, Literal, Scalar
 from planner.logical.join_keys import KeyPair
-from planner.logical.nodes import Get, Values
-from planner.lower.constant_keys import fixed_key
-from planner.lower.join import matched, prepare
+from planner.logical.nodes import Get, Rel, TableFunction, Values, schema
+from planner.lower.constant_keys import Asked, Listed, fixed_key
+from planner.lower.join import joined_with_set, matched, prepare
 from planner.lower.state import Lowering
 from planner.physical.key_checks import KeyCheck
 from planner.physical.nodes import Flow, Map, Pair
@@ -27,20 +27,54 @@ def lookup(low: Lowering, rel: Get, predicates: tuple[Scalar, ...]) -> tuple[Flo
     found = fixed_key(low, rel, predicates)
     if found is None:
         return None
-    values = _values(low, tuple(product(*found.constants)))
     rest = tuple(p for p in predicates if p not in found.met)
     if isinstance(found.key, KeyCheck):
-        return _checked(low, rel, found.key, values), rest
-    return _joined(low, rel, found.key, values), rest
+        return _checked(low, rel, found.key, _keys(low, found.constants)), rest
+    if any(isinstance(asked, Listed) for asked in found.constants):
+        return _listed(low, rel, found.key, found.constants), rest
+    return _joined(low, rel, found.key, _keys(low, found.constants)), rest
 
 
-def _values(low: Lowering, rows: tuple[tuple[Scalar, ...], ...]) -> Flow:
+def _keys(low: Lowering, constants: tuple[Asked, ...]) -> Flow:
     """The distinct keys."""
-    rows = tuple(dict.fromkeys(rows))
-    row = tuple(ColumnType(cells[0].type, any(c.nullable for c in cells)) for cells in zip(*rows, strict=True))
+    if any(isinstance(asked, Listed) for asked in constants):
+        listed, columns = _values_of(constants)
+        return low.distinct_rows(low.builder.move(low.rel(listed), columns))
+    rows = tuple(dict.fromkeys(product(*(asked for asked in constants if not isinstance(asked, Listed)))))
+    row = _row(rows)
     values = low.rel(Values(rows, row))
     alike = (isinstance(c, Literal) and c.type == t.type for r in rows for c, t in zip(r, row, strict=True))
     return low.distinct_rows(values) if len(rows) > 1 and not all(alike) else values
+
+
+def _row(rows: tuple[tuple[Scalar, ...], ...]) -> Schema:
+    return tuple(ColumnType(cells[0].type, any(c.nullable for c in cells)) for cells in zip(*rows, strict=True))
+
+
+def _listed(low: Lowering, rel: Get, key: tuple[int, ...], constants: tuple[Asked, ...]) -> Flow:
+    """The rows whose keys are among the elements of arrays, as those of ``k = ANY($1)``."""
+    values, columns = _values_of(constants)
+    pairs = tuple(KeyPair(_column(rel.schema, k), _column(schema(values), i), False)
+                  for i, k in zip(columns, key, strict=True))  # fmt: skip
+    return joined_with_set(low, prepare(low, low.rel(rel), low.rel(values), pairs, ()))
+
+
+def _column(row: Schema, index: int) -> Column:
+    return Column(index, row[index].type, row[index].nullable)
+
+
+def _values_of(constants: tuple[Asked, ...]) -> tuple[Rel, tuple[int, ...]]:
+    """The keys, perhaps several times and with NULLs, and the column of each of their parts."""
+    rows = tuple(product(*(asked for asked in constants if not isinstance(asked, Listed))))
+    values: Rel = Values(rows, _row(rows))
+    width = len(_row(rows))
+    plain, listed = iter(range(width)), iter(range(width, len(constants)))
+    for asked in constants:
+        if isinstance(asked, Listed):
+            element = asked.array.type.element
+            assert element is not None
+            values = TableFunction(values, "unnest", (asked.array,), (ColumnType(element, True),))
+    return values, tuple(next(listed if isinstance(asked, Listed) else plain) for asked in constants)
 
 
 def _joined(low: Lowering, rel: Get, key: tuple[int, ...], values: Flow) -> Flow:

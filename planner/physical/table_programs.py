@@ -78,7 +78,7 @@ def given_arrays(args: tuple[Scalar, ...], context: Context) -> list[Sequence[ob
 
 
 def given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
-    """One such array, or None. ANY and ALL pass ``COALESCE($1, a constant)``."""
+    """One such array, or that of a literal, or None. ANY and ALL pass ``COALESCE($1, a constant)``."""
     datum: object = ()
     match arg:
         case Coalesce(args=(first, Literal(value=value))):
@@ -87,6 +87,8 @@ def given_array(arg: Scalar, context: Context) -> Sequence[object] | None:
             pass
     if isinstance(arg, Call) and arg.function == "cast" and _widens(arg.args[0].type, arg.type):
         arg = arg.args[0]
+    if isinstance(arg, Literal) and isinstance(arg.value, tuple) and arg.type.element is not None:
+        return flatten(arg.value, arg.type.element.kind)
     if not isinstance(arg, Parameter) or arg.type.element is None:
         return None
     given = context.parameters[arg.index - 1]

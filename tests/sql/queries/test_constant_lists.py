@@ -78,6 +78,32 @@ def test_a_key_is_looked_up(client: Client) -> None:
     assert "join" in plan.lower() or "lookup" in plan.lower(), plan[:300]
 
 
+@pytest.mark.parametrize("key", ["a", "b, a", "c, b", "a, lower(b)", "n, a", "a) WHERE (b > ''"])
+def test_parts_of_a_key_are_looked_up(client: Client, key: str) -> None:
+    """Lists for one part of a key or for several, with constants for others, and with NULLs: as a scan finds them."""
+    client.run("DROP TABLE IF EXISTS keyed, scanned; CREATE TABLE keyed (id serial, a int, b text, c date, n numeric)")
+    client.run("INSERT INTO keyed (a, b, c, n) SELECT g % 50, 'X' || g % 40, date '2024-01-01' + g % 45, g % 35"
+               " FROM generate_series(1, 600) g")  # fmt: skip
+    client.run("INSERT INTO keyed (a, b, c, n) SELECT a, NULL, c, n FROM keyed WHERE id < 50")
+    client.run("INSERT INTO keyed (a, b, c, n) SELECT NULL, b, NULL, NULL FROM keyed WHERE id < 50")
+    client.run(f"CREATE TABLE scanned AS SELECT * FROM keyed; CREATE INDEX ON keyed ({key})")
+    integers = ", ".join(str(i % 41) for i in range(60))
+    texts = ", ".join(f"'x{i}'" for i in range(33))
+    dates = ", ".join(f"'2024-01-{1 + i % 28:02}'" for i in range(40))
+    numbers = ", ".join(f"{i}.0" for i in range(40))
+    conditions = (
+        f"a IN ({integers}, NULL)", f"lower(b) IN ({texts})", f"b IN ({texts.upper()}, NULL)", f"c IN ({dates})",
+        f"n IN ({numbers})", "b = 'X7'", "lower(b) = 'x7'", "a = 5", "c IN ('2024-01-09', '2024-01-11')",
+        f"(a IN ({integers}) OR a = 45)",
+    )  # fmt: skip
+    for i, first in enumerate(conditions):
+        for second in conditions[i:]:
+            asked = f"{first} AND {second}"
+            for again in (asked, asked.replace("5", "6").replace("2024-01-1", "2024-01-2")):
+                wanted = client.sorted(f"SELECT * FROM scanned WHERE {again}")
+                assert client.sorted(f"SELECT * FROM keyed WHERE {again}") == wanted, (key, again)
+
+
 def test_parameters(client: Client) -> None:
     client.run("CREATE TABLE p (a int, b text)")
     client.run("INSERT INTO p SELECT g, 'x' || g FROM generate_series(1, 300) g")

@@ -116,6 +116,7 @@ FEW = {
     "VALUES that are counted": ("SELECT count(*) FROM (VALUES {}) v", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 5),
     "INSERT": ("INSERT INTO five VALUES {}", listed("({i}, 'x{i}', {i}.5, NULL, true)"), 30),
     "IN": ("SELECT count(*) FROM t WHERE b IN ({})", listed("{i}"), 4),
+    "IN of a key": (*STATEMENTS["IN of a key"], 4),
     "a sum": ("SELECT {} FROM t", listed("a", " + "), 20),
     "a sum of constants": ("SELECT {}", listed("{i}", " + "), 20),
     "constant text": ("SELECT {}", listed("'x{i}'", " || "), 20),

@@ -190,6 +190,7 @@ def test_a_plan_of_other_constants_means_the_same(
 
 FOUND: Final = (
     f"SELECT a FROM t WHERE b IN ({{}}{{}}, {MANY})",
+    f"SELECT * FROM t WHERE a IN ({{}}{{}}, {MANY}) AND b > {{}}",
     "SELECT * FROM t WHERE a = {}",
     "SELECT count(*) FROM t WHERE b = {} AND s <> 'x{}'",
     "UPDATE t SET b = b - {} WHERE a = {}",
