@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import types
 from numpy.typing import NDArray
 
-from ivm.kernels import arena, decimals, floats, interning, json, one_row, regex, texts
+from ivm.kernels import arena, arrays, decimals, floats, interning, json, numerics, one_row, regex, texts
 from ivm.kernels.cache import Kernel, base_folder
 from ivm.kernels.image import Entry, entry_of, forget, keep_newest, link, missing, spell, unspell
 from ivm.kernels.memory import lay_out
@@ -100,8 +100,9 @@ def entries() -> list[Entry]:
         *map(
             called, (texts.locate, texts.join, texts.characters, texts.cut, texts.find, texts.split, texts.count_found)
         ),
-        *map(called, (texts.replace, texts.strip, texts.write_decimals, texts.read_decimals, decimals.divide)),
-        called(decimals.read_rounded),
+        *map(called, (texts.replace, texts.strip, texts.write_decimals, texts.read_decimals)),
+        *map(called, (decimals.read_rounded, arrays.read_shapes, arrays.find_elements, arrays.read_words)),
+        *map(called, (numerics.compute, numerics.change)),
         *map(called, (json.step, json.kinds, json.counts, json.has, json.uncover, json.unescape, json.quoted_sizes)),
         *map(called, (json.quote, floats.lay_out_floats)),
         called(regex.run_regex, program="int64[2C]", truth="uint8[2C]", stack="int64[2C]"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
 
@@ -16,7 +16,9 @@ from planner.expr.evaluate.evaluator import Context, evaluate
 from planner.expr.scalar import Call, Column, Scalar
 from storage.dictionary import Dictionary
 from storage.types.codec import decode, encode
-from storage.types.numeric import INLINE_LIMIT, WIDE
+from storage.types.numeric import INLINE_LIMIT, WIDE, numeric_text
+from tests.support.numerics import some_long_numeric
+from tests.support.profiles import scaled
 
 CONTEXT = Context(Dictionary(b"0123456789abcdef"))
 EDGES = [
@@ -71,6 +73,23 @@ def test_exact_operators(name: str, operation: Any) -> None:
             assert value.as_tuple().exponent == wanted.as_tuple().exponent
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [("+", WIDE.add), ("-", WIDE.subtract), ("*", WIDE.multiply), ("-", lambda a: -a), ("abs", abs)],
+)
+def test_many_long_numerics(name: str, operation: Any) -> None:
+    """So many that a kernel computes them, but for the longest."""
+    count = operation.__code__.co_argcount if hasattr(operation, "__code__") else 1 if operation is abs else 2
+    random = Random(name)
+    columns = [[some_long_numeric(random) for _ in range(scaled(300))] for _ in range(count)]
+    call = Call(f"{name}({','.join(['numeric'] * count)})", tuple(Column(i, NUMERIC) for i in range(count)), NUMERIC)
+    got, errors = run(call, *((NUMERIC, values) for values in columns))
+    assert not errors
+    with localcontext(WIDE):
+        wanted = [operation(*row) for row in zip(*columns, strict=True)]
+    assert [numeric_text(value) for value in got] == [numeric_text(value) for value in wanted]
 
 
 @pytest.mark.parametrize("name", ["=", "<>", "<", "<=", ">", ">="])

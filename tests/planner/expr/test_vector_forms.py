@@ -38,15 +38,24 @@ from ivm.words import (
 from planner.expr.context import Context
 from planner.expr.evaluate import vector_forms
 from planner.expr.evaluate.calls import Run, call_runner
+from planner.expr.functions.internal.membership import MEMBER
 from planner.expr.functions.json.building import OF_ROW
 from planner.expr.functions.library import FUNCTIONS, find_cast
-from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, Function
+from planner.expr.functions.table import (
+    ANY,
+    ANYARRAY,
+    ANYCOMPATIBLEARRAY,
+    ANYELEMENT,
+    ANYNONARRAY,
+    Function,
+)
 from planner.expr.rows import RowBatch, constant_vector
 from storage.dictionary import Dictionary
 from storage.types.arrays import bounded
 from storage.types.calendar import DAY, END_TIMESTAMP, HOUR, MAX_DATE, MIN_DATE, MIN_TIMESTAMP
 from storage.types.codec import encode
 from tests.support.json_texts import KEYS, some_json, some_jsonb, some_part
+from tests.support.numerics import some_long_numeric
 from tests.support.profiles import scaled
 
 ROUNDS: Final = scaled(6)
@@ -131,6 +140,8 @@ def some_numeric(random: Random) -> Decimal:
         return Decimal(random.choice(("NaN", "Infinity", "-Infinity", "0", "0.000", "1e40", f"-{'9' * 18}.{'9' * 20}")))
     if random.random() < 0.4:
         return Decimal(random.randint(-3000, 3000)).scaleb(-random.choice((0, 1, 2, 3)))
+    if random.random() < 0.3:
+        return some_long_numeric(random)
     return Decimal(random.randint(-(10 ** random.randint(0, 18)), 10**18)).scaleb(
         -random.choice((0, 0, 1, 2, 6, 18, 31))
     )
@@ -227,6 +238,12 @@ def columns(function: Function, types: Sequence[SqlType], count: int, random: Ra
     return out
 
 
+def _plain(type_: SqlType | None) -> SqlType:
+    """What the evaluator makes of a numeric, beside an array of such."""
+    assert type_ is not None
+    return NUMERIC if type_.kind is Kind.NUMERIC else type_
+
+
 def argument(index: int) -> Run:
     return lambda batch: batch.column(index)
 
@@ -236,6 +253,8 @@ def results(
 ) -> object:
     """Each row's word (None for NULL), and the errors of those that fail."""
     result = types[0].element if function.result is ANYELEMENT else function.result
+    if result is ANYCOMPATIBLEARRAY:
+        result = next(type_ for type_ in types if type_.element is not None)
     assert isinstance(result, SqlType)
     batch = RowBatch(given, count, context)
     vector = call_runner(function, tuple(map(argument, range(len(types)))), types, result)(batch)
@@ -253,6 +272,9 @@ def concrete(function: Function, random: Random) -> tuple[SqlType, ...]:
         ANYNONARRAY: SCALARS,
         ANYARRAY: [t for t in DRAWN if t.element is not None],
     }
+    if ANYCOMPATIBLEARRAY in function.args or function.name == MEMBER:
+        array = random.choice(drawn[ANYARRAY])
+        return tuple(array if a in (ANYARRAY, ANYCOMPATIBLEARRAY) else _plain(array.element) for a in function.args)
     types = [a if isinstance(a, SqlType) else random.choice(drawn[a]) for a in function.args]
     for _ in range(random.randint(0, 3) if function.variadic else 0):
         last = function.args[-1]

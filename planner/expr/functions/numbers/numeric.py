@@ -7,18 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 from ivm.errors import SqlError
-from ivm.rows import Words
+from ivm.kernels.numeric_codes import (
+    ABSOLUTE,
+    ADD,
+    CEILING,
+    DIVIDE,
+    FLOOR,
+    MODULO,
+    MULTIPLY,
+    NEGATE,
+    ROUND,
+    SUBTRACT,
+    TRUNCATE,
+)
+from ivm.rows import Mask, Words
 from ivm.stops import poll
 from ivm.words import INT4, NUMERIC
 from planner.expr.functions.numbers import columns
 from planner.expr.functions.numbers import numeric_math as maths
 from planner.expr.functions.numbers.float import check_buckets
-from planner.expr.functions.table import CallSite, per_value, vectorised
+from planner.expr.functions.table import CallSite, Made, per_value, vectorised
+from storage.text_columns import TooLarge
 from storage.types.numeric import (
     INLINE_LIMIT,
     INLINE_SCALE,
@@ -34,10 +49,34 @@ from storage.types.numeric import (
 from storage.types.order import canonical_numeric
 
 _Pair = Callable[[Decimal, Decimal], Decimal]
+_ByKernel = Callable[..., Made]
+_FEW: Final = 32
+"""Up to so many rows are computed one by one."""
+_PART: Final = 1 << 14
+"""Rows between two looks at whether the work is to end."""
 _SAFE_PRODUCT: Final = float(2**56)
 
 
-def by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left: Words, right: Words) -> None:
+def _wide(site: CallSite, wide: Mask, result: Words, operation: _Pair, by_kernel: _ByKernel, *given: Words) -> None:
+    """Writes the results of rows of long numerics, few by ``operation``, many ``by_kernel`` as far as it knows them."""
+    rows = np.flatnonzero(wide)
+    left = []
+    for at in range(0, len(rows) if len(rows) > _FEW else 0, _PART):
+        poll()
+        part = rows[at : at + _PART]
+        try:
+            made = by_kernel(*[words[part] for words in given], site.context.dictionary)
+        except TooLarge:
+            left.append(part)
+            continue
+        result[part] = made.words
+        if made.rest is not None:
+            left.append(part[made.rest])
+    rest = rows if len(rows) <= _FEW else np.concatenate(left) if left else rows[:0]
+    _by_value(site, rest, result, operation, given[0], given[-1])
+
+
+def _by_value(site: CallSite, rows: Words, result: Words, operation: _Pair, left: Words, right: Words) -> None:
     """Writes ``operation`` of the rows' values into ``result``, once for each distinct pair."""
     dictionary = site.context.dictionary
     known: dict[tuple[int, int], int | SqlError] = {}
@@ -81,7 +120,8 @@ def _general_sum(site: CallSite, left: Words, right: Words, sign: int) -> Words:
     wide |= (total >= INLINE_LIMIT) | (total < -INLINE_LIMIT)
     result = inline_words(total, scale)
     if np.count_nonzero(wide):
-        by_value(site, np.flatnonzero(wide), result, WIDE.add if sign > 0 else WIDE.subtract, left, right)
+        operation, code = (WIDE.add, ADD) if sign > 0 else (WIDE.subtract, SUBTRACT)
+        _wide(site, wide, result, operation, partial(columns.computed, code), left, right)
     return result
 
 
@@ -103,25 +143,25 @@ def multiply(site: CallSite, left: Words, right: Words) -> Words:
     wide = (((left | right) & 1) != 0) | (scale > INLINE_SCALE) | (size > _SAFE_PRODUCT)
     result = inline_words(m1 * m2, scale)
     if np.count_nonzero(wide):
-        by_value(site, np.flatnonzero(wide), result, WIDE.multiply, left, right)
+        _wide(site, wide, result, WIDE.multiply, partial(columns.computed, MULTIPLY), left, right)
     return result
 
 
 def _unary(
-    site: CallSite, words: Words, inline: Callable[[Words], Words], operation: Callable[[Decimal], Decimal]
+    site: CallSite, words: Words, inline: Callable[[Words], Words], operation: Callable[[Decimal], Decimal], code: int
 ) -> Words:
     mantissa, scale = inline_parts(words)
     changed = inline(mantissa)
     wide = ((words & 1) != 0) | (changed >= INLINE_LIMIT)
     result = inline_words(changed, scale)
     if np.count_nonzero(wide):
-        by_value(site, np.flatnonzero(wide), result, lambda a, _: operation(a), words, words)
+        _wide(site, wide, result, lambda a, _: operation(a), partial(columns.resigned, code), words)
     return result
 
 
 @vectorised("-", (NUMERIC,), NUMERIC, makes_null=False)
 def negate(site: CallSite, words: Words) -> Words:
-    return _unary(site, words, np.negative, lambda v: v.copy_negate())
+    return _unary(site, words, np.negative, lambda v: v.copy_negate(), NEGATE)
 
 
 @vectorised("+", (NUMERIC,), NUMERIC, total=True, makes_null=False)
@@ -132,12 +172,12 @@ def plus(_site: CallSite, words: Words) -> Words:
 @vectorised("@", (NUMERIC,), NUMERIC)
 @vectorised("abs", (NUMERIC,), NUMERIC, makes_null=False)
 def absolute(site: CallSite, words: Words) -> Words:
-    return _unary(site, words, np.abs, lambda v: v.copy_abs())
+    return _unary(site, words, np.abs, lambda v: v.copy_abs(), ABSOLUTE)
 
 
-per_value("/", (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.divided)(maths.divide)
+per_value("/", (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.pair(DIVIDE))(maths.divide)
 for _name in ("%", "mod"):
-    per_value(_name, (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.remainder)(maths.modulo)
+    per_value(_name, (NUMERIC, NUMERIC), NUMERIC, makes_null=False, vector=columns.pair(MODULO))(maths.modulo)
 
 for _name, _operation in (
     ("div", maths.whole_quotient),
@@ -160,23 +200,19 @@ def common_logarithm(value: Decimal) -> Decimal:
 
 
 for _name, _cut, _form in (
-    ("round", maths.round_to, columns.cut(half=True)), ("trunc", maths.truncate_to, columns.cut(half=False)),
+    ("round", maths.round_to, columns.cut(ROUND)), ("trunc", maths.truncate_to, columns.cut(TRUNCATE)),
 ):  # fmt: skip
     per_value(_name, (NUMERIC, INT4), NUMERIC, makes_null=False, vector=_form)(_cut)
     per_value(_name, (NUMERIC,), NUMERIC, makes_null=False, vector=_form)(_cut)
 
 
-_up = columns.whole(lambda mantissas, units: -(-mantissas // units))
-_down = columns.whole(lambda mantissas, units: mantissas // units)
-
-
-@per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False, vector=_up)
-@per_value("ceiling", (NUMERIC,), NUMERIC, makes_null=False, vector=_up)
+@per_value("ceil", (NUMERIC,), NUMERIC, makes_null=False, vector=columns.cut(CEILING))
+@per_value("ceiling", (NUMERIC,), NUMERIC, makes_null=False, vector=columns.cut(CEILING))
 def ceiling(value: Decimal) -> Decimal:
     return value.to_integral_value(ROUND_CEILING, WIDE)
 
 
-@per_value("floor", (NUMERIC,), NUMERIC, makes_null=False, vector=_down)
+@per_value("floor", (NUMERIC,), NUMERIC, makes_null=False, vector=columns.cut(FLOOR))
 def floor(value: Decimal) -> Decimal:
     return value.to_integral_value(ROUND_FLOOR, WIDE)
 
