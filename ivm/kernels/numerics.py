@@ -102,7 +102,7 @@ def _digits(scratch: Words, at: int) -> int:
     top, digits = scratch[at + _LIMBS + count - 1], 1
     while digits < _DIGITS and top >= scratch[digits]:
         digits += 1
-    return (count - 1) * _DIGITS + digits
+    return int((count - 1) * _DIGITS + digits)
 
 
 @kernel
@@ -156,11 +156,11 @@ def _is_less(scratch: Words, one: int, other: int) -> bool:
     """Whether a number's limbs are less than another's."""
     count = scratch[one + _COUNT]
     if count != scratch[other + _COUNT]:
-        return count < scratch[other + _COUNT]
+        return bool(count < scratch[other + _COUNT])
     for i in range(count - 1, -1, -1):
         difference = scratch[one + _LIMBS + i] - scratch[other + _LIMBS + i]
         if difference != 0:
-            return difference < 0
+            return bool(difference < 0)
     return False
 
 
@@ -205,7 +205,7 @@ def _multiply(scratch: Words) -> bool:
     scratch[_RESULT + _SCALE] = scratch[_LEFT + _SCALE] + scratch[_RIGHT + _SCALE]
     scratch[_RESULT + _NEGATIVE] = scratch[_LEFT + _NEGATIVE] ^ scratch[_RIGHT + _NEGATIVE]
     _trim(scratch, _RESULT, many + others)
-    return scratch[_RESULT + _SCALE] <= _MOST_SCALE
+    return bool(scratch[_RESULT + _SCALE] <= _MOST_SCALE)
 
 
 @kernel
@@ -245,7 +245,7 @@ def _guess(scratch: Words, top: int, divisor: int, many: int) -> int:
         rest += first
         if rest >= _BASE:
             break
-    return found
+    return int(found)
 
 
 @kernel
@@ -282,7 +282,7 @@ def _quotient(scratch: Words) -> bool:
         rest = _divided(scratch, _RESULT, divisor)
         scratch[_LEFT + _LIMBS] = rest
         _trim(scratch, _LEFT, 1)
-        return 2 * rest >= divisor
+        return bool(2 * rest >= divisor)
     if count >= many:
         factor = _BASE // (scratch[_RIGHT + _LIMBS + many - 1] + 1)
         scratch[_LEFT + _LIMBS + count] = _scaled(scratch, _LEFT + _LIMBS, count, factor)
@@ -334,9 +334,9 @@ def _first(scratch: Words, at: int) -> int:
     wanted, last = adjusted - 4 * (adjusted // 4) + 1, at + _LIMBS + scratch[at + _COUNT] - 1
     above = (digits - 1) % _DIGITS + 1  # digits of the last limb
     if above >= wanted:
-        return scratch[last] // scratch[above - wanted]
+        return int(scratch[last] // scratch[above - wanted])
     below = scratch[last - 1] // scratch[_DIGITS - wanted + above] if digits > _DIGITS else 0
-    return scratch[last] * scratch[wanted - above] + below
+    return int(scratch[last] * scratch[wanted - above] + below)
 
 
 @kernel
@@ -431,7 +431,7 @@ def _write_text(scratch: Words, at: int, data: Bytes, to: int) -> int:
         data[place] = 48 + limb % 10
         limb //= 10
         place -= 1
-    return length
+    return int(length)
 
 
 @kernel
@@ -448,7 +448,7 @@ def _write(scratch: Words, at: int, row: int, data: Bytes, to: int, words: Words
             words[row] = mantissa * 64 + scratch[at + _SCALE] * 2
             return to
     lengths[row] = _write_text(scratch, at, data, to)
-    return to + lengths[row]
+    return int(to + lengths[row])
 
 
 @kernel

@@ -95,6 +95,15 @@ def nulls_of(vector: Vector) -> Mask:
     return np.zeros(len(vector.words), np.bool_) if vector.nulls is None else vector.nulls
 
 
+def taken(vector: Vector, rows: Words | slice) -> Vector:
+    """The vector's values at some rows; a constant stays one."""
+    nulls = None if vector.nulls is None else some(vector.nulls[rows])
+    words = vector.words[rows]
+    if vector.words.strides == (0,):
+        words = np.broadcast_to(vector.words[:1], len(words))
+    return Vector(words, nulls)
+
+
 def equals(vector: Vector, value: int) -> Mask:
     """A mask of the rows that have this word and are not NULL."""
     mask: Mask = vector.words == value

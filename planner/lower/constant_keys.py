@@ -174,6 +174,6 @@ def _points_of_member(expr: Scalar, array: Scalar) -> tuple[Scalar, Asked] | Non
         items = _each(Listed(array)) or ()
     else:
         return None
-    if not items:
+    if not items or not all(map(is_constant, items)):
         return None
     return by_class(expr), tuple(map(by_class, items)) if items[0].type.has_equality_class else items

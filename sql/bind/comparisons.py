@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ivm.errors import SqlError, unsupported
 from ivm.words import BOOL, Kind
@@ -131,6 +132,10 @@ def between(b: Binder, node: nodes.Between) -> Scalar:
     return outside(low, high) if node.negated else within(low, high)
 
 
+_SEARCHES: Final = (("=", False), ("<>", True))
+"""The quantified comparisons that look for a value in an array."""
+
+
 def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
     """``x op ANY|ALL (query or array)``. Raises 42809, 42601."""
     if isinstance(node.operand, nodes.Query):
@@ -153,10 +158,10 @@ def quantifier(b: Binder, node: nodes.Quantifier) -> Scalar:
             return tests[0]
         return And(tests) if node.every else Or(tests)
     array = _array_operand(b, b.bind(node.operand), left, node)
-    if node.symbol == "=" and not node.every and node.schema is None:
+    if (node.symbol, node.every) in _SEARCHES and node.schema is None and not any(b.env.catalog.operators(None, "<>")):
         found = in_array(b.env, left, array, node.at)
         if found is not None:
-            return found
+            return negate(found) if node.every else found
     if array.nullable:
         # for a NULL array the result is NULL, as it is for one NULL element
         array = Coalesce((array, Literal((None,), array.type)), array.type)

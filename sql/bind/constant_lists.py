@@ -20,6 +20,7 @@ from sql.bind.coerce import cast, try_common_type
 from sql.bind.environment import Environment
 from sql.bind.literals import standing_at, typed_literal
 from sql.bind.operators import applied
+from sql.bind.walk import has_subquery, references
 from sql.catalog.column_types import array_of
 from sql.syntax.lexing.lexer import MANY
 from sql.syntax.nodes.constant_items import ConstantItems
@@ -98,13 +99,14 @@ def _searched(env: Environment, left: Scalar, item: Scalar, at: int) -> Scalar |
 
 
 def in_array(env: Environment, left: Scalar, array: Scalar, at: int) -> Scalar | None:
-    """``left = ANY (array)`` of a constant array of one dimension. None: it is another one."""
-    value, element = array.value if isinstance(array, Literal) else None, array.type.element
-    if not isinstance(value, tuple) or element is None or len(value) < MANY:
+    """``left = ANY (array)`` of a constant array of one dimension, or of one that differs by row. None: it is another
+    one."""
+    element = array.type.element
+    if element is None:
         return None
-    if element.kind is not Kind.INTERVAL and any(isinstance(v, tuple) for v in value):
+    first = _some_item(array, element)
+    if first is None:
         return None
-    first = Literal(value[0], element)
     found = applied(env, "=", [left, first], at)
     common = None if found.own else common_type(found.args[0].type, found.args[1].type)
     if common is None or common.kind not in _SEARCHED or left.type.domain is not None:
@@ -112,6 +114,19 @@ def in_array(env: Environment, left: Scalar, array: Scalar, at: int) -> Scalar |
     if found.args[1] is not first or as_type(first, common) is not first:
         return None
     return _member(as_type(found.args[0], common), array)
+
+
+def _some_item(array: Scalar, element: SqlType) -> Literal | None:
+    """An item like those of the array; None: it is not searched as a whole. A subquery's array is not: what changes in
+    it is found by its items."""
+    if not isinstance(array, Literal):
+        return Literal(None, element) if references(array) and not has_subquery(array) else None
+    value = array.value
+    if not isinstance(value, tuple) or len(value) < MANY:
+        return None
+    if element.kind is not Kind.INTERVAL and any(isinstance(v, tuple) for v in value):
+        return None
+    return Literal(value[0], element)
 
 
 def _member(left: Scalar, array: Scalar) -> Scalar:

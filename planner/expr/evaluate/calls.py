@@ -12,9 +12,9 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import Taking, may_move, move, poll, stay
 from ivm.words import SqlType, Storage
-from planner.expr.evaluate.vector_forms import by_form, has_form, taken
+from planner.expr.evaluate.vector_forms import by_form, has_form
 from planner.expr.functions.table import CallingConvention, CallSite, Function
-from planner.expr.rows import RowBatch, some, with_nulls
+from planner.expr.rows import RowBatch, some, taken, with_nulls
 from storage.types.codec import decode, decode_one, encode, encode_one
 
 Run = Callable[[RowBatch], Vector]

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from ivm.rows import Vector, Words
+from ivm.rows import Vector
 from ivm.stops import poll
 from planner.expr.functions.table import CallSite, Function, Made
-from planner.expr.rows import nulls_of, some
+from planner.expr.rows import nulls_of, some, taken
 from storage.text_columns import TooLarge
 
 FEW: Final = 32
@@ -66,12 +66,3 @@ def _made(function: Function, site: CallSite, vectors: list[Vector]) -> Made | N
         return function.vector(site, *([v.words for v in vectors] if function.strict else vectors))
     except TooLarge:
         return None
-
-
-def taken(vector: Vector, rows: Words | slice) -> Vector:
-    """The vector's values at some rows; a constant stays one."""
-    nulls = None if vector.nulls is None else some(vector.nulls[rows])
-    words = vector.words[rows]
-    if vector.words.strides == (0,):
-        words = np.broadcast_to(vector.words[:1], len(words))
-    return Vector(words, nulls)

@@ -4,8 +4,8 @@ bounds are not 1."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 from ivm.errors import SqlError, unsupported
 from ivm.stops import room
@@ -19,6 +19,8 @@ from planner.expr.functions.table import (
     ANYELEMENT,
     ANYNONARRAY,
     CallSite,
+    Polymorphic,
+    VectorForm,
     per_value,
 )
 from planner.expr.functions.text.concat import flatten
@@ -26,6 +28,7 @@ from storage.types.arrays import Bounded, bounded, check_dimensions, lower_bound
 from storage.types.order import canonical
 
 Array = tuple[Any, ...]
+_Made = TypeVar("_Made", bound=Callable[..., Any])
 
 
 LEFT_OUT: Final = (-(2**31), 2**31 - 1)
@@ -55,7 +58,7 @@ def _lower(array: Array, type_: SqlType) -> tuple[int, ...]:
     return array.lower if isinstance(array, Bounded) else (1,) * len(_shape(array, type_))
 
 
-def _class(type_: SqlType, item: Any) -> Any:
+def equality_key(type_: SqlType, item: Any) -> Any:
     """A key that is the same for equal elements, and no other; NaN equals itself."""
     if item is None:
         return None
@@ -244,22 +247,30 @@ def _one_dimension(site: CallSite, array: Array, type_: SqlType) -> None:
         raise SqlError("22000", "argument must be empty or one-dimensional array")
 
 
-@per_value("array_append", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
+def _putting(*names: str, args: tuple[Polymorphic, Polymorphic], form: VectorForm) -> Callable[[_Made], _Made]:
+    """Adds functions that put arrays and elements together."""
+
+    def decorate(implementation: _Made) -> _Made:
+        for name in names:
+            per_value(name, args, ANYCOMPATIBLEARRAY, strict=False, needs_site=True, vector=form)(implementation)
+        return implementation
+
+    return decorate
+
+
+@_putting("array_append", "||", args=(ANYCOMPATIBLEARRAY, ANYCOMPATIBLE), form=array_columns.appended)
 def array_append(site: CallSite, array: Array | None, item: Any) -> Array:
     _one_dimension(site, array or (), site.args[0])
     return bounded((*(array or ()), item), lower_bounds(array, 1))
 
 
-@per_value("array_prepend", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value("||", (ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
+@_putting("array_prepend", "||", args=(ANYCOMPATIBLE, ANYCOMPATIBLEARRAY), form=array_columns.prepended)
 def array_prepend(site: CallSite, item: Any, array: Array | None) -> Array:
     _one_dimension(site, array or (), site.args[1])
     return bounded((item, *(array or ())), lower_bounds(array, 1))
 
 
-@per_value("array_cat", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
-@per_value("||", (ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), ANYCOMPATIBLEARRAY, strict=False, needs_site=True)
+@_putting("array_cat", "||", args=(ANYCOMPATIBLEARRAY, ANYCOMPATIBLEARRAY), form=array_columns.concatenated)
 def array_cat(site: CallSite, left: Array | None, right: Array | None) -> Array | None:
     if left is None or right is None:
         return left if right is None else right
@@ -301,8 +312,12 @@ def _positions(site: CallSite, array: Array, item: Any) -> list[int]:
     element = _element(site.args[0])
     if len(_shape(array, site.args[0])) > 1:
         raise unsupported("searching for elements in multidimensional arrays")
-    wanted = _class(element, item)
-    return [place for place, other in enumerate(array, _first(array, site.args[0])) if _class(element, other) == wanted]
+    wanted = equality_key(element, item)
+    return [
+        place
+        for place, other in enumerate(array, _first(array, site.args[0]))
+        if equality_key(element, other) == wanted
+    ]
 
 
 def _first(array: Array, type_: SqlType) -> int:
@@ -375,7 +390,7 @@ def trim_array(array: Array, count: int) -> Array:
 def _classes(site: CallSite, array: Array) -> set[Any]:
     # NULL elements equal nothing
     element = _element(site.args[0])
-    return {_class(element, item) for item in flatten(array, element.kind) if item is not None}
+    return {equality_key(element, item) for item in flatten(array, element.kind) if item is not None}
 
 
 @per_value("@>", (ANYARRAY, ANYARRAY), BOOL, needs_site=True)

@@ -8,12 +8,17 @@ import numpy as np
 
 from ivm.distinct import distinct
 from ivm.rows import Vector, Words
-from ivm.words import BOOL, Kind, SqlType
+from ivm.words import BOOL, Kind, SqlType, Storage
 from planner.expr import ordering
-from planner.expr.functions.table import ANYARRAY, ANYELEMENT, CallSite, Raises, vectorised
+from planner.expr.functions.array import equality_key
+from planner.expr.functions.table import ANYARRAY, ANYELEMENT, CallSite, Made, Raises, per_value
+from planner.expr.functions.text.concat import flatten
+from planner.expr.rows import nulls_of, taken
+from storage.array_columns import arrays, item_words, items
 from storage.dictionary import Dictionary
+from storage.text_columns import equal, of_ids
 from storage.types.arrays import elements, shape
-from storage.types.codec import decode, encode
+from storage.types.codec import encode
 
 MEMBER: Final = "= any"
 
@@ -53,14 +58,48 @@ def among(value: Vector, given: Elements, element: SqlType, dictionary: Dictiona
     return Vector(found.astype(np.int64), nulls)
 
 
-@vectorised(MEMBER, (ANYELEMENT, ANYARRAY), BOOL, strict=False, raises=Raises.NEVER, key_is_name=True, internal=True)
-def member(site: CallSite, value: Vector, array: Vector) -> Vector:
+def _among_items(site: CallSite, value: Vector, array: Vector) -> Made | None:
+    """Row by row, of the bytes of the elements."""
+    element, dictionary, count = site.args[0], site.context.dictionary, site.count
+    absent, unknown = nulls_of(value), nulls_of(array)
+    rows = np.flatnonzero(~unknown)
+    found = items(arrays(of_ids(array.words[rows], dictionary)))
+    some_null = np.zeros(count, np.bool_)
+    some_null[rows[found.rows[found.nulls]]] = True
+    looked = np.flatnonzero(~found.nulls & ~absent[rows[found.rows]])
+    owners, parts = rows[found.rows[looked]], found.bytes.rows(looked)
+    present = np.flatnonzero(~absent)
+    place = np.cumsum(~absent) - 1  # among those that are present
+    rest, hits = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    given = taken(Vector(value.words), present).words
+    if element.storage is Storage.INTERNED and not element.has_equality_class:
+        same = equal(of_ids(given, dictionary).rows(place[owners]), parts)
+    else:
+        words, left = item_words(element, parts, dictionary)
+        rest[owners[left]] = True
+        classes = ordering.equality_class(element, given, dictionary)
+        same = ~left & (
+            ordering.equality_class(element, np.where(left, 0, words), dictionary) == classes[place[owners]]
+        )
+    hits[owners[same]] = True
+    empty = np.zeros(count, np.bool_)
+    empty[rows] = np.diff(found.firsts) == 0
+    return Made(hits.astype(np.int64), ~empty & ~hits & (unknown | absent | some_null), rest & ~hits)
+
+
+@per_value(
+    MEMBER, (ANYELEMENT, ANYARRAY), BOOL, strict=False, needs_site=True, raises=Raises.NEVER, key_is_name=True,
+    internal=True, vector=_among_items,
+)  # fmt: skip
+def member(site: CallSite, value: Any, array: Any) -> bool | None:
     """Row by row; ``planner/expr/evaluate/member.py`` looks but once at an array that all rows have in common."""
-    element, dictionary = site.args[0], site.context.dictionary
-    made = []
-    for row, datum in enumerate(decode(site.args[1], array, dictionary)):
-        one = Vector(value.words[row : row + 1], None if value.nulls is None else value.nulls[row : row + 1])
-        given = NO_ARRAY if datum is None else elements_of(datum, element, dictionary)
-        made.append(among(one, given, element, dictionary))
-    words = np.concatenate([m.words for m in made])
-    return Vector(words, np.concatenate([np.zeros(1, np.bool_) if m.nulls is None else m.nulls for m in made]))
+    element = site.args[0]
+    if array is None:
+        return None
+    listed = flatten(array, element.kind)
+    if not listed or value is None:
+        return None if listed else False
+    wanted = equality_key(element, value)
+    if any(item is not None and equality_key(element, item) == wanted for item in listed):
+        return True
+    return None if None in listed else False

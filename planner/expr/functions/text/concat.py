@@ -12,6 +12,7 @@ from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from ivm.stops import polled
 from ivm.words import TEXT, Kind, SqlType
+from planner.expr.functions import array_columns
 from planner.expr.functions.casts.text import style_of
 from planner.expr.functions.room import joined
 from planner.expr.functions.table import ANY, ANYARRAY, ANYELEMENT, ANYNONARRAY, CallSite, Made, Raises, per_value
@@ -211,12 +212,17 @@ def flatten(value: Any, kind: Kind) -> list[Any]:
     return list(elements(value, len(shape(value, kind is Kind.INTERVAL))))
 
 
-@per_value("array_to_string", (ANYARRAY, TEXT), TEXT, volatility="settings", needs_site=True)
+@per_value(
+    "array_to_string", (ANYARRAY, TEXT), TEXT, volatility="settings", needs_site=True, vector=array_columns.to_string
+)  # fmt: skip
 def array_to_string(site: CallSite, value: Any, delimiter: str) -> str:
     return _joined(site, value, delimiter, None)
 
 
-@per_value("array_to_string", (ANYARRAY, TEXT, TEXT), TEXT, strict=False, volatility="settings", needs_site=True)
+@per_value(
+    "array_to_string", (ANYARRAY, TEXT, TEXT), TEXT, strict=False, volatility="settings", needs_site=True,
+    vector=array_columns.to_string_null,
+)  # fmt: skip
 def array_to_string_null(site: CallSite, value: Any, delimiter: str | None, null: str | None) -> str | None:
     return None if value is None or delimiter is None else _joined(site, value, delimiter, null)
 
