@@ -25,9 +25,9 @@ from sql.parse import StatementText
 from sql.settings.settings import Settings
 from sql.syntax.lexing.lexer import Token
 
-LONGEST: Final = 20_000
+LONGEST: Final = 100_000
 """Characters of a statement that has a shape."""
-MOST_CONSTANTS: Final = 1_000
+MOST_CONSTANTS: Final = 5_000
 _SHAPES: Final = 2_000
 _PLANS: Final = 1_000
 _CHARACTERS: Final = 1 << 20
@@ -38,6 +38,9 @@ BEFORE: Final = 1
 """So many statements of a shape are bound as they are: most come once."""
 _TRIES: Final = 24
 """After so many statements that no variant fitted, a shape is given up."""
+_LARGE: Final = 20_000
+_FEW_TRIES: Final = 4
+"""The same, for statements of more than ``_LARGE`` characters: each try binds one several times."""
 _FIRST: Final = frozenset({"select", "insert", "update", "delete", "values", "with", "("})
 Found = tuple[Prepared, tuple[object, ...]]
 
@@ -51,6 +54,11 @@ class Shape:
     variants: list[Variant] = field(default_factory=list)
     tries: int = 0
     kept: bool = True
+
+    @property
+    def most(self) -> int:
+        """The number of tries after which it is given up."""
+        return _TRIES if self.characters <= _LARGE else _FEW_TRIES
 
 
 class Shapes:
@@ -78,12 +86,12 @@ class Shapes:
         if found is not None:
             return found
         shape.tries += 1
-        if not BEFORE < shape.tries <= _TRIES:
+        if not BEFORE < shape.tries <= shape.most:
             return None
         learner = Learner(self._statements, statement, tokens, constants, catalog, path, settings, published)
         variant = learner.variant()
         if variant is None:
-            shape.tries = _TRIES if learner.hopeless else shape.tries
+            shape.tries = shape.most if learner.hopeless else shape.tries
             return None
         self._add(shape, variant)
         values = variant.values(tokens, style)
@@ -103,7 +111,7 @@ class Shapes:
             return False
         with self._guard:
             shape = self._known.get(_key(statement, catalog, path, settings))
-        return BEFORE <= (0 if shape is None else shape.tries) < _TRIES
+        return BEFORE <= (0 if shape is None else shape.tries) < (_TRIES if shape is None else shape.most)
 
     def _fitting(self, shape: Shape, tokens: Sequence[Token], settings: Settings) -> Found | None:
         for variant in shape.variants:

@@ -218,6 +218,21 @@ def test_the_third_statement_of_a_shape_is_not_bound(
     assert bindings.count == before
 
 
+def test_a_long_statement_has_a_shape(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    bindings = Bindings(monkeypatch)
+
+    def nested(first: int) -> str:
+        arms = "".join(f"CASE WHEN a = {first + i} THEN b + {i % first} ELSE " for i in range(700))
+        return f"SELECT {arms}0{' END' * 700} FROM t"
+
+    wanted = [client.sorted(nested(i)) for i in range(1, 3)]
+    before = bindings.count
+    found = [client.sorted(nested(i)) for i in range(3, 6)]
+    assert bindings.count == before
+    assert wanted[0] != found[0] != found[1]
+    assert found == [as_written(client, nested(i))[0] for i in range(3, 6)]  # type: ignore[index]
+
+
 def test_a_shape_that_varies_in_what_must_be_the_same_is_given_up(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
