@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ivm.errors import SqlError
 from ivm.rows import Mask, Vector, Words
 from planner.expr.context import Context
+
+_Item = TypeVar("_Item", np.int64, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +129,14 @@ def with_nulls(words: Words, nulls: Mask | None) -> Vector:
 def constant_vector(word: int, count: int) -> Vector:
     """A vector of ``count`` equal words, stored once (stride 0, read-only)."""
     single = np.array([word], np.int64)
-    return Vector(single if count == 1 else np.broadcast_to(single, count))
+    return Vector(single if count == 1 else repeated(single, count))
+
+
+def repeated(single: NDArray[_Item], count: int) -> NDArray[_Item]:
+    """The item of an array of one, ``count`` times, stored once (stride 0, read-only).
+
+    ``np.broadcast_to`` gives the same, and takes several times as long.
+    """
+    found: NDArray[_Item] = np.ndarray((count,), single.dtype, single, 0, (0,))
+    found.flags.writeable = False
+    return found

@@ -270,14 +270,14 @@ def children(expr: Scalar) -> tuple[Scalar, ...]:
     if type(expr) in _WITH_ARGS:
         return expr.args  # type: ignore[union-attr]
     match expr:
-        case Column() | Literal() | OuterColumn() | Parameter() | ScalarSubquery() | Exists() | Quantified():
-            return ()
-        case Call() | And() | Or() | Coalesce() | Alike():
-            return expr.args
         case Case(arms=((condition, value),)):
             return (condition, value, expr.otherwise)
         case Case():
             return (*(part for arm in expr.arms for part in arm), expr.otherwise)
+        case Column() | Literal() | OuterColumn() | Parameter() | ScalarSubquery() | Exists() | Quantified():
+            return ()
+        case Call() | And() | Or() | Coalesce() | Alike():
+            return expr.args
         case Checked():
             return (expr.value,)
         case _:

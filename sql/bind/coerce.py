@@ -51,6 +51,8 @@ def cast(
     env: Environment, expr: Scalar, target: SqlType, context: CastContext, at: int, *, attempt: bool = False
 ) -> Scalar:
     """``expr`` as ``target``. ``attempt``: TRY_CAST. Raises 42846 (explicit) or 42804 where there is no such cast."""
+    if expr.type is target and target.kind is not Kind.UNKNOWN:
+        return expr
     if target.domain is None and not has_domains(target):
         made = _converted(env, expr, target, context, at, attempt)
         return made if made.type.domain is None else of_type(made, target)
@@ -132,7 +134,7 @@ def _from_unknown(
 
 def cast_arguments(env: Environment, args: Sequence[Scalar], types: Sequence[SqlType], at: int) -> tuple[Scalar, ...]:
     """A call's arguments as the types that overload resolution chose."""
-    return tuple(cast(env, a, t, "implicit", at) for a, t in zip(args, types, strict=True))
+    return tuple([cast(env, a, t, "implicit", at) for a, t in zip(args, types, strict=True)])
 
 
 def resolved(type_: SqlType) -> SqlType:
@@ -197,6 +199,8 @@ def _no_row(target: SqlType, detail: str, at: int) -> SqlError:
 
 def to_boolean(env: Environment, expr: Scalar, what: str, at: int) -> Scalar:
     """A condition; ``what`` names it in the error. Raises 42804, worded as in Postgres."""
+    if expr.type is BOOL:
+        return expr
     if expr.type.kind not in (Kind.BOOL, Kind.UNKNOWN):
         raise SqlError(
             "42804", f"argument of {what} must be type boolean, not type {type_name(expr.type)}", position=at + 1
@@ -228,6 +232,8 @@ def _common(types: Sequence[SqlType]) -> SqlType | int:
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
     if not known:
         return TEXT
+    if {id(t) for t in types} == {id(known[0])}:
+        return known[0]
     if all(t == known[0] for t in types):
         return known[0] if all(same_domains(t, known[0]) for t in known) else without_domain(known[0])
     known = [without_domain(t) for t in known]

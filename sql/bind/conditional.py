@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from ivm.errors import SqlError
 from ivm.words import BOOL, UNKNOWN, Kind
@@ -15,6 +15,7 @@ from sql.bind.operators import applied, check_repeatable, equal, operator
 from sql.bind.positions import position
 from sql.syntax.nodes import queries as nodes
 
+T = TypeVar("T")
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
@@ -24,30 +25,28 @@ def unify(b: Binder, exprs: Sequence[Scalar], what: str, positions: Sequence[int
     return [cast(b.env, e, target, "implicit", at) for e, at in zip(exprs, positions, strict=True)]
 
 
-@contextmanager
-def _inside(b: Binder, what: str) -> Iterator[None]:
+def _inside(b: Binder, what: str, bind: Callable[[], T]) -> T:
     """Binds the arguments of ``what``, among which no set-returning function may be."""
     outer, b.scope.conditional = b.scope.conditional, what
     try:
-        yield
+        return bind()
     finally:
         b.scope.conditional = outer
 
 
 def case(b: Binder, node: nodes.CaseExpr) -> Scalar:
     """Both forms of CASE; the simple form compares its operand with each WHEN. Raises 42804."""
-    with _inside(b, "CASE"):
-        return _case(b, node)
+    return _inside(b, "CASE", lambda: _case(b, node))
 
 
 def _case(b: Binder, node: nodes.CaseExpr) -> Scalar:
     operand = None if node.operand is None else resolve_unknown(b.env, b.bind(node.operand), node.at)
     conditions: list[Scalar] = []
     for when, _ in node.arms:
-        bound = b.bind(when)
         if operand is None:
-            conditions.append(to_boolean(b.env, bound, "CASE/WHEN", position(when)))
+            conditions.append(b.condition(when, "CASE/WHEN"))
         else:
+            bound = b.bind(when)
             conditions.append(to_boolean(b.env, equal(b.env, operand, bound, when.at), "CASE/WHEN", position(when)))
     results = [b.bind(result) for _, result in node.arms]
     otherwise = Literal(None, UNKNOWN) if node.otherwise is None else b.bind(node.otherwise)
@@ -62,8 +61,7 @@ def coalesce(b: Binder, node: nodes.Apply) -> Scalar:
     """COALESCE(a, …)."""
     if not node.args:
         raise SqlError("42601", 'syntax error at or near ")"', position=node.at + 1)
-    with _inside(b, "COALESCE"):
-        args = [b.bind(a) for a in node.args]
+    args = _inside(b, "COALESCE", lambda: [b.bind(a) for a in node.args])
     unified = unify(b, args, "COALESCE", [a.at for a in node.args])
     return Coalesce(tuple(unified), unified[0].type)
 

@@ -50,6 +50,10 @@ class ExpressionBinder:
                 return self._operator(expr)
             case nodes.Name():
                 return self._name(expr)
+            case nodes.Apply():
+                return calls.call(self, expr)
+            case nodes.CaseExpr():
+                return conditional.case(self, expr)
             case nodes.Number():
                 return standing_at(expr.at, number(expr.text))
             case nodes.String():
@@ -67,8 +71,6 @@ class ExpressionBinder:
             case nodes.Given():
                 assert isinstance(expr.value, Scalar)
                 return expr.value
-            case nodes.Apply():
-                return calls.call(self, expr)
             case nodes.Cast():
                 return self._cast(expr)
             case nodes.AndExpr():
@@ -102,7 +104,7 @@ class ExpressionBinder:
     def _form(
         self,
         expr: nodes.IsTest | nodes.DistinctTest | nodes.InList | nodes.InQuery | nodes.Between | nodes.Quantifier
-        | nodes.ArrayQuery | nodes.ArrayExpr | nodes.CaseExpr | nodes.Subscript,
+        | nodes.ArrayQuery | nodes.ArrayExpr | nodes.Subscript,
     ) -> Scalar:  # fmt: skip
         match expr:
             case nodes.IsTest():
@@ -121,8 +123,6 @@ class ExpressionBinder:
                 return arrays.array(self, expr)
             case nodes.ArrayQuery():
                 return self._array_query(expr)
-            case nodes.CaseExpr():
-                return conditional.case(self, expr)
             case nodes.Subscript():
                 return arrays.subscript(self, expr)
             case _:
@@ -226,7 +226,8 @@ class ExpressionBinder:
 
     def condition(self, expr: nodes.Expr, what: str) -> Scalar:
         """A boolean expression; ``what`` names it in errors. Raises 42804."""
-        return to_boolean(self.env, self.bind(expr), what, position(expr))
+        bound = self.bind(expr)
+        return bound if bound.type is BOOL else to_boolean(self.env, bound, what, position(expr))
 
     def query(self, query: nodes.Query) -> NamedRel:
         """A subquery, whose enclosing level is ``scope``."""

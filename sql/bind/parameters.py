@@ -35,6 +35,8 @@ def positional(b: Binder, name: str, node: nodes.Apply) -> nodes.Apply:
 
 def without_void(b: Binder, node: nodes.Apply) -> nodes.Apply:
     """The call without parameters that the client declared as void: JDBC has one for what a function returns."""
+    if not any(isinstance(arg, Param | nodes.Cast) for arg in node.args):
+        return node
     declared = b.env.parameters.types
 
     def is_void(arg: nodes.Expr) -> bool:

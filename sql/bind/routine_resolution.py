@@ -111,6 +111,8 @@ def routine_overloads(
 ) -> tuple[RoutineOverload, ...]:
     """The user-defined functions of this name, or its procedures."""
     found = env.catalog.routines(name[-2] if len(name) > 1 else None, name[-1])
+    if not found:
+        return ()
     return tuple(
         RoutineOverload(r, r.routine) for r in found if r.routine is not None and r.routine.procedure == procedures
     )

@@ -60,6 +60,8 @@ class NameScope:
     groupings: list[tuple[tuple[Scalar, ...], int]] = field(default_factory=list)
     several: bool = False
     direct: list[Scalar] = field(default_factory=list)
+    found: tuple[Namespace | None, Range | None, dict[tuple[str, ...], Scalar]] = (None, None, {})
+    """The names that have been found here, with the namespace and the target that they were found in."""
     _numbered: list[Aggregate] | None = None
     """The aggregates that ``_numbers`` has numbered."""
     _numbers: dict[Aggregate, int] = field(default_factory=dict)
@@ -105,7 +107,15 @@ class SetReturning:
 
 
 def find_column(scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar:
-    """The column that a name means, as an expression in ``scope``. Raises 42702, 42703, 42P01."""
+    """The column that a name means, as an expression in ``scope``. Raises 42702, 42703, 42P01.
+
+    A name of this level that was found before is not searched again: nothing new is noted of it.
+    """
+    if scope.found[0] is not scope.namespace or scope.found[1] is not scope.target:
+        scope.found = scope.namespace, scope.target, {}
+    known = scope.found[2].get(parts)
+    if known is not None:
+        return known
     level, here = 0, scope
     while True:
         found = _in_namespace(here.namespace, parts, at)
@@ -115,7 +125,10 @@ def find_column(scope: NameScope, parts: tuple[str, ...], at: int) -> Scalar:
             here.used = here.used or level > 0
             note_columns(here, found.expr, at, level > 0)
             found.note()
-            return at_level(found.expr, level) if level else found.expr
+            if level:
+                return at_level(found.expr, level)
+            scope.found[2][parts] = found.expr
+            return found.expr
         if here.parent is None:
             raise missing(scope, parts, at)
         here, level = here.parent, level + 1

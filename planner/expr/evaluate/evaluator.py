@@ -42,7 +42,7 @@ from planner.expr.functions.library import (
 from planner.expr.functions.table import ANYCOMPATIBLE, ANYELEMENT, ANYNONARRAY, ArgumentType, Function, function_key
 from planner.expr.functions.text.string import JOINED
 from planner.expr.parts import walk
-from planner.expr.rows import Failures, RowBatch, constant_vector
+from planner.expr.rows import Failures, RowBatch, constant_vector, repeated
 from planner.expr.scalar import (
     LEAVES,
     Alike,
@@ -390,8 +390,8 @@ def _spread(batch: RowBatch, vector: Vector, error: SqlError | None) -> Vector:
         batch.failed.append((np.arange(batch.count), error))
     if batch.count == 1:
         return vector
-    nulls = None if vector.nulls is None else np.broadcast_to(vector.nulls, batch.count)
-    return Vector(np.broadcast_to(vector.words, batch.count), nulls)
+    nulls = None if vector.nulls is None else repeated(vector.nulls, batch.count)
+    return Vector(repeated(vector.words, batch.count), nulls)
 
 
 def _tried(node: _Node) -> _Node:
@@ -424,7 +424,7 @@ def _literal(literal: Literal) -> Run:
         if serial != dictionary.serial:
             vector = constant_vector(encode_one(literal.type, literal.value, dictionary), 1)
             known = (dictionary.serial, vector)
-        return vector if batch.count == 1 else Vector(np.broadcast_to(vector.words, batch.count))
+        return vector if batch.count == 1 else Vector(repeated(vector.words, batch.count))
 
     return run
 

@@ -67,11 +67,17 @@ class TableFunctionEntry:
 
 TABLE_FUNCTIONS: Final[dict[str, TableFunctionEntry]] = {}
 """By key. ``table_functions.py`` has imported all families."""
+_BY_NAME: Final[dict[str, list[TableFunctionEntry]]] = {}
 
 
 def table_overloads(name: str) -> tuple[TableFunctionEntry, ...]:
     """All overloads of a table function's name; () if there are none."""
-    return tuple(entry for entry in TABLE_FUNCTIONS.values() if entry.name == name)
+    return tuple(_BY_NAME.get(name, ()))
+
+
+def _enter(entry: TableFunctionEntry) -> None:
+    TABLE_FUNCTIONS[entry.key] = entry
+    _BY_NAME.setdefault(entry.name, []).append(entry)
 
 
 def add(
@@ -83,11 +89,9 @@ def add(
     own = key or function_key(name, args)
     packed = f"row of {own}" if row else None
     entry = TableFunctionEntry(own, name, args, found, implementation, nullable, key is not None, names, packed)
-    TABLE_FUNCTIONS[own] = entry
+    _enter(entry)
     if packed is not None:
-        TABLE_FUNCTIONS[packed] = TableFunctionEntry(
-            packed, packed, args, lambda types: (row_type(entry, types),), _packed(entry)
-        )
+        _enter(TableFunctionEntry(packed, packed, args, lambda types: (row_type(entry, types),), _packed(entry)))
 
 
 def row_type(entry: TableFunctionEntry, args: Sequence[SqlType]) -> SqlType:

@@ -128,7 +128,7 @@ FEW = {
     "IN of dates": (*STATEMENTS["IN of dates"], 50),
     "a sum of several forms": (*STATEMENTS["a sum of several forms"], 50),
     "AND of several forms": (*STATEMENTS["AND of several forms"], 200),
-    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 500),
+    "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 400),
     "calls in calls": ("SELECT {} FROM t", STATEMENTS["calls in calls"][1], 260),
     "UNION ALL": (*STATEMENTS["UNION ALL"], 450),
     "UNION ALL of reads by key": (*STATEMENTS["UNION ALL of reads by key"], 900),
