@@ -75,20 +75,20 @@ def with_children(rel: Rel, new: tuple[Rel, ...]) -> Rel:
 def scalars(rel: Rel) -> tuple[Scalar, ...]:
     """The expressions of a node, in the order that ``with_scalars`` takes; not the constants of ``LiteralRows``."""
     match rel:
+        case Project():
+            return rel.exprs
+        case Filter():
+            return (rel.predicate,)
+        case Join():
+            return (rel.on,)
         case Get() | Reference() | AsOf() | Locked() | Distinct() | SetOperation() | Recursive() | LetRec():
             return ()
         case Values(rows=LiteralRows()) | Values(schema=()):
             return ()
         case Values():
             return tuple(e for row in rel.rows for e in row)
-        case Filter():
-            return (rel.predicate,)
         case TemporalFilter():
             return rel.conditions
-        case Project():
-            return rel.exprs
-        case Join():
-            return (rel.on,)
         case Reduce():
             return (*rel.keys, *(e for a in rel.aggregates for e in aggregate_scalars(a)))
         case TopK():
@@ -279,7 +279,11 @@ def nodes(rel: Rel, below: Callable[[Rel], Iterable[Rel]] = children) -> Iterato
 
 def all_inputs(rel: Rel) -> tuple[Rel, ...]:
     """The inputs of a relation, then the plans of the subqueries in its expressions."""
-    return (*children(rel), *[s.rel for expr in scalars(rel) if type(expr) not in LEAVES for s in subqueries(expr)])
+    found = children(rel)
+    for expr in scalars(rel):
+        if type(expr) not in LEAVES and not SUBQUERIES.isdisjoint(kinds_of(expr)):
+            found = (*found, *[s.rel for s in subqueries(expr)])
+    return found
 
 
 def gets(rel: Rel) -> set[int]:

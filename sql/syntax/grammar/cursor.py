@@ -71,7 +71,7 @@ class TokenCursor:
 
     def accept(self, *words: str) -> bool:
         """Take these keywords if all of them are next."""
-        if self.is_word(*words):
+        if self.tokens[self.index].value == words[0] and self.is_word(*words):
             self.index += len(words)
             return True
         return False

@@ -131,7 +131,7 @@ FEW = {
     "CASE in CASE": ("SELECT {} FROM t", STATEMENTS["CASE in CASE"][1], 400),
     "calls in calls": ("SELECT {} FROM t", STATEMENTS["calls in calls"][1], 260),
     "UNION ALL": (*STATEMENTS["UNION ALL"], 450),
-    "UNION ALL of reads by key": (*STATEMENTS["UNION ALL of reads by key"], 900),
+    "UNION ALL of reads by key": (*STATEMENTS["UNION ALL of reads by key"], 800),
 }
 
 
