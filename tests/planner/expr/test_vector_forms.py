@@ -68,7 +68,8 @@ FORMS: Final = [f for f in FUNCTIONS.values() if f.vector is not None and f.key 
 CASTS: Final = [
     (source, target)
     for source, target in [(t, TEXT) for t in SHOWN]
-    + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC)]
+    + [(TEXT, t) for t in (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8)]
+    + [(FLOAT4, NUMERIC), (FLOAT8, NUMERIC)]
     + [(JSONB, t) for t in (INT2, INT4, INT8, NUMERIC, FLOAT4, FLOAT8, BOOL, TEXT)]
     + [(NUMERIC, t) for t in (FLOAT4, FLOAT8)]
     + [(SqlType(Kind.NUMERIC, 9, 2), t) for t in (FLOAT4, FLOAT8)]
@@ -77,6 +78,8 @@ CASTS: Final = [
 TEXTS: Final = (
     "", "a", "ab", "aa", "aaa", " ", "  a b  ", "x y z", ",", "a,b,,c", "%", "a%", "%a%b%", "\\%", "a\\", "_", "Grüße",
     "ß", "日本語", "𝄞", "a𝄞b", "é" * 9, "ABC xyz", "ÀB", "ΣΑΣ", "İ", "ŉ", "ǆ", "ᾳ",
+    "-0", "0.00", "-0.0", "16777217", "9007199254740993", "0.1", "123.456789012345678", "1e999",
+    "2024-02-29", "2023-02-29", "0000-01-01", "2024-13-01", "20240229", "2024-02-29 23:59:59", "2024/02/29", "2024-2-9",
     "-12", "+7", "1.50", "-0.001", " 5 ", "1e3", ".5",
     "5.", "--1", "9" * 18, "9" * 19, "NaN",
     
@@ -94,6 +97,19 @@ TEMPLATES: Final = (
     "IYYY-IW-ID IDDD", "J Q WW W D DDD", "Dy mon RM rm", "CC AD bc", "SSSS Y,YYY YY", "TZ OF", "", "plain",
     '"YYYY" YYYY',
     "YYYYth ddTH FXMM",
+)  # fmt: skip
+STAMP_TEMPLATES: Final = (
+    "YYYY-MM-DD", "YYYY-MM-DD HH24:MI:SS", "YYYYMMDD", "YYYY/MM", "YYYY", "DD.MM.YYYY", "HH24:MI:SS",
+    "YYYY-MM-DDTHH24:MI", "FXYYYY-MM-DD", "YYYY-MM-DD HH:MI:SS", "YYYY-MM-MM", "Mon DD YYYY", "FMYYYY-MM-DD",
+    "-YYYY-MM-DD", "YYYY--MM--DD", "",
+)  # fmt: skip
+STAMP_TEXTS: Final = (
+    "2024-02-29", "2023-02-29", "2024-02-29 23:59:59", "2024-03-31 02:30:00", "2024-10-27 02:30:00", "20240229",
+    "2024/12", "0000-01-01", "0001-01-01", "9999-12-31", "2024-00-10", "2024-13-10", "2024-12-00", "2024-12-32",
+    "2024-1-2", " 2024-01-02", "2024", "01.12.2024", "1.12.2024", "12:34:56", "24:00:00", "2024-01-02 24:00:00",
+    "2024-01-02 23:60:00", "2024-01-02T10:11", "2024-01-02 10:11", "2024_01_02", "2024 01 02", "2024-01-0x",
+    "2024--1-02", "+024-01-02", "Feb 28 2024", "", "é024-01-02", "2024-02-02", "-2024-02-02", "2024--02--02",
+    "2024-01-02 10:11:12.5", "2024-01-02 10:11:12x", "01-02-2024",
 )  # fmt: skip
 DAYS: Final = (0, -1, 59, 60, 366, MIN_DATE, MAX_DATE, POSITIVE_INFINITY, NEGATIVE_INFINITY, -730_119, 106_751_991)
 STAMPS: Final = (
@@ -172,6 +188,8 @@ DRAWN: Final[dict[SqlType, Callable[[Random], object]]] = {
             *(0.0, -0.0, 1.5, -1 / 3, 1e300, 5e-324, math.inf, math.nan, 1e14, 1e15, 2.0**53, 1e-4, 1e-5, -1234567.25),
             random.gauss(0, 9),
             random.randint(-999, 999) / 10 ** random.randint(0, 9),
+            (random.randint(0, 10**15) * 10 + 5) / 10 ** random.randint(1, 17),
+            random.randint(-9, 9),
         )
     ),
     FLOAT4: lambda random: float(
@@ -227,6 +245,10 @@ def columns(function: Function, types: Sequence[SqlType], count: int, random: Ra
             values = [some_key(type_, random) for _ in range(count)]
         if list(types) == [JSONB, JSONB] and random.random() < 0.6:
             values = [some_part(random) for _ in range(count)]
+        if function.name in ("to_date", "to_timestamp") and type_ == TEXT:
+            values = [random.choice(STAMP_TEXTS) for _ in range(count)]
+            if len(out) == 1:
+                values, how = [random.choice(STAMP_TEMPLATES)], 0.0
         if type_ == TEXT and {DATE, TIMESTAMP, TIMESTAMPTZ} & set(types):
             values, how = [random.choice(TEMPLATES if function.name == "to_char" else NAMES)], 0.0
         if how < 0.4:

@@ -15,6 +15,7 @@ from ivm.words import FLOAT4, NAMED_OIDS, NUMERIC, Kind, SqlType, Storage
 from planner.expr.comparison import Comparison
 from planner.expr.functions.casts.registry import cast_per_value, cast_vectorised
 from planner.expr.functions.formula import BITS, Beyond, FormulaSite
+from planner.expr.functions.numbers import float_columns
 from planner.expr.functions.numbers.float import overflow, rounded, underflow
 from planner.expr.functions.numbers.integer import fails_range, out_of_range
 from planner.expr.functions.table import CallSite, Made, Raises
@@ -272,7 +273,7 @@ def _datums(site: CallSite, words: Words, source: SqlType | None) -> list[Decima
     return [decode_numeric(w, site.context.dictionary) for w in words.tolist()]
 
 
-@cast_per_value((Kind.FLOAT4, Kind.FLOAT8), (Kind.NUMERIC,), needs_site=True)
+@cast_per_value((Kind.FLOAT4, Kind.FLOAT8), (Kind.NUMERIC,), needs_site=True, vector=float_columns.to_numeric)
 def float_to_numeric(site: CallSite, value: float) -> Decimal:
     """Keeps the significant digits that the type guarantees (15 and 6), as Postgres does."""
     if not math.isfinite(value):

@@ -14,8 +14,9 @@ from planner.expr.functions.casts.registry import cast_per_value, cast_vectorise
 from planner.expr.functions.table import CallSite, Made, Raises, Volatility
 from planner.expr.functions.text.columns import made_texts
 from storage.text_columns import decimals, of_ids
-from storage.types.codec import decode
+from storage.types.codec import decode, float_to_word
 from storage.types.definitions import DEFINITIONS
+from storage.types.float_columns import decimal_floats
 from storage.types.numeric import INLINE_LIMIT, inline_words
 from storage.types.shown_columns import shown
 from storage.types.text import TextStyle, fit_string, format_text, parse_rows
@@ -102,12 +103,19 @@ def _output_of_many(site: CallSite, words: Words) -> Made | None:
 
 
 def _input_of_many(site: CallSite, words: Words) -> Made | None:
-    """Integers and numerics in plain form; PostgreSQL takes spaces and exponents too."""
+    """Numbers in plain form; PostgreSQL takes spaces and exponents too."""
     target = site.result
     limit = _LIMITS.get(target.kind, 0)
-    if not limit and target != NUMERIC:
+    real = target.kind in (Kind.FLOAT4, Kind.FLOAT8)
+    if not limit and not real and target != NUMERIC:
         return None
-    mantissas, scales = decimals(of_ids(words, site.context.dictionary))
+    column = of_ids(words, site.context.dictionary)
+    mantissas, scales = decimals(column)
+    if real:
+        values, rest = decimal_floats(mantissas, scales)
+        if target.kind is Kind.FLOAT4:
+            values = values.astype(np.float32).astype(np.float64)
+        return Made(float_to_word(values), None, rest | ((mantissas == 0) & (column.lengths > 1)))  # it may be -0
     if limit:
         return Made(mantissas, None, (scales != 0) | (mantissas < -limit) | (mantissas >= limit))
     return Made(inline_words(mantissas, scales), None, (scales < 0) | (np.abs(mantissas) >= INLINE_LIMIT))

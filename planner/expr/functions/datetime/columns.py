@@ -20,7 +20,7 @@ from planner.expr.functions.text.columns import constant
 from storage.text_columns import TextColumn, of_ids, packed
 from storage.types.calendar import DAY, EPOCH_DAYS, HOUR, MINUTE, SECOND
 from storage.types.calendar_columns import civil, days_of, month_lengths
-from storage.types.codec import float_to_word
+from storage.types.codec import float_to_word, word_to_float
 from storage.types.numeric import INLINE_LIMIT, inline_words
 from storage.types.zone_abbreviations import DYNAMIC
 from storage.types.zone_columns import local_offsets, offsets
@@ -37,6 +37,14 @@ def _near(estimate: NDArray[np.float64]) -> Mask:
     """Where a timestamp, as a double, is not certainly in range."""
     outside: Mask = ~((estimate > _LEAST) & (estimate < _MOST))
     return outside
+
+
+def of_epoch(_site: CallSite, words: Words) -> Made:
+    """Seconds since 1970."""
+    with np.errstate(all="ignore"):
+        micros = np.rint((word_to_float(np.ascontiguousarray(words)) - EPOCH_DAYS * 86400) * SECOND)
+    rest = _near(micros)
+    return Made(np.where(rest, 0.0, micros).astype(np.int64), None, rest)
 
 
 def interval_parts(site: CallSite, ids: Words) -> tuple[Words, Words, Words]:

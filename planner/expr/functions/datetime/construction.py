@@ -17,6 +17,7 @@ from ivm.words import (
     TIMESTAMP,
     TIMESTAMPTZ,
 )
+from planner.expr.functions.datetime.columns import of_epoch
 from planner.expr.functions.datetime.intervals import checked_stamp, justify_days, justify_hours, justify_interval
 from planner.expr.functions.datetime.zones import in_zone
 from planner.expr.functions.table import CallSite, per_value
@@ -91,7 +92,7 @@ def make_interval(
     return checked_interval(years * 12 + months, weeks * 7 + days, micros)
 
 
-@per_value("to_timestamp", (FLOAT8,), TIMESTAMPTZ)
+@per_value("to_timestamp", (FLOAT8,), TIMESTAMPTZ, vector=of_epoch)
 def to_timestamp(seconds: float) -> int:
     if math.isnan(seconds):
         raise SqlError("22008", "timestamp cannot be NaN")

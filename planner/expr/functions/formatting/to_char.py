@@ -60,7 +60,7 @@ def to_number(text: str, template: str) -> Decimal | None:
     return parse_number(text, template) if template else None
 
 
-@per_value("to_date", (TEXT, TEXT), DATE)
+@per_value("to_date", (TEXT, TEXT), DATE, vector=columns.to_date)
 def to_date(text: str, template: str) -> int:
     days = parse_datetime(text, template).days
     if not MIN_DATE <= days <= MAX_DATE:
@@ -68,7 +68,9 @@ def to_date(text: str, template: str) -> int:
     return days
 
 
-@per_value("to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, volatility="settings", needs_site=True)
+@per_value(
+    "to_timestamp", (TEXT, TEXT), TIMESTAMPTZ, volatility="settings", needs_site=True, vector=columns.to_timestamp
+)  # fmt: skip
 def to_timestamp(site: CallSite, text: str, template: str) -> int:
     read = parse_datetime(text, template)
     local = checked_stamp(read.local)

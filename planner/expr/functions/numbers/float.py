@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ivm.errors import SqlError
 from ivm.rows import Mask, Words
 from ivm.words import FLOAT4, FLOAT8, INT4, Kind, SqlType
+from planner.expr.functions.numbers import float_columns
 from planner.expr.functions.numbers.numeric_math import logarithm_domain
 from planner.expr.functions.table import CallSite, per_value, vectorised
 from storage.types.codec import float_to_word, word_to_float
@@ -128,11 +129,13 @@ def _nan_safe(function: Callable[[float], float]) -> Callable[[float], float]:
     return implementation
 
 
-for _name, _function in (
-    ("sin", math.sin), ("cos", math.cos), ("tan", math.tan), ("asin", math.asin), ("acos", math.acos),
-    ("atan", math.atan), ("acosh", math.acosh), ("asinh", math.asinh), ("tanh", math.tanh),
-):  # fmt: skip
+for _name, _function in (("asin", math.asin), ("acos", math.acos), ("acosh", math.acosh)):
     per_value(_name, (FLOAT8,), FLOAT8)(_nan_safe(_function))
+for _name, _function in (
+    ("sin", math.sin), ("cos", math.cos), ("tan", math.tan), ("atan", math.atan), ("asinh", math.asinh),
+    ("tanh", math.tanh),
+):  # fmt: skip
+    per_value(_name, (FLOAT8,), FLOAT8, vector=float_columns.by_library(_function, np.isfinite))(_nan_safe(_function))
 
 
 @per_value("sinh", (FLOAT8,), FLOAT8)
@@ -190,8 +193,8 @@ def pi() -> float:
     return math.pi
 
 
-@per_value("|/", (FLOAT8,), FLOAT8)
-@per_value("sqrt", (FLOAT8,), FLOAT8)
+@per_value("|/", (FLOAT8,), FLOAT8, vector=float_columns.square_root)
+@per_value("sqrt", (FLOAT8,), FLOAT8, vector=float_columns.square_root)
 def square_root(value: float) -> float:
     if value < 0:
         raise SqlError("2201F", "cannot take square root of a negative number")
@@ -202,7 +205,7 @@ per_value("cbrt", (FLOAT8,), FLOAT8)(math.cbrt)
 per_value("||/", (FLOAT8,), FLOAT8)(math.cbrt)
 
 
-@per_value("exp", (FLOAT8,), FLOAT8)
+@per_value("exp", (FLOAT8,), FLOAT8, vector=float_columns.by_library(math.exp, lambda values: np.abs(values) < 700))
 def exponential(value: float) -> float:
     result = _checked(math.exp)(value)
     if result == 0 and not math.isinf(value):
@@ -218,14 +221,15 @@ def _logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
     return implementation
 
 
-per_value("ln", (FLOAT8,), FLOAT8)(_logarithm(math.log))
-per_value("log", (FLOAT8,), FLOAT8)(_logarithm(math.log10))
-per_value("log10", (FLOAT8,), FLOAT8)(_logarithm(math.log10))
+for _name, _function in (("ln", math.log), ("log", math.log10), ("log10", math.log10)):
+    per_value(_name, (FLOAT8,), FLOAT8, vector=float_columns.by_library(_function, lambda values: values > 0))(
+        _logarithm(_function)
+    )
 
 
-@per_value("^", (FLOAT8, FLOAT8), FLOAT8, makes_null=False)
-@per_value("pow", (FLOAT8, FLOAT8), FLOAT8)
-@per_value("power", (FLOAT8, FLOAT8), FLOAT8)
+@per_value("^", (FLOAT8, FLOAT8), FLOAT8, makes_null=False, vector=float_columns.power)
+@per_value("pow", (FLOAT8, FLOAT8), FLOAT8, vector=float_columns.power)
+@per_value("power", (FLOAT8, FLOAT8), FLOAT8, vector=float_columns.power)
 def power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
         raise SqlError("2201F", "zero raised to a negative power is undefined")

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ivm.rows import Mask, Words
+from ivm.rows import Bytes, Mask, Words
 from planner.expr.functions.table import CallSite, Made, VectorForm
 from storage.text_columns import (
     ALL,
@@ -21,6 +21,7 @@ from storage.text_columns import (
     find,
     interned,
     joined,
+    of_bytes,
     of_ids,
     of_parts,
     of_value,
@@ -92,6 +93,27 @@ def _apart(text: str) -> TextColumn:
     ends = np.flatnonzero(data == 0)
     starts = np.concatenate([[0], ends[:-1] + 1])
     return of_parts(data, starts, ends - starts)
+
+
+def capitalised(site: CallSite, ids: Words) -> Made:
+    """initcap of ASCII."""
+    data, offsets = packed(_column(site, ids))
+    small, large = _among(data, "a", 26), _among(data, "A", 26)
+    within = np.zeros(len(data), np.bool_)
+    within[1:] = (small | large | _among(data, "0", 10))[:-1]
+    within[offsets[:-1]] = False
+    changed: Bytes = data ^ (np.where(within, large, small) * np.uint8(32))
+    rest = np.zeros(len(ids), np.bool_)
+    far = np.flatnonzero(data[: offsets[-1]] >= 128)
+    if len(far):
+        rest[np.searchsorted(offsets, far, side="right") - 1] = True
+    return made_texts(site, rest, of_bytes(changed, offsets))
+
+
+def _among(data: Bytes, first: str, count: int) -> Mask:
+    """Which bytes are one of so many letters from the first one on."""
+    found: Mask = data - np.uint8(ord(first)) < count
+    return found
 
 
 def translated(site: CallSite, ids: Words, old: Words, new: Words) -> Made | None:

@@ -100,7 +100,7 @@ def _in_word(letter: str) -> bool:
     return category[0] == "L" or category in ("Nd", "Nl") or (category == "So" and letter != letter.swapcase())
 
 
-@per_value("initcap", (TEXT,), TEXT)
+@per_value("initcap", (TEXT,), TEXT, vector=columns.capitalised)
 def initcap(value: str) -> str:
     inside = False
 
