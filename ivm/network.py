@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from ivm import operators
+from ivm.abilities import searches
 from ivm.arena import Arena
 from ivm.graph import (
     Arrange,
@@ -27,7 +28,6 @@ from ivm.graph import (
     NodeId,
     NodeSpec,
     Order,
-    OrderedReducer,
     Output,
     Overflow,
     Path,
@@ -235,7 +235,7 @@ class Network:
                 source = self._arranged(node)
                 if counts(source, reducer):
                     return CountOperator(context, source.scope, source)
-                searching = SearchedReduceOperator if isinstance(reducer, OrderedReducer) else ReduceOperator
+                searching = SearchedReduceOperator if searches(reducer) else ReduceOperator
                 reducing = LoopReduceOperator if source.scope.depth else searching
                 return reducing(context, source.scope, source, reducer)
             case Leave(node):

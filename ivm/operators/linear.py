@@ -7,7 +7,8 @@ from typing import Final, Self
 
 import numpy as np
 
-from ivm.graph import Apart, Consolidate, FlatMap, FormulaFunction, Gather, Negate, Project, RowFunction
+from ivm.abilities import has_formula
+from ivm.graph import Apart, Consolidate, FlatMap, Gather, Negate, Project, RowFunction
 from ivm.kernels.blocks import SAME
 from ivm.kernels.memory import B_COUNT, address
 from ivm.kernels.program import CONCAT, CONSOLIDATE, ERRORS, GIVEN, MAP, NEGATE, PROJECT
@@ -191,7 +192,7 @@ class FlatMapOperator(FailingOperator):
         if not self._asked:
             self._asked = True
             function = self._function
-            self._formula = function.formula() if isinstance(function, FormulaFunction) else None
+            self._formula = function.formula() if has_formula(function) else None
         return self._formula
 
     def run(self, vector: int) -> bool:

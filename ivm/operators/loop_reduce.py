@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from ivm.graph import FirstWords, PickingReducer, Reducer
+from ivm.abilities import picks
+from ivm.graph import FirstWords, Reducer
 from ivm.kernels.interesting import FIRSTS, SEGMENTS, SUMS, reduce_partial
 from ivm.kernels.memory import address
 from ivm.kernels.program import ACCUMULATE, FIRST
@@ -36,7 +37,7 @@ class LoopReduceOperator(CorrectingOperator, ReducingOperator):
 
     def __init__(self, context: FlowContext, scope: Scope, source: Operator, reducer: Reducer) -> None:
         super().__init__(context, scope, source, reducer)
-        self._picks = reducer.picks if isinstance(reducer, PickingReducer) else None
+        self._picks = reducer.picks if picks(reducer) else None
         self._limit = -1 if reducer.limit is None else reducer.limit
         if self._picks is not None:
             self._limit = Picking.of(self._picks).limit

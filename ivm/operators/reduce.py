@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ivm.graph import FormulaReducer, PickingReducer, Picks, Reducer, WatchedReducer, Window
+from ivm.abilities import may_be_slow, picks, reduces_by_formula
+from ivm.graph import Picks, Reducer, Window
 from ivm.kernels.accumulate import accumulate_total
 from ivm.kernels.codes import WINDOW_DIFFS
 from ivm.kernels.memory import address
@@ -29,8 +30,8 @@ class ReducingOperator(KeyedOperator, FailingOperator):
     def __init__(self, context: FlowContext, scope: Scope, source: Operator, reducer: Reducer) -> None:
         super().__init__(context, scope, source.key_width + reducer.out_width, source)
         self.key_width = source.key_width
-        self.reducer = reducer.watched(self._look) if isinstance(reducer, WatchedReducer) else reducer
-        self.asked = source.width != source.key_width or not isinstance(reducer, FormulaReducer)
+        self.reducer = reducer.watched(self._look) if may_be_slow(reducer) else reducer
+        self.asked = source.width != source.key_width or not reduces_by_formula(reducer)
         """Whether ``ask`` has nothing new to say."""
 
     def _look(self) -> None:
@@ -43,7 +44,7 @@ class ReducingOperator(KeyedOperator, FailingOperator):
         if self.asked:
             return None
         self.asked = True
-        return self.reducer.formula() if isinstance(self.reducer, FormulaReducer) else None
+        return self.reducer.formula() if reduces_by_formula(self.reducer) else None
 
     def show_errors(self, keyed: Block) -> None:
         """Puts error rows, without their keys, into ``errors``."""
@@ -64,7 +65,7 @@ class ReduceOperator(ReducingOperator):
         super().__init__(context, scope, source, reducer)
         self._formula: Words | None = None
         self._limit = -1 if reducer.limit is None else reducer.limit
-        self._picks = isinstance(reducer, PickingReducer)
+        self._picks = picks(reducer)
         self._picking = self._picking_of(reducer)
         if self._picks and self._picking is not None:
             self._limit = self._picking.limit
@@ -73,7 +74,7 @@ class ReduceOperator(ReducingOperator):
         self._unsorted = Block(self.width)
 
     def _picking_of(self, reducer: Reducer) -> Picking | None:
-        if isinstance(reducer, PickingReducer):
+        if picks(reducer):
             return Picking.of(reducer.picks)
         if self._limit > 0 and self.source.diff_width == 1 and self.source.width > self.source.key_width:
             return Picking.of(Picks((Window(last=self._limit),)))

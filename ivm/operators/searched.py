@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ivm.abilities import searches
 from ivm.distinct import distinct
 from ivm.graph import OrderedReducer, Reducer, Seen
 from ivm.operators.reduce import ReduceOperator
@@ -33,7 +34,7 @@ class SearchedReduceOperator(ReduceOperator):
 
     def _reduce(self, delta: Block) -> None:
         reducer = self.reducer
-        if not self.ran or not isinstance(reducer, OrderedReducer):
+        if not self.ran or not searches(reducer):
             super()._reduce(delta)
             return
         if not self.read.ranked:
