@@ -111,6 +111,11 @@ STAMP_TEXTS: Final = (
     "2024--1-02", "+024-01-02", "Feb 28 2024", "", "é024-01-02", "2024-02-02", "-2024-02-02", "2024--02--02",
     "2024-01-02 10:11:12.5", "2024-01-02 10:11:12x", "01-02-2024",
 )  # fmt: skip
+NUMBER_TEMPLATES: Final = (
+    "FM999990.00", "999990.00", "999,999,990.00", "FM999,999,990.00", "9999", "FM9999", "0000", "FM0000", "09,999",
+    "9,9", "FM9,990", "999.000", "FM999.00", "990.000000000000000", ",999", "9,", "9,,9", "0.00", "00000,00", ".00",
+    "S999", "", "9" * 20, "999G999D99", "FM999999999999999990.0", "9.", "fm990",
+)  # fmt: skip
 DAYS: Final = (0, -1, 59, 60, 366, MIN_DATE, MAX_DATE, POSITIVE_INFINITY, NEGATIVE_INFINITY, -730_119, 106_751_991)
 STAMPS: Final = (
     0, -1, 1, MIN_TIMESTAMP, END_TIMESTAMP - 1, POSITIVE_INFINITY, NEGATIVE_INFINITY, 59 * DAY, 60 * DAY - 1,
@@ -249,6 +254,8 @@ def columns(function: Function, types: Sequence[SqlType], count: int, random: Ra
             values = [random.choice(STAMP_TEXTS) for _ in range(count)]
             if len(out) == 1:
                 values, how = [random.choice(STAMP_TEMPLATES)], 0.0
+        if function.name == "to_char" and type_ == TEXT:
+            values, how = [random.choice(NUMBER_TEMPLATES)], 0.0
         if type_ == TEXT and {DATE, TIMESTAMP, TIMESTAMPTZ} & set(types):
             values, how = [random.choice(TEMPLATES if function.name == "to_char" else NAMES)], 0.0
         if how < 0.4:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from ivm.errors import SqlError
 from ivm.words import DATE, FLOAT4, FLOAT8, INT4, INT8, INTERVAL, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ
 from planner.expr.functions.datetime.intervals import checked_stamp, is_infinite
-from planner.expr.functions.formatting import columns
+from planner.expr.functions.formatting import columns, number_columns
 from planner.expr.functions.formatting.format_datetime import fields_of_interval, fields_of_stamp, format_datetime
 from planner.expr.functions.formatting.number import format_float, format_int4, format_int8, format_numeric
 from planner.expr.functions.formatting.parse_datetime import parse_datetime
@@ -40,9 +40,9 @@ def to_char_interval(interval: Interval, template: str) -> str | None:
     return format_datetime(fields_of_interval(interval), template) if template else None
 
 
-per_value("to_char", (INT4, TEXT), TEXT)(format_int4)
-per_value("to_char", (INT8, TEXT), TEXT)(format_int8)
-per_value("to_char", (NUMERIC, TEXT), TEXT)(format_numeric)
+per_value("to_char", (INT4, TEXT), TEXT, vector=number_columns.to_char)(format_int4)
+per_value("to_char", (INT8, TEXT), TEXT, vector=number_columns.to_char)(format_int8)
+per_value("to_char", (NUMERIC, TEXT), TEXT, vector=number_columns.to_char)(format_numeric)
 
 
 @per_value("to_char", (FLOAT8, TEXT), TEXT)
