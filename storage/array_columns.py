@@ -51,7 +51,7 @@ def arrays(column: TextColumn) -> ArrayColumn:
     return ArrayColumn(column, depths, lowers, counts)
 
 
-def items(column: ArrayColumn) -> Items:
+def items_of(column: ArrayColumn) -> Items:
     """The elements, of arrays of many dimensions in the order of their bytes. Raises TooLarge."""
     from ivm.kernels import arrays as kernels
 

@@ -9,7 +9,7 @@ import numpy as np
 from ivm.rows import Mask, Words
 from ivm.words import Kind, SqlType, Storage
 from storage.dictionary import Dictionary
-from storage.text_columns import TextColumn, joined, of_choices, of_decimals, of_ids, of_value
+from storage.text_columns import TextColumn, joined, of_choices, of_decimals, of_ids, of_value, packed
 from storage.types.calendar import DAY, HOUR, MINUTE, SECOND
 from storage.types.calendar_columns import civil
 from storage.types.codec import word_to_float
@@ -43,6 +43,8 @@ def shown(type_: SqlType, words: Words, dictionary: Dictionary, style: TextStyle
         return _numerics(type_, words, dictionary)
     if kind in (Kind.FLOAT4, Kind.FLOAT8):
         return float_texts(word_to_float(words), kind is Kind.FLOAT4) if style.float_digits > 0 else None
+    if kind is Kind.INTERVAL:
+        return _intervals(of_ids(words, dictionary)) if style.formats.interval == "postgres" else None
     if style.formats.date != "ISO":
         return None
     if kind is Kind.DATE:
@@ -114,3 +116,39 @@ def _fraction(micros: Words) -> list[TextColumn]:
     point = of_value(b".", len(micros))
     point.lengths[micros == 0] = 0
     return [point, TextColumn(digits.starts + 1, lengths, digits.held)]
+
+
+def _intervals(column: TextColumn) -> Shown:
+    """``format_interval`` of each, in the style postgres."""
+    count = len(column)
+    months, days, micros = packed(column)[0][: 24 * count].view(">i8").reshape(-1, 3).astype(np.int64).T
+    rest = micros == -(2**63)
+    years = np.sign(months) * (np.abs(months) // 12)
+    parts: list[TextColumn] = []
+    begun, below = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    for value, unit in ((years, b"year"), (months - 12 * years, b"mon"), (days, b"day")):
+        there = value != 0
+        sign = of_choices((b"", b" ", b" +"), begun.astype(np.int64) + (below & (value > 0)))
+        name = of_choices((b" " + unit + b"s", b" " + unit), (value == 1).astype(np.int64))
+        parts += [_only(part, there) for part in (sign, of_decimals(value, 0), name)]
+        below = np.where(there, value < 0, below)
+        begun |= there
+    clock = (micros != 0) | ~begun
+    sign = of_choices((b"", b"+", b"-", b"", b" ", b" +", b" -", b" -"), _clock_sign(micros, begun, below))
+    seconds, fraction = np.divmod(np.abs(np.where(rest, 0, micros)), SECOND)
+    hours, colon = seconds // 3600, of_value(b":", count)
+    zero = of_choices((b"", b"0"), (hours < 10).astype(np.int64))
+    time = [sign, zero, of_decimals(hours, 0), colon, two_digits(seconds // 60 % 60), colon, two_digits(seconds % 60)]
+    parts += [_only(part, clock) for part in (*time, *_fraction(fraction))]
+    return joined(*parts), rest
+
+
+def _clock_sign(micros: Words, begun: Mask, below: Mask) -> Words:
+    """Which of the signs: a blank behind other parts, a plus behind negative ones, a minus."""
+    found: Words = 4 * begun.astype(np.int64) + np.where(micros < 0, 2, below.astype(np.int64))
+    return found
+
+
+def _only(column: TextColumn, rows: Mask) -> TextColumn:
+    """The column's values in some rows, and nothing in the others."""
+    return TextColumn(column.starts, np.where(rows, column.lengths, 0), column.held)

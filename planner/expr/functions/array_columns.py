@@ -11,7 +11,7 @@ from planner.expr.functions.casts.text import style_of
 from planner.expr.functions.table import CallSite, Made
 from planner.expr.functions.text.columns import constant, made_texts
 from planner.expr.rows import nulls_of, taken
-from storage.array_columns import THEMSELVES, Items, arrays, headers, item_words, items, sizes, together, word_bytes
+from storage.array_columns import THEMSELVES, Items, arrays, headers, item_words, items_of, sizes, together, word_bytes
 from storage.text_columns import TextColumn, interned, of_ids, of_parts, packed
 from storage.types.shown_columns import shown
 
@@ -167,7 +167,7 @@ def _joined(site: CallSite, array: Vector, delimiter: Vector, null: Vector | Non
     dictionary, count = site.context.dictionary, site.count
     absent = nulls_of(array) | nulls_of(delimiter)
     rows = np.flatnonzero(~absent)
-    found = items(arrays(of_ids(taken(Vector(array.words), rows).words, dictionary)))
+    found = items_of(arrays(of_ids(taken(Vector(array.words), rows).words, dictionary)))
     made = _item_texts(site, found)
     if made is None:
         return None

@@ -230,6 +230,9 @@ def some_array(element: SqlType, random: Random) -> tuple[object, ...]:
 
 SCALARS: Final = [type_ for type_ in DRAWN if type_ not in (TEXT, BYTEA)]
 DRAWN |= {SqlType(Kind.ARRAY, element=type_): partial(some_array, type_) for type_ in (*SCALARS, TEXT, BYTEA)}
+ARRAYS: Final = [
+    type_ for type_ in DRAWN if type_.element in (INT4, TEXT, NUMERIC, FLOAT8, INTERVAL, JSON, JSONB, DATE)
+]
 TEXTS_ARRAY: Final = SqlType(Kind.ARRAY, element=TEXT)
 
 
@@ -296,8 +299,8 @@ def results(
 def concrete(function: Function, random: Random) -> tuple[SqlType, ...]:
     """Types of arguments for a call."""
     drawn = {
-        ANY: [*SCALARS, TEXT],
-        ANYELEMENT: [*SCALARS, TEXT],
+        ANY: [*SCALARS, TEXT, *ARRAYS],
+        ANYELEMENT: [*SCALARS, TEXT, *ARRAYS],
         ANYNONARRAY: SCALARS,
         ANYARRAY: [t for t in DRAWN if t.element is not None],
     }

@@ -14,7 +14,7 @@ from planner.expr.functions.array import equality_key
 from planner.expr.functions.table import ANYARRAY, ANYELEMENT, CallSite, Made, Raises, per_value
 from planner.expr.functions.text.concat import flatten
 from planner.expr.rows import nulls_of, taken
-from storage.array_columns import arrays, item_words, items
+from storage.array_columns import arrays, item_words, items_of
 from storage.dictionary import Dictionary
 from storage.text_columns import equal, of_ids
 from storage.types.arrays import elements, shape
@@ -63,7 +63,7 @@ def _among_items(site: CallSite, value: Vector, array: Vector) -> Made | None:
     element, dictionary, count = site.args[0], site.context.dictionary, site.count
     absent, unknown = nulls_of(value), nulls_of(array)
     rows = np.flatnonzero(~unknown)
-    found = items(arrays(of_ids(array.words[rows], dictionary)))
+    found = items_of(arrays(of_ids(array.words[rows], dictionary)))
     some_null = np.zeros(count, np.bool_)
     some_null[rows[found.rows[found.nulls]]] = True
     looked = np.flatnonzero(~found.nulls & ~absent[rows[found.rows]])

@@ -18,6 +18,7 @@ from planner.expr.functions.json.values import NO_KEYS, NUMBERS, json_key, json_
 from planner.expr.functions.table import CallSite, Made, VectorForm
 from planner.expr.functions.text.columns import made_texts
 from planner.expr.rows import some
+from storage.array_columns import arrays, item_words, items_of, together
 from storage.dictionary import Dictionary
 from storage.json_columns import quoted
 from storage.text_columns import TextColumn, joined, of_choices, of_ids, of_texts, of_value, packed
@@ -45,6 +46,8 @@ def _written(site: CallSite, type_: SqlType, words: Words, style: TextStyle, can
         return [of_choices((b"false", b"true"), words)], fine
     if kind is Kind.JSONB or (kind is Kind.JSON and not canonical):
         return [of_ids(words, dictionary)], fine
+    if kind is Kind.ARRAY:
+        return _array(site, type_, words, style, canonical)
     found = None if kind is Kind.JSON else shown(type_, words, dictionary, style)
     if found is None:
         return None if canonical else ([_one_by_one(type_, words, dictionary, style)], fine)
@@ -54,6 +57,29 @@ def _written(site: CallSite, type_: SqlType, words: Words, style: TextStyle, can
     parts = _moments(column, kind) if kind in _MOMENTS else [column]
     quote = of_value(b'"', count)
     return [quote, *parts, quote], rest
+
+
+def _array(site: CallSite, type_: SqlType, words: Words, style: TextStyle, canonical: bool) -> Written | None:
+    """Arrays of one dimension."""
+    element, count = type_.element, len(words)
+    assert element is not None
+    dictionary = site.context.dictionary
+    column = arrays(of_ids(words, dictionary))
+    found, rest = items_of(column), column.depths > 1
+    present = np.flatnonzero(~found.nulls)
+    made, left = item_words(element.plain, found.bytes.rows(present), dictionary)
+    written = _written(site, element.plain, np.where(left, 0, made), style, canonical) if len(present) else ([], left)
+    if written is None:
+        return None
+    rest[found.rows[present[left | written[1]]]] = True
+    texts = of_value(b"null", len(found.nulls))
+    if len(present):
+        whole = joined(*written[0])
+        texts.starts[present], texts.lengths[present] = whole.starts, whole.lengths
+        texts.held = (*texts.held, *whole.held)
+    between = of_value(b", " if canonical else b",", len(found.nulls))
+    between.lengths[found.firsts[:-1][column.counts > 0]] = 0
+    return [of_value(b"[", count), together(found, between, texts), of_value(b"]", count)], rest
 
 
 def _one_by_one(type_: SqlType, words: Words, dictionary: Dictionary, style: TextStyle) -> TextColumn:
