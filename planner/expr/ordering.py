@@ -17,6 +17,7 @@ from storage.types.calendar import DAY
 from storage.types.codec import decode, encode, float_to_word
 from storage.types.definitions import DEFINITIONS
 from storage.types.numeric import POWERS, inline_parts, inline_words, is_interned
+from storage.types.numeric_order import Texts
 from storage.types.order import BYTE_ORDERED, NOTHING, canonical, order_parts, sort_key
 
 _FLOATS: Final = (Kind.FLOAT4, Kind.FLOAT8)
@@ -26,7 +27,7 @@ _EXACT_DIGITS: Final = 10**15
 _FAR: Final = 9.2e18
 """Below 2**63, by more than a double's error."""
 _FEW: Final = 32
-"""Of up to so many intervals the keys are remembered."""
+"""Of up to so many values the keys are computed one by one, and remembered."""
 
 
 def comparable(type: SqlType) -> bool:
@@ -80,10 +81,7 @@ def order_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
         return words
     assert type.storage is not Storage.DIRECT, "a DIRECT type is ordered by its prefix"
     if type.storage is Storage.NUMERIC:
-        mantissa, _ = inline_parts(words)
-        plain = ~is_interned(words) & (np.abs(mantissa) < _EXACT_DIGITS)
-        if np.count_nonzero(plain) == len(words):
-            return np.full(len(words), dictionary.intern_one(NOTHING))
+        return _numeric_bytes(type, words, dictionary)
     if type.kind is Kind.INTERVAL and len(words) > _FEW:
         _, far = _interval_totals(words, dictionary)
         if not np.count_nonzero(far):
@@ -174,6 +172,10 @@ def _numeric_class(type: SqlType, words: Words, dictionary: Dictionary) -> Words
     result = inline_words(mantissa, scale)
     rows = np.flatnonzero(wide)
     if len(rows):
+        result[rows] = words[rows]
+        data, offsets = dictionary.arena.packed(words[rows])
+        rows = rows[data[offsets[1:] - 1] == ord("0")]  # others have no zeros to drop
+    if len(rows):
         result[rows] = _by_value(
             "equality_class", type, words[rows], dictionary, lambda values: _classes(type, values, dictionary)
         )
@@ -186,6 +188,27 @@ def _numeric_prefix(type: SqlType, words: Words, dictionary: Dictionary) -> Word
     exact = ~is_interned(words) & (np.abs(mantissa) < 2**53) & (scale <= 18)
     result = float_to_word(mantissa / POWERS[np.minimum(scale, 18)].astype(np.float64) + 0.0)
     rows = np.flatnonzero(~exact)
+    if len(rows) > _FEW:
+        texts = Texts(words[rows], dictionary)
+        result[rows[texts.rows]] = float_to_word(texts.nearest())
+        rows = rows[texts.left]
     if len(rows):
         result[rows] = _by_value("order_prefix", type, words[rows], dictionary, lambda values: _prefixes(type, values))
+    return result
+
+
+def _numeric_bytes(type: SqlType, words: Words, dictionary: Dictionary) -> Words:
+    mantissa, _ = inline_parts(words)
+    rows = np.flatnonzero(is_interned(words) | (np.abs(mantissa) >= _EXACT_DIGITS))
+    if not len(rows):
+        return np.full(len(words), dictionary.intern_one(NOTHING))
+    result = np.full(len(words), dictionary.intern_one(NOTHING) if len(rows) < len(words) else 0)
+    if len(rows) > _FEW:
+        texts = Texts(words[rows], dictionary)
+        result[rows[texts.rows]] = texts.keys()
+        rows = rows[texts.left]
+    if len(rows):
+        result[rows] = _by_value(
+            "order_bytes", type, words[rows], dictionary, lambda values: _bytes(type, values, dictionary)
+        )
     return result

@@ -137,7 +137,10 @@ def numeric_parts(value: Decimal) -> tuple[int, bytes]:
         return prefix, b"\xff" if value > 0 else b"\x00"
     if nearest in (float("inf"), float("-inf")):
         return prefix, _signed_key(value)
-    return prefix, _signed_key(WIDE.subtract(value, Decimal(repr(nearest))))
+    shortest = Decimal(repr(nearest))
+    if value == shortest:
+        return prefix, NOTHING
+    return prefix, (b"\x81" if value > shortest else b"\x7f") + _signed_key(value)
 
 
 def _signed_key(value: Decimal) -> bytes:
