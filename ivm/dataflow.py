@@ -211,6 +211,11 @@ class Dataflow(Network):
         self._fed = max(self._fed, ordinal)
         self._least = min(self._least, ordinal)
 
+    def run_later(self, node: NodeId) -> None:
+        """Has a node that is newer than what reads it run before that. Call it between steps."""
+        self._run_last(node)
+        self._steps.reorder()
+
     def set_moment(self, ordinal: int, moment: int) -> bool:
         """Says that it is this moment from an ordinal on, which is not below the newest stepped. What waits for a
         moment up to then is due in the next step. Returns whether something does."""

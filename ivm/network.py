@@ -354,6 +354,15 @@ class Network:
         plain = (isinstance(self._specs[reader], Linear | Arrange | Output) for reader in found)
         return found if all(plain) else None
 
+    def may_reread(self, node: NodeId) -> bool:
+        """Whether all that reads a node, which is no arrangement, can read another one instead."""
+        operator = self._operators[node]
+        known = {id(reader) for reader in operator.consumers}
+        if any(r.id not in self._operators and not isinstance(r, EnterOperator | RecordOperator)
+               for r in operator.consumers):  # fmt: skip
+            return False
+        return not any(id(o) not in known and operator in o.needs() for o in self.all_operators())
+
     def reread(
         self, node: NodeId, other: NodeId, moves: Callable[[NodeId], bool] = lambda _: True
     ) -> dict[NodeId, tuple[NodeSpec, NodeSpec]]:
@@ -386,6 +395,9 @@ class Network:
         self._specs[switch] = Switch(source)
         self._ranks = rank_last(self._root, operator, self._ranks)
         return operator
+
+    def _run_last(self, node: NodeId) -> None:
+        self._ranks = rank_last(self._root, self._operators[node], self._ranks)
 
     def reclaim(self, node: NodeId) -> None:
         """Frees a node, if it exists, has no users and nothing reads it, then whatever only it used."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ivm.dataflow import Dataflow, Exchange
-from ivm.graph import Concat, Constant, Errors, Negate, NodeId, Output, Switch
+from ivm.graph import Concat, Constant, Errors, Negate, NodeId, NodeSpec, Output, Switch
 from ivm.rows import Words
 from ivm.specs import inputs
 from planner.physical.nodes import Plan
@@ -180,15 +180,23 @@ def _inserted(renderer: Renderer, view: int, made: Definition) -> NodeId:
     dataflow.hydrate()
     own = set(made.places)
     moved = dataflow.reread(old, new, lambda n: n not in own and not isinstance(dataflow.spec(n), Errors))
+    take_reread(renderer, old, new, moved, without=view)
+    return new
+
+
+def take_reread(
+    renderer: Renderer, old: NodeId, new: NodeId, moved: dict[NodeId, tuple[NodeSpec, NodeSpec]],
+    without: int | None = None,
+) -> None:  # fmt: skip
+    """Takes over what ``Dataflow.reread`` has moved, for all views but one."""
     for node, (before, after) in moved.items():
         if renderer.known.get(before) == node:
             del renderer.known[before]
             renderer.known[after] = node
     renderer.loops = _without(renderer.loops, old)
     for relation, other in list(renderer.stored.items()):
-        if relation != view and other.installed is not None and old in other.installed.places:
+        if relation != without and other.installed is not None and old in other.installed.places:
             renderer.stored[relation] = _moved(other, other.installed, old, new)
-    return new
 
 
 def _without(

@@ -157,7 +157,7 @@ class ExpressionBinder:
 
     def _row(self, qualifier: tuple[str, ...], at: int) -> Scalar | None:
         """A table's whole row; None where no table has the name."""
-        found = rows.whole_row(self.scope, qualifier, at)
+        found = rows.whole_row(self.env, self.scope, qualifier, at)
         if self.env.notes is not None:
             self.env.notes.row(self.scope, qualifier, at)
         return found
@@ -170,7 +170,7 @@ class ExpressionBinder:
             return rows.field_of(row, nodes.Field(expr, name, expr.at))
         if len(expr.parts) == 1 or not routine_resolution.routine_overloads(self.env, (name,)):
             return None
-        if rows.whole_row(self.scope, expr.parts[:-1], expr.at) is None:
+        if rows.whole_row(self.env, self.scope, expr.parts[:-1], expr.at) is None:
             return None
         star = nodes.Star(expr.parts[:-1], expr.at)
         return self._taken(expr, nodes.Apply((name,), (star,), expr.at))

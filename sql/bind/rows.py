@@ -8,10 +8,10 @@ from typing import Final
 from ivm.errors import SqlError
 from ivm.words import BOOL, INT8, OID, Kind, SqlType
 from planner.expr.functions.library import CAST
-from planner.expr.scalar import Call, Case, Literal, Parameter, Scalar
+from planner.expr.scalar import Call, Case, Column, Literal, Parameter, Scalar
 from sql.bind.coerce import resolve_unknown, same_family, type_name
 from sql.bind.environment import Binder, Environment
-from sql.bind.namespace import Range, at_level
+from sql.bind.namespace import Range, Visible, at_level
 from sql.bind.row_fields import fields_of
 from sql.bind.scope import NameScope, find_column, find_range, note_columns
 from sql.catalog.catalog import ROWED, Relation, RelationKind
@@ -49,7 +49,7 @@ def row(b: Binder, node: nodes.RowExpr) -> Scalar:
     return made
 
 
-def whole_row(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
+def whole_row(env: Environment, scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:
     """The row of a table in FROM, of this level or an enclosing one; None where no table has the name."""
     level, here = 0, scope
     while (range_ := find_range(here.namespace, qualifier, at)) is None:
@@ -57,7 +57,7 @@ def whole_row(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar |
             return None
         here, level = here.parent, level + 1
     here.used = here.used or level > 0
-    return _row_of(range_, lambda expr: _seen(here, expr, at, level))
+    return _row_of(env, range_, lambda expr: _seen(here, expr, at, level))
 
 
 def _seen(scope: NameScope, expr: Scalar, at: int, level: int) -> Scalar:
@@ -82,20 +82,38 @@ def argument(env: Environment, scope: NameScope, parts: tuple[str, ...], at: int
     return found if found.type.fields else None
 
 
-def _row_of(range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
+def _row_of(env: Environment, range_: Range, seen: Callable[[Scalar], Scalar]) -> Scalar:
     """A table's row, NULL where an outer join pads it. Raises MarkerNeeded."""
-    columns = [c for c in range_.columns if not c.hidden]
+    columns, named = [c for c in range_.columns if not c.hidden], range_.row
+    if range_.relation is not None:
+        relation = env.catalog.by_id(range_.relation.id) or range_.relation
+        columns, named = _all_columns(range_, relation), relation.own_type if relation.kind in ROWED else None
     for column in columns:
         column.note()
     values = [seen(c.expr) for c in columns]
     if range_.scalar:
         return values[0]
-    named = range_.row if range_.relation is None else _row_type(range_.relation)
     if named is not None and len(values) == len(named.fields) > 0:
         made: Scalar = Call("row", tuple(values), named, False)
     else:
         made = make_row(values, [c.name for c in columns])
     return _unless_padded(made, range_, seen) if range_.padded else made
+
+
+def _all_columns(range_: Range, relation: Relation) -> list[Visible]:
+    """A relation's columns, also those that it got after the view which is bound was created and that have no name
+    there: they are a part of its row."""
+    named = [c for c in range_.columns if not c.hidden]
+    known = {c.attribute: c for c in named}
+    first = next(iter(named), None)
+    if not len(known) == len(named) < len(relation.columns) or first is None or not isinstance(first.expr, Column):
+        return named
+    before = first.expr.index - first.attribute
+    added = {
+        i: Visible(c.name, Column(before + i, c.type if c.domain is None else c.own_type(c.type)), relation.oid, i)
+        for i, c in enumerate(relation.columns, 1) if i not in known
+    }  # fmt: skip
+    return [column for _, column in sorted({**known, **added}.items())]
 
 
 def field(b: Binder, node: nodes.Field) -> Scalar:
@@ -127,13 +145,6 @@ def all_fields(value: Scalar, at: int) -> tuple[tuple[str, Scalar], ...]:
     if value.type.kind is not Kind.RECORD or not value.type.fields:
         raise SqlError("42809", f"type {type_name(value.type)} is not composite", position=at + 1)
     return tuple((name, field_of(value, nodes.Field(nodes.Null(at), name, at))) for name, _ in value.type.fields)
-
-
-def _row_type(relation: Relation) -> SqlType | None:
-    """The type of a relation's rows; None where it has none, and for a relation seen with its former columns."""
-    if relation.kind not in ROWED or not all(c.name for c in relation.columns):
-        return None
-    return relation.own_type
 
 
 def table_oid(scope: NameScope, qualifier: tuple[str, ...], at: int) -> Scalar | None:

@@ -1,13 +1,14 @@
 """ALTER TABLE: the table's new columns, constraints and rows.
 
 A change that keeps the rows' layout (a DEFAULT, a name) only changes the catalog. Any other change creates a new
-relation with the converted rows; it replaces the old one, which is dropped at commit, and the materialized views over
-the table are rebuilt. Cost: the table, and the state of those views.
+relation with the converted rows; it replaces the old one, which is dropped at commit. The materialized views over the
+table stay as they are if it still has all of its columns as they were, else they are rebuilt. Cost: the table, and the
+state of the views that are rebuilt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
@@ -30,7 +31,7 @@ from sql.catalog.search_path import SearchPathReader
 from sql.ddl.alter_draft import Draft
 from sql.ddl.alter_identity import drop_identity, set_identity, with_sequence
 from sql.ddl.alter_inherited import check_inherited
-from sql.ddl.alter_views import Views, remade
+from sql.ddl.alter_views import Views, followed, remade
 from sql.ddl.composite_types import reshape_users
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.family_changes import family_changes
@@ -93,8 +94,15 @@ class Alterer:
         for draft, table in rewritten:
             Views(self.writer, self.names, self.notify, draft.table).renew(table, draft.seen, draft.origins)
         if rewritten:
-            catalog = self.writer.catalog
-            remade(self.writer, [r.id for _, table in rewritten for r in (table, *catalog.above(table))])
+            self._follow(rewritten)
+
+    def _follow(self, rewritten: Sequence[tuple[Draft, Relation]]) -> None:
+        """Let the views over tables that have been rewritten read the new ones, or make them anew."""
+        catalog = self.writer.catalog
+        over = {r.id for _, table in rewritten for r in (table, *catalog.above(table))}
+        kept = {d.table.id: (table, places) for d, table in rewritten if (places := d.kept_in(table)) is not None}
+        if len(kept) < len(rewritten) or not followed(self.writer, kept, over):
+            remade(self.writer, over)
 
     def _drafted(self, table: Relation, changes: tuple[definitions.Change, ...]) -> Draft:
         """The table with the changes made in Postgres's order; nothing has happened yet but drops of dependents."""

@@ -112,6 +112,23 @@ class Draft:
             ),
         )  # fmt: skip
 
+    def kept_in(self, new: Relation) -> tuple[int, ...] | None:
+        """The old columns' positions in the new table; None: it does not have all of them as they were, or not the old
+        one's key."""
+        places = []
+        for i, column in enumerate(self.table.columns):
+            if i not in self.origins:
+                return None
+            place = self.origins.index(i)
+            if self.values[place] != Column(i, column.type, column.nullable):
+                return None
+            if new.columns[place].nullable != column.nullable:
+                return None
+            places.append(place)
+        if self.table.primary_key and {places[i] for i in self.table.primary_key} != set(new.primary_key):
+            return None
+        return tuple(places)
+
     def _check(self, check: Check, places: tuple[int, ...]) -> Check:
         local, valid = check.local or check.name in self.own, check.valid or check.name in self.validated
         return replace(check, columns=places, local=local, valid=valid)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.errors import SqlError
+from planner.expr.parts import walk
 from planner.logical.nodes import schema
-from sql.catalog.catalog import Relation, RelationKind
+from planner.logical.traversal import all_inputs, nodes, scalars
+from sql.catalog.catalog import Catalog, Relation, RelationKind
+from sql.catalog.composite import mentions
 from sql.catalog.search_path import SearchPathReader
 from sql.ddl.dependents import dependents_error, tell_cascade
 from sql.ddl.view_names import called, names_in, seen_by, settled, uses
 from sql.engine.definition import definition_rel
 from sql.engine.writer import Writer
 from sql.statements.results import Notify
+from storage.types.type_names import type_oid
 
 
 def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
@@ -23,16 +27,47 @@ def rebuild_views(writer: Writer, tables: Iterable[Relation]) -> None:
 
 def remade(writer: Writer, tables: Iterable[int]) -> None:
     """Rebuild the materialized views over these relations from their definitions, bound again."""
-    ids = set(tables)
-    if not ids:
-        return
-    for view in writer.catalog.dependents(ids):
-        if view.kind is not RelationKind.MATERIALIZED_VIEW:
-            continue
-        known = writer.catalog.relations[view.id]
-        rel = definition_rel(known, writer.catalog)
-        columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
-        writer.exchange(view.id, replace(known, columns=columns), rel)
+    for view in _materialized(writer.catalog, tables):
+        _remake(writer, view)
+
+
+def followed(writer: Writer, rewritten: Mapping[int, tuple[Relation, tuple[int, ...]]], over: Collection[int]) -> bool:
+    """Let the materialized views over these relations, ``over``, read what tables, by their former ids, have been
+    rewritten to. The new one has the old one's columns at these positions. Those in which rows of the tables are values
+    are rebuilt. False: they cannot read them."""
+    catalog = writer.catalog
+    views = _materialized(catalog, over)
+    if not writer.successions.may_follow(rewritten, views):
+        return False
+    oids = {type_oid(table.own_type) for table, _ in rewritten.values()}
+    otherwise = {v.id for v in views if not _means_the_same(v, catalog, oids)}
+    otherwise |= {v.id for v in _materialized(catalog, otherwise)}
+    for old, (table, columns) in rewritten.items():
+        writer.succeed(old, table.id, columns)
+    for view in views:
+        if view.id in otherwise:
+            _remake(writer, view)
+    return True
+
+
+def _means_the_same(view: Relation, catalog: Catalog, rows: Collection[int]) -> bool:
+    """Whether a view has the same plan but for the columns' positions. ``rows``: the types of rows that are others."""
+    rel = definition_rel(view, catalog)
+    types = (e.type for node in nodes(rel, all_inputs) for expr in scalars(node) for e in walk(expr))
+    return schema(rel) == view.schema and not any(mentions(type_, oid) for type_ in types for oid in rows)
+
+
+def _materialized(catalog: Catalog, relations: Iterable[int]) -> list[Relation]:
+    """The materialized views over relations, each after those that it reads."""
+    ids = set(relations)
+    return [v for v in catalog.dependents(ids) if v.kind is RelationKind.MATERIALIZED_VIEW] if ids else []
+
+
+def _remake(writer: Writer, view: Relation) -> None:
+    known = writer.catalog.relations[view.id]
+    rel = definition_rel(known, writer.catalog)
+    columns = tuple(replace(c, nullable=s.nullable) for c, s in zip(known.columns, schema(rel), strict=True))
+    writer.exchange(view.id, replace(known, columns=columns), rel)
 
 
 @dataclass(frozen=True, slots=True)

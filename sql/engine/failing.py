@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from ivm.errors import SqlError
@@ -234,6 +234,13 @@ class Failing:
             if not more:
                 return set(found)
             found |= more
+
+    def read_anew(self, relations: Iterable[int]) -> None:
+        """What these views read has been rewritten. Those that are down come back without the history before that."""
+        for relation in relations:
+            if relation in self._engine.failures:
+                self._inputs.pop(relation, None)
+                self.lagging.was_away(relation)
 
     def filled(self, relation: int, epoch: int) -> None:
         """A view whose rows were wrong has been filled beside the engine as of ``epoch``; its old rows leave the

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from planner.physical.key_checks import KeyName
 
@@ -69,10 +71,10 @@ class WriterNotes:
         self.unfed.clear()
         self._fed = len(self.entries)
 
-    def taken_out(self) -> None:
-        """No update is fed any more."""
+    def taken_out(self, updates: int = 0) -> None:
+        """Only the first ``updates`` are fed, and have been stepped."""
         self.unfed.clear()
-        self._fed = 0
-        for _, place, key, diff in self.entries:
+        self._fed = bisect_left(self.entries, updates, key=itemgetter(0))
+        for _, place, key, diff in self.entries[self._fed :]:
             self.unfed.add(place, key, diff)
-        self.unfed.bulk.update(table for _, table in self.large)
+        self.unfed.bulk.update(table for position, table in self.large if position >= updates)

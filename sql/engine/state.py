@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import thread_time_ns
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from planner.expr.context import Context
 from planner.physical.key_checks import KeyCheck
 from planner.physical.nodes import Plan
 from planner.render.dataflow import Renderer, Stored
+from planner.render.succession import give_back, succeed
 from planner.render.switching import Definition, Difference, switch
 from sql.catalog.catalog import Catalog, Relation
 from sql.engine.clock import EpochClock
@@ -262,6 +263,20 @@ class EngineState:
         if errors is not None:
             self._drain_from(errors, errors_of(view), view)
             self.error_outputs[view] = errors
+        self._reads_otherwise()
+
+    def succeed(self, old: int, new: int, columns: Sequence[int]) -> NodeId:
+        """What reads a table reads another one's columns from here on, as ``planner.render.succession``."""
+        rows = succeed(self.renderer, old, new, columns)
+        self._reads_otherwise()
+        return rows
+
+    def give_back(self, old: int, new: int, rows: NodeId) -> None:
+        """Undo ``succeed``."""
+        give_back(self.renderer, old, new, rows)
+        self._reads_otherwise()
+
+    def _reads_otherwise(self) -> None:
         self.costs.forget()
         self._stored = None
         self.unstepped = True

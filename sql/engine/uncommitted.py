@@ -43,11 +43,19 @@ def missing(engine: Engine, created: Sequence[Relation], catalog: Catalog) -> li
 
 
 def install_again(
-    engine: Engine, created: Sequence[Relation], catalog: Catalog, snapshot: Callable[[], Published]
-) -> None:
-    """Add those that were taken out. Cost: their contents. Raises what ``install`` raises."""
-    for relation in missing(engine, created, catalog):
-        install(engine, relation, None if relation.kind in FED else definition_rel(relation, catalog), snapshot)
+    engine: Engine, created: Sequence[Relation], catalog: Catalog, snapshot: Callable[[], Published],
+    succeed: Callable[[], None],
+) -> None:  # fmt: skip
+    """Add those that were taken out. ``succeed``: called when the tables are there. Cost: their contents. Raises what
+    ``install`` raises."""
+    again = missing(engine, created, catalog)
+    for table in again:
+        if table.kind in FED:
+            install(engine, table, None, snapshot)
+    succeed()
+    for view in again:
+        if view.kind not in FED:
+            install(engine, view, definition_rel(view, catalog), snapshot)
 
 
 def held(engine: Engine, created: Sequence[Relation]) -> list[Relation]:

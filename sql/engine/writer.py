@@ -38,10 +38,12 @@ from sql.engine.engine import Engine
 from sql.engine.inputs import are_still, is_apart
 from sql.engine.key_notes import WriterNotes
 from sql.engine.loads import Load
+from sql.engine.locking import Locking
 from sql.engine.overlay import FEW, Pending, overlaid
-from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner, Strength, Target, name_of, use
+from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
+from sql.engine.successions import Succession, Successions
 from storage.record import RelationUpdate, by_relation
 from storage.row_file import RowFile
 
@@ -58,10 +60,11 @@ class Mark(NamedTuple):  # one for each statement, and made in a third of a froz
     locks: int = 0
     before: Catalog | None = None
     """What ``catalog`` has been made from, if the catalog had been changed."""
+    successions: int = 0
 
 
 @dataclass(slots=True)
-class Writer:
+class Writer(Locking):
     """Changes at ``ordinal``; ``catalog`` is the transaction's own. ``passing``: the oids of relations dropped when it
     commits.
 
@@ -94,10 +97,14 @@ class Writer:
     is_open: bool = False
     """Whether it is of a transaction of several statements, which keeps its locks."""
     notes: WriterNotes = field(default_factory=WriterNotes)
+    successions: Successions = field(init=False)
     _base: Catalog | None = None
     """The committed catalog that ``catalog`` comes from."""
     _arranged: int = 0
     """The number of updates that are batches of arrangements."""
+
+    def __post_init__(self) -> None:
+        self.successions = Successions(self.engine)
 
     @property
     def base(self) -> Catalog:
@@ -137,7 +144,10 @@ class Writer:
         self._follow_catalog()
         engine.tentative = self
         self._start_clock()
-        uncommitted.install_again(engine, self.created, self.catalog, self.snapshot)
+        self._install_again()
+
+    def _install_again(self) -> None:
+        uncommitted.install_again(self.engine, self.created, self.catalog, self.snapshot, self._succeed_again)
 
     def _follow_catalog(self) -> None:
         """Take over the newest catalog, with the transaction's own changes. Raises the errors of ``merged``."""
@@ -158,6 +168,7 @@ class Writer:
         if self.fed or held:
             if engine.rests:
                 raise TooLongHereError
+            self._give_back(0, engine.settle_watched)
             self._feed_back(0)
             engine.settle_watched()  # a cancel is meant for the statement that comes next
             self.notes.taken_out()
@@ -178,38 +189,6 @@ class Writer:
     def defines(self) -> bool:
         """Whether it changes the catalog."""
         return bool(self.created or self.passing) or self.catalog is not self._base
-
-    def name(self, schema: str, name: str) -> None:
-        """Lock a name for what is to be created. Raises BlockedError: another transaction may create something of this
-        name."""
-        target = name_of(schema, name)
-        self.engine.row_locks.take(self.owner_of_locks, [target], Strength.UPDATE, name, keep=self.is_open)
-
-    def locks_in(self, table: Relation) -> bool:
-        """Whether rows of a table must be locked: it keeps its locks, or another transaction has some there."""
-        return self.is_open or self.engine.row_locks.others(self.owner_of_locks, table.id)
-
-    def lock(self, table: Relation, targets: Iterable[Target], strength: Strength) -> None:
-        """Lock rows of a table. Raises BlockedError."""
-        self.engine.row_locks.take(self.owner_of_locks, targets, strength, table.name, keep=self.is_open)
-
-    def lock_row(self, table: Relation, target: Target, strength: Strength) -> None:
-        """Lock one row of a table, whose definition stays as it is. Raises BlockedError."""
-        self.engine.row_locks.take_row(self.owner_of_locks, target, strength, table.name, keep=self.is_open)
-
-    def use(self, table: Relation) -> None:
-        """Keep a table's definition as it is while its rows are changed. Raises BlockedError."""
-        if self.locks_in(table):
-            self.lock(table, [use(table.id)], Strength.KEY_SHARE)
-
-    def lock_whole(self, table: Relation) -> None:
-        """Lock a table with all its rows. Raises BlockedError."""
-        self.engine.row_locks.take_whole(self.owner_of_locks, table.id, table.name, keep=self.is_open)
-
-    def hold_still(self, table: Relation) -> None:
-        """Lock a table and those below it, whose rows are to stay as they are found. Raises BlockedError."""
-        for each in (table, *self.catalog.below(table)):
-            self.lock_whole(each)
 
     def _start_clock(self) -> None:
         """Make it the present in the views that this transaction sees."""
@@ -347,6 +326,27 @@ class Writer:
             self.created.append(relation)
             uncommitted.install(self.engine, relation, rel, self.snapshot)
 
+    def succeed(self, old: int, new: int, columns: tuple[int, ...]) -> None:
+        """What reads a table reads another one from here on: its columns, by position in the new one, where they have
+        the same contents."""
+        self.successions.made.append(Succession(old, new, columns, len(self.updates)))
+        self._succeed_again()
+
+    def _succeed_again(self) -> None:
+        """Put into the dataflow the successions that are not there."""
+        while (succession := self.successions.next) is not None:
+            self._feed(succession.updates)
+            self.engine.failing.settle_tentative()
+            self.notes.taken_out(succession.updates)
+            self.successions.succeed(succession)
+
+    def _give_back(self, kept: int, settle: Callable[[], object]) -> None:
+        """Take all but the first successions, and what came after them, out of the dataflow."""
+        while self.successions.standing > kept and (succession := self.successions.last) is not None:
+            self._feed_back(succession.updates)
+            settle()
+            self.successions.give_back(succession)
+
     def alter(self, relation: Relation) -> None:
         """Apply a relation's new indexes and constraints; indexes are filled on return.
 
@@ -385,7 +385,8 @@ class Writer:
     def mark(self) -> Mark:
         modes = self.all_deferred, dict(self.deferring)
         return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes,
-                    len(self.owner_of_locks.taken), self.base if self.catalog is not self._base else None)  # fmt: skip
+                    len(self.owner_of_locks.taken), self.base if self.catalog is not self._base else None,
+                    len(self.successions))  # fmt: skip
 
     def rollback_to(self, mark: Mark) -> None:
         """Undo everything after a mark: feed the opposite updates at the same ordinal.
@@ -396,6 +397,8 @@ class Writer:
         engine.dataflow.cancel.clear()
         broken = self._is_broken
         kept = 0 if broken else mark.updates
+        self._give_back(0 if broken else mark.successions, engine.settle)
+        del self.successions.made[mark.successions :]
         undone = self.updates[kept : self.fed]
         for update in by_relation(undone):
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
@@ -423,11 +426,12 @@ class Writer:
             self.passing.clear()
         if broken:
             engine.failing.restore(self.catalog)
+            self._succeed_again()
             self._feed()
             engine.settle()
             self.notes.stepped()
         if engine.tentative is self:
-            uncommitted.install_again(engine, self.created, self.catalog, self.snapshot)
+            self._install_again()
 
     def _return_to(self, mark: Mark) -> None:
         """Take the catalog of the savepoint, or the committed one that has come since."""
@@ -511,10 +515,13 @@ class Writer:
             dropped = [i for i in engine.catalog.relations if i not in self.catalog.relations]
             dropped += [r.id for r in self.created if r.id not in self.catalog.relations]
         try:
-            return engine.commit(self.updates, self.catalog, dropped, self.loads)
+            epoch = engine.commit(self.updates, self.catalog, dropped, self.loads)
         except SqlError:
             self.rollback()
             raise
+        if self.successions.made:
+            engine.failing.read_anew(r.id for r in self.catalog.dependents(s.new for s in self.successions.made))
+        return epoch
 
     @property
     def may_be_long(self) -> bool:
@@ -562,10 +569,12 @@ class Writer:
             ids |= {r.id for r in self.catalog.owned(ids)}
             self.drop(ids | {r.id for r in self.catalog.dependents(ids)})
 
-    def _feed(self) -> None:
-        for update in by_relation(self.updates[self.fed :]):
+    def _feed(self, upto: int | None = None) -> None:
+        """Feed all changes, or the first ones, that have not been fed yet."""
+        upto = len(self.updates) if upto is None else upto
+        for update in by_relation(self.updates[self.fed : upto]):
             self._feed_one(update)
-        self.fed = len(self.updates)
+        self.fed = max(self.fed, upto)
 
     def _feed_back(self, before: int) -> None:
         """Feed the opposite of all but the first changes that have been fed."""
