@@ -133,6 +133,8 @@ class Version:
         return desc
 
 
+LATEST: Final = 2**62
+"""After every update that a version can hold."""
 _FEW: Final = 32
 """The most rows of one key that ``lookup_one`` looks at before they are accumulated. A row that changes often has
 several."""

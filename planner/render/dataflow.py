@@ -7,7 +7,7 @@ node. A loop is looked up as a whole: by all of its nodes over its inputs.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -154,6 +154,25 @@ class Renderer:
         stored.made = {**stored.made, key_check.arranging: node}
         stored.nodes = (*stored.nodes, node)
         return node
+
+    def add_key_check_beside(self, relation: int, key_check: KeyCheck) -> tuple[NodeId, ...]:
+        """As ``add_key_check``, in a renderer made by ``beside``; the new nodes, the arrangement last."""
+        before = self.stored[relation]
+        self.stored[relation] = replace(before)
+        self.add_key_check(relation, key_check)
+        return self.stored[relation].nodes[len(before.nodes) :]
+
+    def adopt_key_check(self, other: Renderer, relation: int, key_check: KeyCheck, nodes: tuple[NodeId, ...]) -> None:
+        """Takes over an arrangement that ``other``, made by ``beside``, has added with these nodes, which must be in
+        this dataflow already."""
+        stored = self.stored[relation]
+        if key_check.plain:
+            stored.arrangements = {**stored.arrangements, key_check.columns: nodes[-1]}
+        else:
+            stored.key_checks = {**stored.key_checks, key_check.key: nodes[-1]}
+            stored.made = {**stored.made, key_check.arranging: nodes[-1]}
+        stored.nodes = (*stored.nodes, *nodes)
+        self.take(other, nodes)
 
     def has_key_check(self, relation: int, key_check: KeyCheck) -> bool:
         return self.stored[relation].check_node(key_check) is not None

@@ -25,6 +25,7 @@ from sql.catalog.catalog import Relation
 from sql.catalog.roles import BOOTSTRAP_ID
 from sql.catalog.securables import securable
 from sql.coordination.filling import Filling, HydrationPhase
+from sql.coordination.index_filling import IndexFilling
 from sql.coordination.jobs import Jobs
 from sql.coordination.prepared import Prepared, StaleError
 from sql.ddl.create import Definer
@@ -125,13 +126,18 @@ class Hydrators:
             cancel.set()
             raise
 
-    async def fill(self, filling: Filling) -> bool:
+    async def index(self, filling: IndexFilling, owner: LockOwner, patience: int) -> bool:
+        """Create an index, which is committed on return. False: only the engine itself can, or there is nothing to do;
+        nothing has changed. ``owner``, ``patience``: as in ``create``."""
+        return await self._job(filling.describe) and await self.fill(filling, owner, patience)
+
+    async def fill(self, filling: Filling, owner: LockOwner | None = None, patience: int = 0) -> bool:
         """Plan a view and fill it. False: only the engine itself can."""
         self.refilling.append(filling)
         try:
             filling.phase = HydrationPhase.PLANNING
             await self._beside(filling.plan, filling.cancel, self._refills)
-            return await self._go(filling, self._refills)
+            return await self._go(filling, self._refills, owner, patience)
         finally:
             self.refilling.remove(filling)
 

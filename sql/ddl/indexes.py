@@ -8,7 +8,10 @@ import numpy as np
 
 from ivm.distinct import distinct_rows
 from ivm.errors import SqlError, Subject, unsupported
+from ivm.rows import Words
 from ivm.stops import poll
+from ivm.trace.trace import LATEST, Version
+from planner.expr.context import Context
 from sql.bind.constraints import added_check
 from sql.bind.index_keys import exclusion_of, expression_name, key_check_of
 from sql.catalog.catalog import LABELS, Catalog, Relation
@@ -19,6 +22,7 @@ from sql.ddl.foreign_keys import check_keys_stay
 from sql.ddl.names import constraint_name, free_name
 from sql.dml.constraints import CHECKED_ROWS, index_text
 from sql.dml.exclusions import among
+from sql.engine.snapshot import Published
 from sql.engine.writer import Writer
 from sql.statements import definitions
 from sql.statements.definitions import CreateIndex, CreateTable, DropIndex
@@ -82,24 +86,48 @@ def with_constraints(table: Relation, statement: CreateTable, writer: Writer) ->
 
 def create_index(writer: Writer, statement: CreateIndex, notify: Notify) -> None:
     """Create an index; it is filled on return. 42P07; 23505 if existing rows have duplicate keys."""
-    table, index = statement.table, statement.index
+    table = statement.table
     if table.parts:
         raise unsupported("an index on a materialized view that Spark maintains")
-    if table.partitioning is not None and index.unique:
+    if table.partitioning is not None and statement.index.unique:
         raise unsupported("CREATE UNIQUE INDEX on a partitioned table", hint="Make it a constraint of the new table.")
+    index = with_name(writer, statement, notify)
+    if index is not None:
+        check_filled(writer.snapshot(), table, index, writer.engine.context)
+        writer.alter(replace(table, indexes=(*table.indexes, index)))
+
+
+def with_name(writer: Writer, statement: CreateIndex, notify: Notify) -> Index | None:
+    """The index with its name and id; None: there is one of that name, which IF NOT EXISTS accepts. 42P07."""
+    table, index = statement.table, statement.index
     taken = taken_names(writer.catalog, table.schema_name)
     if index.name in taken:
         if not statement.if_not_exists:
             raise SqlError("42P07", f'relation "{index.name}" already exists')
         notify(Notice("NOTICE", "42P07", f'relation "{index.name}" already exists, skipping'))
-        return
+        return None
     name = index.name or _index_name(table, index, "idx", taken)
-    index = replace(index, id=writer.engine.next_id(writer.catalog), name=name)
+    return replace(index, id=writer.engine.next_id(writer.catalog), name=name)
+
+
+def check_filled(published: Published, table: Relation, index: Index, context: Context) -> None:
+    """Check a table's rows against a new index: 23505, and the errors of its expressions. On any thread."""
     if index.unique:
-        check_duplicates(writer, table, index)
+        _check_duplicates(published, table, index, context)
     elif index.computed:
-        check_computed(writer, table, index)
-    writer.alter(replace(table, indexes=(*table.indexes, index)))
+        _check_computed(published, table, index, context)
+
+
+def check_changed(version: Version, rows: Words, table: Relation, index: Index, context: Context) -> None:
+    """23505 if two rows have the same key as one of these. ``version``: of the index's arrangement."""
+    keys, source = key_check_of(table, index).keys(rows, context)
+    if not index.unique or not len(keys):
+        return
+    _, diffs, place = version.lookup(keys, LATEST)
+    counts = np.bincount(place, weights=diffs, minlength=len(keys))
+    if (counts > 1).any():
+        first = int(np.flatnonzero(counts > 1)[0])
+        raise _duplicated(table, index, rows[first if source is None else int(source[first])], context)
 
 
 def named_index(writer: Writer, table: Relation, index: Index) -> Index:
@@ -142,9 +170,12 @@ def named_checks(
 
 def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     """23505 if two rows have the same key."""
-    published = writer.snapshot()
+    _check_duplicates(writer.snapshot(), table, index, writer.engine.context)
+
+
+def _check_duplicates(published: Published, table: Relation, index: Index, context: Context) -> None:
     rows, diffs = published.rows(table.id, published.ordinal)
-    keys, source = key_check_of(table, index).keys(rows, writer.engine.context)
+    keys, source = key_check_of(table, index).keys(rows, context)
     own = diffs if source is None else diffs[source]
     if not len(keys):
         return
@@ -153,9 +184,12 @@ def check_duplicates(writer: Writer, table: Relation, index: Index) -> None:
     counts = np.bincount(found.place, weights=own)
     if (counts > 1).any():
         place = int(found.first[int(np.flatnonzero(counts > 1)[0])])
-        row = rows[place if source is None else int(source[place])]
-        detail = f"{index_text(table, index, row, writer.engine.context)} is duplicated."
-        raise SqlError("23505", f'could not create unique index "{index.name}"', detail)
+        raise _duplicated(table, index, rows[place if source is None else int(source[place])], context)
+
+
+def _duplicated(table: Relation, index: Index, row: Words, context: Context) -> SqlError:
+    detail = f"{index_text(table, index, row, context)} is duplicated."
+    return SqlError("23505", f'could not create unique index "{index.name}"', detail)
 
 
 def check_exclusion(writer: Writer, table: Relation, index: Index) -> None:
@@ -174,11 +208,10 @@ def check_exclusion(writer: Writer, table: Relation, index: Index) -> None:
         )  # fmt: skip
 
 
-def check_computed(writer: Writer, table: Relation, index: Index) -> None:
+def _check_computed(published: Published, table: Relation, index: Index, context: Context) -> None:
     """Raise the error of an existing row's expression or predicate."""
-    published = writer.snapshot()
     for part in slices(len(rows := published.rows(table.id, published.ordinal)[0]), CHECKED_ROWS):
-        key_check_of(table, index).keys(rows[part], writer.engine.context)
+        key_check_of(table, index).keys(rows[part], context)
 
 
 def drop_indexes(writer: Writer, statement: DropIndex, notify: Notify, names: SearchPathReader) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ivm.distinct import distinct_rows
 from ivm.rows import RowSet, Words, pack
+from ivm.trace.trace import LATEST
 from planner import gathers
 from planner.expr.context import Bounds, Context
 from planner.logical.nodes import Rel
@@ -28,7 +29,6 @@ from planner.transform.pipeline import optimize
 from sql.dml.changes import Changed, Changer
 from sql.dml.family import shares
 from sql.dml.fast_insert import constant_source
-from sql.dml.key_index import LATEST
 from sql.dml.merging import changed_rows, merge, twice
 from sql.dml.row_values import ROWS, over_snapshot
 from sql.engine.snapshot import GivenSnapshot, MemorySnapshot, StoredIndexes, restore

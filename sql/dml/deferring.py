@@ -13,6 +13,7 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import Words
+from ivm.trace.trace import LATEST
 from planner.expr.context import Context
 from sql.bind.exclusion import Exclusion
 from sql.catalog.catalog import Catalog, Relation
@@ -20,7 +21,7 @@ from sql.catalog.links import Link
 from sql.catalog.search_path import SearchPathReader
 from sql.dml.constraints import conflicting_key, duplicate_key
 from sql.dml.exclusions import stored_conflicts
-from sql.dml.key_index import LATEST, KeyIndex, TableKey
+from sql.dml.key_index import KeyIndex, TableKey
 from sql.engine.writer import Writer
 from sql.statements.statements import SetConstraints
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from ivm.distinct import distinct_rows
 from ivm.rows import Mask, Vector, Words, unpack
-from ivm.trace.trace import Version
+from ivm.trace.trace import LATEST, Version
 from planner.expr.context import Context
 from planner.expr.evaluate.evaluator import evaluated
 from planner.expr.functions.internal.intervals import above
 from sql.bind.exclusion import Exclusion
-from sql.dml.key_index import LATEST, Probed, first_of_each
+from sql.dml.key_index import Probed, first_of_each
 
 _LEAST: Final = -(1 << 63)
 _MOST: Final = (1 << 63) - 1

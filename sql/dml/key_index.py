@@ -9,7 +9,7 @@ import numpy as np
 
 from ivm.distinct import distinct_rows
 from ivm.rows import Mask, Words
-from ivm.trace.trace import Version
+from ivm.trace.trace import LATEST, Version
 from planner.expr.context import Context
 from planner.expr.scalar import Scalar
 from planner.physical.key_checks import KeyCheck, key_check
@@ -28,7 +28,6 @@ from sql.engine.writer import Writer
 
 FEW: Final = 64
 """The most rows of one statement whose keys are noted one by one; for more, the engine steps first."""
-LATEST: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)

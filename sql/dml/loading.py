@@ -6,12 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.rows import Words
+from ivm.trace.trace import LATEST
 from planner.physical.layouts import table_layout
 from sql.catalog.catalog import Relation
 from sql.catalog.keys import Check
 from sql.dml.changes import Changer
 from sql.dml.constraints import CHECKED_ROWS, duplicate_key
-from sql.dml.key_index import LATEST, TableKey, first_of_each
+from sql.dml.key_index import TableKey, first_of_each
 from storage.load.collector import Few, KeyOrder, SortedLoad
 from storage.row_file import slices
 

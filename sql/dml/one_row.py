@@ -16,6 +16,7 @@ import numpy as np
 
 from ivm.graph import Gather
 from ivm.rows import Vector, Words
+from ivm.trace.trace import LATEST
 from ivm.words import Schema, SqlType, Storage, row_width
 from planner import gathers
 from planner.expr.context import Context
@@ -36,7 +37,7 @@ from sql.bind.generation import generated_columns
 from sql.catalog.catalog import Catalog, Relation, RelationKind
 from sql.dml.fast_insert import plain_cell
 from sql.dml.instants import Instant, instant_of
-from sql.dml.key_index import LATEST, KeyIndex, Rules
+from sql.dml.key_index import KeyIndex, Rules
 from sql.dml.row_changes import RowChanger
 from sql.engine.engine import Engine
 from sql.engine.key_notes import Place

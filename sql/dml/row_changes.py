@@ -11,6 +11,7 @@ from ivm.distinct import distinct, distinct_rows
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
 from ivm.stops import poll
+from ivm.trace.trace import LATEST
 from ivm.words import ColumnType
 from planner.expr.context import Context
 from sql.bind.exclusion import Exclusion
@@ -21,7 +22,7 @@ from sql.dml.constraints import CHECKED_ROWS, check_conditions, conflicting_key,
 from sql.dml.deferring import defer_exclusion, defer_key
 from sql.dml.exclusions import Conflicts, chosen, conflicts, is_kept
 from sql.dml.foreign_keys import References, check_emptied
-from sql.dml.key_index import LATEST, KeyIndex, TableKey
+from sql.dml.key_index import KeyIndex, TableKey
 from sql.dml.routing import Router
 from sql.dml.row_values import RowValues, direct
 from sql.dml.triggered import deletes, row_by_row, updated

@@ -8,12 +8,12 @@ import numpy as np
 
 from ivm.errors import SqlError
 from ivm.rows import RowSet, Vector, Words, pack
+from ivm.trace.trace import LATEST
 from ivm.words import ColumnType
 from planner import gathers
 from planner.physical.layouts import table_layout
 from sql.catalog.catalog import Relation
 from sql.dml.constraints import fit
-from sql.dml.key_index import LATEST
 from sql.dml.triggers import Datums, Firer, fire_before, rows_of, triggers_of
 from storage.types.codec import decode, encode
 

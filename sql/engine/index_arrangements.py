@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ivm.graph import NodeId
 from planner.physical.key_checks import KeyCheck, key_check
 from planner.render.dataflow import Renderer
 from sql.bind.index_keys import key_check_of
@@ -24,6 +25,11 @@ class IndexArrangements:
             if not self.renderer.has_key_check(relation.id, wanted):
                 self.renderer.add_key_check(relation.id, wanted)
                 self.made.add((relation.id, wanted))
+
+    def adopt(self, other: Renderer, relation: int, wanted: KeyCheck, nodes: tuple[NodeId, ...]) -> None:
+        """Take over an arrangement that was filled beside the engine."""
+        self.renderer.adopt_key_check(other, relation, wanted, nodes)
+        self.made.add((relation, wanted))
 
     def forget(self, relation: int) -> None:
         """The relation has been removed from the dataflow."""

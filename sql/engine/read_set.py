@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from ivm.rows import Words
 from planner.peek.affected import Asked, AskedKey
 from storage.stored import History
@@ -111,6 +113,16 @@ class RecentCommits:
             if any(reads.meets(relation, rows) for relation, rows in changes.items() if relation in wanted):
                 return True
         return False
+
+    def rows_since(self, relation: int, since: int) -> Words | None:
+        """The rows of a relation that commits after an ordinal have added or removed; None: they are not known, or are
+        too many."""
+        found = [changes[relation] for ordinal, changes in self._groups if ordinal > since and relation in changes]
+        known = [rows for rows in found if rows is not None]
+        if since < self._forgotten or len(known) < len(found):
+            return None
+        rows: Words = np.concatenate(known or [np.zeros((0, 1), np.int64)])
+        return rows
 
 
 def _words(changes: Mapping[int, Words | None]) -> int:

@@ -245,6 +245,11 @@ class EngineState:
         self._stored = None
         self.unstepped = True
 
+    def adopt_index(self, renderer: Renderer, relation: int, wanted: KeyCheck, nodes: tuple[NodeId, ...]) -> None:
+        """Take over an index's arrangement that was filled beside the engine."""
+        self._indexes.adopt(renderer, relation, wanted, nodes)
+        self._reads_otherwise()
+
     def install(self, plan: Plan, relation: int, waiting: bool = False) -> None:
         """Add a view's dataflow. It has rows after ``hydrate`` and a step. ``waiting``: as in ``Renderer``."""
         self.renderer.install(plan, relation, waiting)

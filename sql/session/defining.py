@@ -14,6 +14,7 @@ from planner.logical.nodes import Finishing
 from sql.catalog.catalog import Catalog, Relation
 from sql.catalog.search_path import SearchPathReader
 from sql.coordination.abandoning import abandoning, going
+from sql.coordination.index_filling import IndexFilling
 from sql.coordination.prepared import Prepared
 from sql.coordination.replacing import Replacement
 from sql.ddl.acting import Actor
@@ -105,6 +106,8 @@ class Definitions:
                 return await self._scatter(statement, prepared, notify)
             elif await self._hydrated_beside(statement, prepared, notify):
                 return CommandResult("CREATE MATERIALIZED VIEW")
+        if isinstance(statement, definitions.CreateIndex) and await self._indexed_beside(statement, prepared, notify):
+            return CommandResult("CREATE INDEX")
         if isinstance(statement, definitions.CreateTable) and statement.source is not None:
             return CommandResult(await self._table_made(statement, prepared, request, notify))
         ends = self._going(statement, transaction.catalog) if isinstance(statement, definitions.Drop) else None
@@ -131,6 +134,17 @@ class Definitions:
         )  # fmt: skip
         waiting = session.running
         return await coordinator.hydrators.create(creation, waiting.owner, waiting.patience())
+
+    async def _indexed_beside(self, statement: definitions.CreateIndex, prepared: Prepared, notify: Notify) -> bool:
+        """Create an index while commits go on. False: only the engine thread can; nothing has changed."""
+        coordinator, waiting = self._session.coordinator, self._session.running
+        if not waiting.alone:
+            return False
+        filling = IndexFilling(
+            coordinator.engine, statement=statement, prepared=prepared, notify=notify,
+            allowed=lambda writer: self._allowed(writer, statement, prepared, notify),
+        )  # fmt: skip
+        return await coordinator.hydrators.index(filling, waiting.owner, waiting.patience())
 
     async def _scatter(self, statement: definitions.CreateView, prepared: Prepared, notify: Notify) -> CommandResult:
         """Create a view that Spark maintains, and wait for its first job. If that fails the view is dropped again."""
