@@ -19,8 +19,9 @@ from ivm.errors import SqlError
 from sql.coordination.parts import Parts
 from sql.coordination.prepared import StaleError
 from sql.coordination.transaction import Extent, Transaction
+from sql.engine.mark import Mark
 from sql.engine.row_locks import BlockedError
-from sql.engine.writer import Mark, Writer
+from sql.engine.writer import Writer
 
 T = TypeVar("T")
 PART_SECONDS: Final = 0.002

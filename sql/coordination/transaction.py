@@ -24,11 +24,12 @@ from sql.catalog.merging import merged
 from sql.coordination.jobs import Jobs
 from sql.coordination.thread import Job
 from sql.engine.inputs import made_from
+from sql.engine.mark import Mark
 from sql.engine.read_set import Reading, ReadSet
 from sql.engine.row_locks import BlockedError, LockOwner
 from sql.engine.snapshot import Published
 from sql.engine.state import TooLongHereError
-from sql.engine.writer import Mark, Writer
+from sql.engine.writer import Writer
 
 T = TypeVar("T")
 HERE_SECONDS: Final = 0.01

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from sql.engine.inputs import are_still, is_apart
 from sql.engine.key_notes import WriterNotes
 from sql.engine.loads import Load
 from sql.engine.locking import Locking
+from sql.engine.mark import Mark
 from sql.engine.overlay import FEW, Pending, overlaid
 from sql.engine.row_locks import DATAFLOW, BlockedError, LockOwner
 from sql.engine.snapshot import Published
@@ -46,21 +46,6 @@ from sql.engine.state import TooLongHereError
 from sql.engine.successions import Succession, Successions
 from storage.record import RelationUpdate, by_relation
 from storage.row_file import RowFile
-
-
-class Mark(NamedTuple):  # one for each statement, and made in a third of a frozen dataclass's time
-    """A savepoint's position in the changes."""
-
-    updates: int
-    created: int
-    catalog: Catalog
-    loads: int = 0
-    deferred: int = 0
-    deferring: tuple[bool | None, dict[int, bool]] = (None, {})
-    locks: int = 0
-    before: Catalog | None = None
-    """What ``catalog`` has been made from, if the catalog had been changed."""
-    successions: int = 0
 
 
 @dataclass(slots=True)
@@ -97,14 +82,18 @@ class Writer(Locking):
     is_open: bool = False
     """Whether it is of a transaction of several statements, which keeps its locks."""
     notes: WriterNotes = field(default_factory=WriterNotes)
-    successions: Successions = field(init=False)
+    _successions: Successions | None = None
+    """Made when the first is."""
     _base: Catalog | None = None
     """The committed catalog that ``catalog`` comes from."""
     _arranged: int = 0
     """The number of updates that are batches of arrangements."""
 
-    def __post_init__(self) -> None:
-        self.successions = Successions(self.engine)
+    @property
+    def successions(self) -> Successions:
+        if self._successions is None:
+            self._successions = Successions(self.engine)
+        return self._successions
 
     @property
     def base(self) -> Catalog:
@@ -334,6 +323,8 @@ class Writer(Locking):
 
     def _succeed_again(self) -> None:
         """Put into the dataflow the successions that are not there."""
+        if self._successions is None:
+            return
         while (succession := self.successions.next) is not None:
             self._feed(succession.updates)
             self.engine.failing.settle_tentative()
@@ -342,6 +333,8 @@ class Writer(Locking):
 
     def _give_back(self, kept: int, settle: Callable[[], object]) -> None:
         """Take all but the first successions, and what came after them, out of the dataflow."""
+        if self._successions is None:
+            return
         while self.successions.standing > kept and (succession := self.successions.last) is not None:
             self._feed_back(succession.updates)
             settle()
@@ -386,7 +379,7 @@ class Writer(Locking):
         modes = self.all_deferred, dict(self.deferring)
         return Mark(len(self.updates), len(self.created), self.catalog, len(self.loads), len(self.deferred), modes,
                     len(self.owner_of_locks.taken), self.base if self.catalog is not self._base else None,
-                    len(self.successions))  # fmt: skip
+                    0 if self._successions is None else len(self._successions))  # fmt: skip
 
     def rollback_to(self, mark: Mark) -> None:
         """Undo everything after a mark: feed the opposite updates at the same ordinal.
@@ -398,7 +391,8 @@ class Writer(Locking):
         broken = self._is_broken
         kept = 0 if broken else mark.updates
         self._give_back(0 if broken else mark.successions, engine.settle)
-        del self.successions.made[mark.successions :]
+        if self._successions is not None:
+            del self._successions.made[mark.successions :]
         undone = self.updates[kept : self.fed]
         for update in by_relation(undone):
             self._feed_one(RelationUpdate(update.relation, update.rows, -update.diffs))
@@ -519,8 +513,8 @@ class Writer(Locking):
         except SqlError:
             self.rollback()
             raise
-        if self.successions.made:
-            engine.failing.read_anew(r.id for r in self.catalog.dependents(s.new for s in self.successions.made))
+        if self._successions is not None:
+            engine.failing.read_anew(r.id for r in self.catalog.dependents(s.new for s in self._successions.made))
         return epoch
 
     @property

@@ -33,8 +33,9 @@ from sql.catalog.search_path import SearchPathReader
 from sql.coordination.prepared import Prepared
 from sql.coordination.stepping import Steps
 from sql.dml.triggers import check_unchanged
+from sql.engine.mark import Mark
 from sql.engine.row_locks import BlockedError
-from sql.engine.writer import Mark, Writer
+from sql.engine.writer import Writer
 from sql.parse import StatementText, split
 from sql.session.control import run_control
 from sql.session.databases import check_in_routine
