@@ -15,7 +15,7 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -98,6 +98,13 @@ def write(path: Path, head: Head, code: bytes) -> None:
     half = path.with_suffix(f".{os.getpid()}")
     half.write_bytes(json.dumps(asdict(head)).encode() + b"\n" + lzma.compress(code, preset=9))
     half.replace(path)
+
+
+def leave_out(path: Path, gone: Collection[Entry]) -> None:
+    """Let an image not name some of its kernels, which are no more."""
+    head, code = read_head(path), path.read_bytes().partition(b"\n")[2]
+    kept = replace(head, entries=tuple(entry for entry in head.entries if entry not in gone))
+    path.write_bytes(json.dumps(asdict(kept)).encode() + b"\n" + code)
 
 
 def keep_newest() -> None:

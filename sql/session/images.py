@@ -2,7 +2,7 @@
 
 python -m sql.session.images           adds one of the kernels that have changed: up to minutes
 python -m sql.session.images --anew    makes one of all kernels instead, which is smaller: minutes
-python -m sql.session.images --check   fails if a kernel of the sources is in none
+python -m sql.session.images --check   fails if a kernel of the sources is in none, or one in them is no more
 
 They are made for a baseline that processors of the last ten years have (x86-64-v3, Armv8).
 """
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from ivm.kernels.image import SHIPPED, Entry, read_head
+from ivm.kernels.image import SHIPPED, Entry, leave_out, read_head
 from ivm.kernels.warm import build_image
 from ivm.kernels.warm import entries as engine
 from sql.session.warm import entries as wire
@@ -48,12 +48,25 @@ def lacking(machine: str) -> list[Entry]:
     return [entry for entry in wanted() if entry not in has]
 
 
+def gone(machine: str) -> dict[Path, list[Entry]]:
+    """The kernels that an architecture's images have and Python does not call any more, by image: with one of them a
+    start would look for more."""
+    present = {(entry.module, entry.name, entry.types) for entry in wanted()}
+    found = {
+        path: [e for e in read_head(path).entries if (e.module, e.name, e.types) not in present]
+        for path in shipped(machine)
+    }
+    return {path: entries for path, entries in found.items() if entries}
+
+
 def make(machine: str, anew: bool) -> int:
     """Make an image of the kernels that this architecture's images lack, or ``anew`` one of all, instead of these
     images. Returns the exit code."""
     name, features = BASELINES[machine]
     old = shipped(machine)
     entries = wanted() if anew else lacking(machine)
+    for image, without in gone(machine).items():
+        leave_out(image, without)
     if not entries:
         return 0
     digest = hashlib.sha256("".join(entry.symbol for entry in entries).encode()).hexdigest()[:8]
@@ -68,12 +81,18 @@ def make(machine: str, anew: bool) -> int:
 
 
 def stale() -> list[str]:
-    """What the images lack, in words."""
-    return [
+    """What the images lack, and have too much, in words."""
+    found = [
         f"the images for {machine} have no {entry.module}.{entry.name}({', '.join(entry.types)}) of the present sources"
         for machine in BASELINES
         if shipped(machine)
         for entry in lacking(machine)
+    ]
+    return found + [
+        f"{path.name} has {entry.module}.{entry.name}({', '.join(entry.types)}), which is no more"
+        for machine in BASELINES
+        for path, entries in gone(machine).items()
+        for entry in entries
     ]
 
 

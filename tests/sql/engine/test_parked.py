@@ -182,7 +182,7 @@ def test_a_function_that_takes_long(server: Server, monkeypatch: pytest.MonkeyPa
     """Only the view that it is in waits, and is complete once it is filled."""
     client, poll = server.client(), calls.poll
     client.run("CREATE TABLE n (x int)")
-    client.run("CREATE MATERIALIZED VIEW slowly AS SELECT initcap(md5(x::text)) AS y FROM n")
+    client.run("CREATE MATERIALIZED VIEW slowly AS SELECT initcap(md5(x::text) || 'é') AS y FROM n")
     client.run("CREATE MATERIALIZED VIEW quickly AS SELECT x + 1 AS y FROM n")
 
     others: list[bool] = []
