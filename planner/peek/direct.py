@@ -1,11 +1,12 @@
-"""Runs plans of row programs and lookups directly in numpy: INSERT and reads by key.
+"""Runs plans of row programs, lookups and sums directly in numpy: INSERT, reads by key, aggregates of a few rows.
 
-The only arrangements and thresholds in such a plan lie between the query's constants and a lookup.
+A dataflow for such a query takes longer to make than to run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -28,15 +29,21 @@ from ivm.operators.linear import set_apart
 from ivm.rows import Words
 from ivm.specs import inputs
 from ivm.stops import poll
+from ivm.trace.batch import Block
+from ivm.trace.shards import sorted_block
 from planner import gathers
+from planner.aggregates.aggregate_reducers import AccumulateFold, CountFold
 from planner.expr.context import Bounds, Context
 from planner.memo import by_identity
 from planner.peek.enough import Counted, passed
 from planner.peek.keyed import is_keyed, run_keyed
 from planner.peek.ranges import filters, narrowed, rows_of
 from planner.peek.snapshot import Snapshot, static_side, stored_version, table_rows
-from planner.physical.nodes import Constants, Map, Node, Plan, Table, TableErrors
+from planner.physical.nodes import Constants, Group, Map, Node, Plan, Table, TableErrors
 from planner.render.dataflow import constant_rows
+
+GROUPED: Final = 1 << 14
+"""The most rows that are grouped here: a dataflow sorts more of them on all cores, and in pieces."""
 
 
 def run_direct(
@@ -53,7 +60,7 @@ def run_direct(
         return keyed
     known = known or {}
     course = _course_of(plan, snapshot, frozenset(known))
-    if course is None:
+    if course is None or (course.groups and _scanned(plan, course, snapshot, context, GROUPED) > GROUPED):
         return None
     direct = _Direct(plan, course, snapshot, context, bounds, known)
     rows, diffs = direct.rows(plan.rows)
@@ -66,12 +73,15 @@ def is_short(plan: Plan, snapshot: Snapshot, rows: int, context: Context) -> boo
     if is_keyed(plan, snapshot):
         return True
     course = _course_of(plan, snapshot)
-    if course is None:
-        return False
+    return course is not None and _scanned(plan, course, snapshot, context, rows) <= rows
+
+
+def _scanned(plan: Plan, course: _Course, snapshot: Snapshot, context: Context, rows: int) -> int:
+    """How many rows are read of the relations that are scanned; more than ``rows`` if that many or not known."""
     scanned = 0
     for number in course.scanned:
         if scanned > rows:
-            return False
+            break
         node = plan.nodes[number]
         access = None if isinstance(node, Table) else narrowed(*filters(plan)[number], snapshot, context)
         if access is not None:
@@ -79,17 +89,18 @@ def is_short(plan: Plan, snapshot: Snapshot, rows: int, context: Context) -> boo
             continue
         version = snapshot.version(node.relation if isinstance(node, Table) else filters(plan)[number][0].relation)
         scanned += rows + 1 if version is None else version.count
-    return scanned <= rows
+    return scanned
 
 
 @dataclass(frozen=True, slots=True)
 class _Course:
     """How a plan is run: the looked-up side of each join, the nodes that scan a relation, or a part of it, and all
-    that are computed."""
+    that are computed. ``groups``: whether there are groups among these."""
 
     sides: dict[NodeId, str | None]
     scanned: tuple[NodeId, ...]
     seen: frozenset[NodeId]
+    groups: bool
 
 
 def _course_of(plan: Plan, snapshot: Snapshot, known: frozenset[NodeId] = frozenset()) -> _Course | None:
@@ -139,7 +150,9 @@ def _course(plan: Plan, sides: dict[NodeId, str | None], known: frozenset[NodeId
                 scanned.append(number)
             case TableErrors() | Constants() | Project() | Errors() | Concat() | Consolidate() | Apart():
                 todo += inputs(node)
-            case Map() if node.program.diff_width == 1:
+            case Map():
+                todo.append(node.input)
+            case Group() if _is_sum(plan, node):
                 todo.append(node.input)
             case Threshold() if isinstance(plan.nodes[node.input], Arrange):
                 todo.append(node.input)
@@ -152,7 +165,13 @@ def _course(plan: Plan, sides: dict[NodeId, str | None], known: frozenset[NodeId
                 todo.append(moving)
             case _:
                 return None
-    return _Course(sides, tuple(scanned), frozenset(seen))
+    groups = any(isinstance(plan.nodes[number], Group) for number in seen)
+    return _Course(sides, tuple(scanned), frozenset(seen), groups)
+
+
+def _is_sum(plan: Plan, group: Group) -> bool:
+    """Whether a group's rows are needed in no order, and nothing but their sums."""
+    return isinstance(group.fold, AccumulateFold | CountFold) and isinstance(plan.nodes[group.input], Arrange)
 
 
 @dataclass(slots=True)
@@ -225,6 +244,8 @@ class _Direct:
                 return _threshold(rows, diffs, node.keep)
             case Join():
                 return self._join(number, node)
+            case Group():
+                return self._group(number, node)
             case _:
                 raise AssertionError(node)
 
@@ -246,7 +267,11 @@ class _Direct:
         mapped: Mapped = node.program.run(rows, self.context)
         self._fail(number, mapped.errors)
         out = diffs if mapped.source is None else diffs[mapped.source]
-        return mapped.rows, out if mapped.weights is None else out * mapped.weights[:, 0]
+        if mapped.weights is None:
+            return mapped.rows, out
+        return mapped.rows, out * mapped.weights[:, 0] if node.program.diff_width == 1 else out[
+            :, None
+        ] * mapped.weights
 
     def _read(self, number: NodeId) -> Counted | None:
         """What takes the place of a node's input: what it is given, or the rows that its filter asks for of a stored
@@ -259,6 +284,25 @@ class _Direct:
             return None
         self.bounds.check(8 * access.range.left * (len(access.restore.words) + 4))
         return rows_of(access)
+
+    def _group(self, number: NodeId, node: Group) -> Counted:
+        """[key | out vals] of each key's rows."""
+        arranged = self.plan.nodes[node.input]
+        assert isinstance(arranged, Arrange)
+        rows, diffs = self.rows(node.input)
+        if not len(rows):
+            return _none(arranged.key_width + node.fold.out_width)
+        given = Block.of(rows, np.zeros(len(rows), np.int64), diffs if diffs.ndim == 2 else diffs.reshape(-1, 1))
+        rows, _, diffs = sorted_block(given).arrays()
+        keys = rows[:, : arranged.key_width]
+        first = np.ones(len(rows), np.bool_)
+        first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+        starts = np.flatnonzero(first)
+        keys, vals = keys[starts], np.ascontiguousarray(rows[:, arranged.key_width :])
+        reduced = node.fold.bind(self.context)(keys, np.append(starts, len(rows)), vals, diffs)
+        self._fail(number, reduced.errors)
+        made = np.concatenate([keys[reduced.segment], reduced.vals], axis=1)
+        return made, np.ones(len(made), np.int64)
 
     def _join(self, number: NodeId, node: Join) -> Counted:
         """[key | left val | right val] of the moving side's rows and the rows looked up by their keys."""
