@@ -12,7 +12,6 @@ from typing import Final, assert_never
 
 import numpy as np
 
-from ivm.distinct import distinct
 from ivm.rows import Mask, Vector, Words
 from ivm.words import ColumnType, Kind, Schema, SqlType, Storage
 from planner.aggregates.components import (
@@ -32,7 +31,7 @@ from planner.aggregates.table import AGGREGATES
 from planner.expr.functions.formula import BITS
 from storage.dictionary import Dictionary
 from storage.types.codec import INTERVAL, word_to_float
-from storage.types.numeric import DIRECT_NAN, decode_numeric, is_interned
+from storage.types.numeric import DIRECT_NAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +259,7 @@ class _Cache:
                 others = np.ascontiguousarray(self.vectors[slot_set.other].words[rows])
                 return product_parts(values, word_to_float(others), rows)
             return square_parts(values, rows) if slot_set.squared else float_parts(values, rows)
-        ids = distinct(words[is_interned(words)]).tolist()
-        wide = {word: decode_numeric(word, self.dictionary) for word in ids}
-        return numeric_parts(words, rows, wide, slot_set.squared)
+        return numeric_parts(words, rows, self.dictionary, slot_set.squared)
 
 
 def _present(vector: Vector, count: int) -> Mask:

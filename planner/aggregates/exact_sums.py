@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ivm.rows import Words
-from storage.types.numeric import INLINE_SCALE, inline_parts, is_interned, mantissa_of, scale_of
+from storage.dictionary import Dictionary
+from storage.types.numeric import INLINE_SCALE, decode_numeric, mantissa_of, scale_of
+from storage.types.numeric_limbs import Limbs, numeric_limbs
 
 FLOAT_BIAS: Final = 1152
 SQUARE_BIAS: Final = 2304
@@ -26,6 +28,8 @@ NAN: Final = 0x8000 << 16
 INFINITY: Final = NAN + 1
 NEGATIVE: Final = NAN + 2
 COUNT: Final = 0xFFFF
+FEW: Final = 16
+"""Of up to so many numerics each is split by itself, in less time."""
 _MASK: Final = np.uint64(0xFFFFFFFF)
 _WIDTH: Final = np.uint64(32)
 
@@ -115,28 +119,26 @@ def bit_parts(words: Words, rows: Words, width: int) -> Parts:
     return rows[at], bits.astype(np.int64), np.ones(len(at), np.int64)
 
 
-def numeric_parts(words: Words, rows: Words, wide: dict[int, Decimal], squared: bool) -> Parts:
-    """Splits numerics (or their squares) into limbs and a count per scale; ``wide``: the values of interned ones."""
-    interned = is_interned(words)
-    inline = ~interned
+def numeric_parts(words: Words, rows: Words, dictionary: Dictionary, squared: bool) -> Parts:
+    """Splits numerics (or their squares) into limbs and a count per scale."""
     found: list[Parts] = []
-    if inline.any() and not squared:
-        found += _inline_parts(words[inline], rows[inline])
-    slow = rows if squared else rows[interned]
-    slow_words = words if squared else words[interned]
-    for row, word in zip(slow.tolist(), slow_words.tolist(), strict=True):
-        found.append(_one_numeric(row, wide[word] if word & 1 else None, word, squared))
+    slow = np.arange(len(words))
+    if len(words) > FEW:
+        parts, slow = numeric_limbs(words, dictionary)
+        for part in parts:
+            found += _limb_parts(part.squared() if squared else part, rows)
+    for i in slow.tolist():
+        word = int(words[i])
+        found.append(_one_numeric(int(rows[i]), decode_numeric(word, dictionary) if word & 1 else None, word, squared))
     return _join(found)
 
 
-def _inline_parts(words: Words, rows: Words) -> list[Parts]:
-    mantissa, scale = inline_parts(words)
-    size, sign = np.abs(mantissa), np.sign(mantissa)
-    base = scale << 16
-    found: list[Parts] = [(rows, base | COUNT, np.ones(len(rows), np.int64))]
-    for limb, amount in ((0, size & 0xFFFFFFFF), (1, size >> 32)):
+def _limb_parts(part: Limbs, rows: Words) -> list[Parts]:
+    base, sign, at = part.scale << 16, np.where(part.negative, np.int64(-1), np.int64(1)), rows[part.rows]
+    found: list[Parts] = [(at, base | COUNT, np.ones(len(at), np.int64))]
+    for i, amount in enumerate(part.limbs):
         there = amount != 0
-        found.append((rows[there], base[there] | limb, amount[there] * sign[there]))
+        found.append((at[there], base[there] | i, amount[there].astype(np.int64) * sign[there]))
     return found
 
 
