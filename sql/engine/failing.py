@@ -488,17 +488,17 @@ class Failing:
         """
         self.broken = False
         engine = self._engine
-        broken = [
-            (engine.catalog if i in engine.catalog.relations else catalog).relations[i] for i in self.newly_failed()
-        ]
+        known = engine.catalog
+        broken = [(known if i in known.relations else catalog).relations[i] for i in self.newly_failed()]
         broken.sort(key=lambda view: view.id)
         self._free(broken)
         for view in broken:
-            if self.down(view, catalog):
+            own = known if view.id in known.relations else catalog  # a table may be another one to the transaction
+            if self.down(view, own):
                 continue
             committed = view.id in engine.catalog.relations and not view.locks
             bound = Bound.BESIDE if committed else Bound.ALONE
-            failure = self._make_anew(view, catalog, REVIVE_SECONDS if committed else HELD_SECONDS, bound)
+            failure = self._make_anew(view, own, REVIVE_SECONDS if committed else HELD_SECONDS, bound)
             if failure is not None:
                 self._take_down(view.id, failure)
             elif view.id in engine.catalog.relations:

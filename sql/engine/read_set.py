@@ -116,8 +116,9 @@ class RecentCommits:
 
     def rows_since(self, relation: int, since: int) -> Words | None:
         """The rows of a relation that commits after an ordinal have added or removed; None: they are not known, or are
-        too many."""
-        found = [changes[relation] for ordinal, changes in self._groups if ordinal > since and relation in changes]
+        too many. On any thread."""
+        groups = tuple(self._groups)  # at once: the engine's thread goes on adding
+        found = [changes[relation] for ordinal, changes in groups if ordinal > since and relation in changes]
         known = [rows for rows in found if rows is not None]
         if since < self._forgotten or len(known) < len(found):
             return None

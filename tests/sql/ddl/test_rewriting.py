@@ -249,3 +249,46 @@ def test_a_view_of_whole_rows_has_the_new_column(tmp_path: Path) -> None:
     server.restart()
     assert server.client().sorted("SELECT * FROM whole") == [("(1,2,3)", "1", "2"), ("(2,3,4)", "2", "3")]
     server.close()
+
+
+def test_a_step_that_does_not_end_is_undone(tmp_path: Path) -> None:
+    """Also where an earlier change of the table stays in the transaction."""
+    server = Server(tmp_path / "data")
+    client = server.client()
+    step = "SELECT 1 UNION ALL SELECT y FROM r JOIN e ON e.x = r.n"
+    client.run("CREATE TABLE e (x int, y int); INSERT INTO e VALUES (1, 2), (2, 3)")
+    client.run(f"CREATE MATERIALIZED VIEW r AS WITH RECURSIVE r(n) AS ({step}) SELECT * FROM r")
+    client.run("CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM r")
+    client.run("CREATE MATERIALIZED VIEW pairs AS SELECT a.x, b.y FROM e a JOIN e b ON a.x = b.y")
+    server.coordinator.engine.watch.seconds = 0.3
+    views = ["r", "total", "pairs"]
+    before = [client.sorted(f"SELECT * FROM {view}") for view in views]
+    for first, end in (("SELECT 1", "ROLLBACK"), ("ALTER TABLE e ADD COLUMN q int DEFAULT 1", "COMMIT")):
+        client.run("BEGIN")
+        client.run(first)
+        client.run("SAVEPOINT a; ALTER TABLE e ADD COLUMN z int DEFAULT 1; INSERT INTO e VALUES (3, 1)")
+        assert client.state("SELECT count(*) FROM r") == "54001"
+        client.run("ROLLBACK TO a")
+        assert [client.sorted(f"SELECT * FROM {view}") for view in views] == before
+        client.run("INSERT INTO e VALUES (2, 9); DELETE FROM e WHERE y = 9")
+        client.run(end)
+        assert _look(client, views) == before
+    client.run("INSERT INTO e VALUES (3, 4)")
+    server.restart()
+    assert server.client().sorted("SELECT * FROM total") == [("10",)]
+    server.close()
+
+
+def test_a_subscription_to_a_query_over_the_table_ends(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    client, reader = server.client(), server.client()
+    client.run("CREATE TABLE e (x int); INSERT INTO e VALUES (1)")
+    reader.run("BEGIN; DECLARE c CURSOR FOR SUBSCRIBE (SELECT x + 1 AS x FROM e)")
+    assert [row[1:] for row in reader.rows("FETCH ALL c WITH (timeout = '20s')")] == [("1", "2")]
+    nodes = len(server.coordinator.engine.dataflow.nodes())
+    client.run("ALTER TABLE e ADD COLUMN y int DEFAULT 1")
+    client.run("INSERT INTO e VALUES (5, 6)")
+    assert reader.state("FETCH ALL c WITH (timeout = '3s')") == "42P01"
+    reader.run("ROLLBACK")
+    assert len(server.coordinator.engine.dataflow.nodes()) < nodes
+    server.close()
