@@ -290,8 +290,7 @@ def test_a_subscription_to_a_query_over_the_table_ends(tmp_path: Path) -> None:
     client.run("ALTER TABLE e ADD COLUMN y int DEFAULT 1")
     client.run("INSERT INTO e VALUES (5, 6)")
     with pytest.raises(SqlError, match="what was subscribed to has been dropped or altered"):
-        for _ in range(20):
-            reader.rows("FETCH ALL c WITH (timeout = '1s')")  # what was committed before it ended comes first
+        _fetch_on(reader)
     reader.run("ROLLBACK")
     reader.close()
     until = time.monotonic() + 20
@@ -300,3 +299,9 @@ def test_a_subscription_to_a_query_over_the_table_ends(tmp_path: Path) -> None:
         time.sleep(0.05)
     assert len(server.coordinator.engine.dataflow.nodes()) < nodes
     server.close()
+
+
+def _fetch_on(reader: Client) -> None:
+    """What was committed before a subscription ended comes first."""
+    for _ in range(20):
+        reader.rows("FETCH ALL c WITH (timeout = '1s')")
